@@ -86,8 +86,8 @@ def saving(options):
     live.to_json()
     with tempfile.TemporaryDirectory() as folder:
         run = os.path.join(folder, "run")
-        jr.save(run, live.rated())
-        ways = {"to_json": lambda i: live.to_json(), "save": lambda i: jr.save(run, live.rated())}
+        jr.save(run, live.to_rated())
+        ways = {"to_json": lambda i: live.to_json(), "save": lambda i: jr.save(run, live.to_rated())}
         return {"10,000 players": [{"way": way} | typical(call, 20) for way, call in ways.items()]}
 
 

@@ -28,14 +28,14 @@ class World:
     def __init__(self, players, size, corrected, seed):
         self.logit = norm.ppf((np.arange(players) + 0.5) / players)
         self.size, self.corrected, self.key = size, corrected, jax.random.key(seed)
-        self.system, self.matchmaker = jr.urnings(size), matchmakers.similar(2.0)
+        self.system, self.matchmaker = jr.urnings(size), matchmakers.similarity_matchmaker(2.0)
         self.state = jr.urns.make_urns(np.full(players, size))
 
     def play(self, logit, per_ball=10):
         """States after `STEPS` games per ball, of those up to `per_ball`."""
         half = len(logit) * self.size // 4  # half a game per ball
         self.key, key = jax.random.split(self.key)
-        options = dict(matchmaker=self.matchmaker, corrected=self.corrected, every=half, state=self.state)
+        options = dict(matchmaker=self.matchmaker, corrected=self.corrected, record_every=half, state=self.state)
         played = jr.urns.simulate_world(self.system, 1 / (1 + np.exp(-logit)), int(2 * per_ball) * half, key, **options)
         self.state = played.state
         return [self.state._replace(green=played.green[int(2 * x) - 1]) for x in STEPS if x <= per_ball]
@@ -70,7 +70,9 @@ def changes(players, size, tries):
         new[players - 1 - chosen] -= up  # the mean proportion stays one half
         for _ in range(tries):
             before = world.state
-            results.append([jr.urns.find_changed_skills(before, after, rate=RATE) for after in world.play(new)])
+            results.append(
+                [jr.urns.find_changed_skills(before, after, false_discovery_rate=RATE) for after in world.play(new)]
+            )
             world.play(world.logit)
         who = moved & (change > 0)
         rows += [row("at their law", change, *x, who) for x in zip(STEPS, zip(*results, strict=True), strict=True)]
@@ -86,13 +88,13 @@ def pitfalls(players, size, tries):
         first = world.play(world.logit)
         later = world.play(world.logit)[-1]
         for step, before in zip(STEPS, first, strict=True):
-            starts[step].append(jr.urns.find_changed_skills(before, later, rate=RATE))
+            starts[step].append(jr.urns.find_changed_skills(before, later, false_discovery_rate=RATE))
     rows += [row(f"{x:g} games per ball after the start", 0.0, 20 - x, y, nobody) for x, y in starts.items()]
     world, results = World(players, size, False, 1), []
     world.play(world.logit)
     for _ in range(tries):
         before = world.state
-        results.append(jr.urns.find_changed_skills(before, world.play(world.logit)[-1], rate=RATE))
+        results.append(jr.urns.find_changed_skills(before, world.play(world.logit)[-1], false_discovery_rate=RATE))
     return [*rows, row("matchmaking not corrected", 0.0, STEPS[-1], results, nobody)]
 
 

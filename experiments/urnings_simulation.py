@@ -56,9 +56,9 @@ def expit(x):
 
 def play(setting, truth, games, records):
     """In pieces, to tell how far it is; compiling is not timed."""
-    system, similar = jr.urnings(SIZE, variant=setting.variant), matchmakers.similar(2.0)
+    system, similar = jr.urnings(SIZE, variant=setting.variant), matchmakers.similarity_matchmaker(2.0)
     state = jr.urns.make_urns(np.full(len(truth), SIZE), setting.share)
-    options = dict(matchmaker=similar, corrected=setting.corrected, every=games // records)
+    options = dict(matchmaker=similar, corrected=setting.corrected, record_every=games // records)
     keys = jax.random.split(jax.random.key(SETTINGS.index(setting)), PIECES)
     jr.urns.simulate_world(system, truth, games // PIECES, keys[0], state=state, **options)
     print(f"{setting.variant}, {setting.share:g} of the balls, {'' if setting.corrected else 'not '}corrected:", end="")

@@ -1,4 +1,4 @@
-"""One check of what public functions are given: against their annotations, before anything is computed."""
+"""Checks of the arguments of public functions against their annotations, before anything is computed."""
 
 import math
 import operator
@@ -20,18 +20,18 @@ R = TypeVar("R")
 
 
 class ArgumentKind(NamedTuple):
-    """What no type of Python says of an argument: for `Annotated[Any, Kind(...)]`."""
+    """A requirement that no type of Python expresses: for `Annotated[Any, ArgumentKind(...)]`."""
 
-    text: str  # as a message says it
-    holds: Callable[[Any], bool]
+    description: str  # in an error message
+    accepts: Callable[[Any], bool]
 
 
-OWN = "its function checks it, and says more of it"  # Annotated[int, OWN]: not checked here
+CHECKED_BY_FUNCTION = "the function checks it"  # Annotated[int, CHECKED_BY_FUNCTION]: not checked here
 
-WHOLE_LIMIT = 2**63  # whole numbers are below this
-MAX_SAMPLES = 10**8  # random ones, which tell probabilities to 0.00005
-SIMPLE_TYPES = bool, int, float, complex, str, bytes, NoneType, np.generic  # a message shows the value of these
-MAKING_CALLS = {  # what makes the values that people pass on
+INTEGER_LIMIT = 2**63  # integers are below this
+MAX_SAMPLES = 10**8  # random samples; so many give probabilities to 0.00005
+SIMPLE_TYPES = bool, int, float, complex, str, bytes, NoneType, np.generic  # types whose values are shown in messages
+EXAMPLE_CALLS = {  # calls that make values of these types
     "RatingSystem": "jr.glicko()",
     "Rated": "jr.rate",
     "Dataset": "jr.read",
@@ -47,42 +47,42 @@ MAKING_CALLS = {  # what makes the values that people pass on
     "SeasonForecast": "jr.forecasts.simulate_season",
     "RankSets": "jr.arena.rank_sets",
     "StrengthDrift": "jr.arena.detect_drift",
-    "Matchmaker": "jr.urns.matchmakers.uniform()",
+    "Matchmaker": "jr.urns.matchmakers.uniform_matchmaker()",
 }
 TYPE_DESCRIPTIONS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", NoneType: "None"}
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Around a public function: an argument of another kind than its annotation names is a ValueError.
+    """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
 
         @check_arguments
         def leaderboard(system: RatingSystem | Rated, *, top: int = 20) -> Leaderboard: ...
 
-    A number is a real one of any library, traced ones too, and is not NaN; a whole number is below 2^63; a path is not
-    empty. Defaults are not looked at, nor what is annotated as `Any`, by a string or as `Annotated[..., OWN]`. Missing
-    and unknown arguments are Python's TypeError.
+    A number is a real number of any library, traced or not, and is not NaN; an integer is below 2^63; a path is not
+    empty. Defaults are not checked, nor arguments annotated as `Any`, by a string or as
+    `Annotated[..., CHECKED_BY_FUNCTION]`. For missing and unknown arguments Python raises TypeError.
     """
-    form = signature(function)
+    function_signature = signature(function)
 
     @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call_checked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            given = form.bind(*args, **kwargs).arguments
+            bound = function_signature.bind(*args, **kwargs).arguments
         except TypeError:  # Python's own message names the function
             return function(*args, **kwargs)
-        for name, value in given.items():
-            about = form.parameters[name]
-            values = value.items() if about.kind is Parameter.VAR_KEYWORD else [(name, value)]
-            for key, one in values:
-                if one is not about.default:
-                    check_argument(function.__name__, key, about.annotation, one)
+        for name, value in bound.items():
+            parameter = function_signature.parameters[name]
+            values = value.items() if parameter.kind is Parameter.VAR_KEYWORD else [(name, value)]
+            for key, item in values:
+                if item is not parameter.default:
+                    check_argument(function.__name__, key, parameter.annotation, item)
         return function(*args, **kwargs)
 
-    return checked
+    return call_checked
 
 
 def check_argument(function: str, name: str, annotation: Any, value: Any) -> None:
-    """ValueError unless the value of an argument of a function is what its annotation names."""
+    """ValueError unless an argument fits its annotation."""
     if not matches_annotation(annotation, value) or (
         annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
     ):
@@ -92,14 +92,16 @@ def check_argument(function: str, name: str, annotation: Any, value: Any) -> Non
 
 
 def matches_annotation(annotation: Any, value: Any) -> bool:
-    """Whether a value is what an annotation names; True of annotations that say nothing that can be checked."""
+    """Whether a value fits an annotation; True for annotations that cannot be checked."""
     if annotation in (Any, Parameter.empty) or isinstance(annotation, (str, TypeVar)):
         return True
     if annotation is None:
         return value is None
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return OWN in inner or all(about.holds(value) for about in inner if isinstance(about, ArgumentKind))
+        return CHECKED_BY_FUNCTION in inner or all(
+            about.accepts(value) for about in inner if isinstance(about, ArgumentKind)
+        )
     if origin in (Union, UnionType):
         if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
             return bool(value.strip()) and "\0" not in value
@@ -107,7 +109,7 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     if annotation is bool:
         return isinstance(value, (bool, np.bool_))
     if annotation is int:
-        return is_whole(value) or (hasattr(value, "aval") and is_traced(value))
+        return is_whole_number(value) or (hasattr(value, "aval") and is_traced(value))
     if annotation is float:
         return is_number(value)
     if origin is Callable:
@@ -132,24 +134,24 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
         return True
 
 
-def is_whole(value: Any) -> bool:
-    """Whether it is a whole number of any library, below 2^63."""
+def is_whole_number(value: Any) -> bool:
+    """Whether a value is an integer of any library, below 2^63."""
     if isinstance(value, (bool, np.bool_)):
         return False
     try:
-        return abs(operator.index(value)) < WHOLE_LIMIT
+        return abs(operator.index(value)) < INTEGER_LIMIT
     except TypeError:
         return False
 
 
 def is_traced(tree: Any) -> bool:
-    """Whether JAX traces anything of it; the function itself says whether that may be."""
+    """Whether JAX traces anything in a tree; the function itself decides whether that is allowed."""
     jax = sys.modules.get("jax")
     return jax is not None and any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number of any library, traced ones too, that a float can hold."""
+    """Whether a value is a real number of any library, traced or not, that a float can hold."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if getattr(value, "shape", None) == ():
@@ -161,7 +163,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether it is a number, or an array or nested sequence of numbers, traced or not, or predictions of them."""
+    """Whether a value is a number, an array or nested sequence of numbers, traced or not, or predictions."""
     if value is None:
         return False
     if hasattr(value, "_fields") or hasattr(value, "aval"):
@@ -174,13 +176,13 @@ def is_numeric(value: Any) -> bool:
 
 
 def is_key(value: Any) -> bool:
-    """Whether it is a key of random numbers, or the numbers themselves."""
+    """Whether a value is a PRNG key, or an array of random numbers."""
     shape = getattr(value, "shape", None)
     return hasattr(value, "dtype") and shape is not None and not isinstance(value, np.generic) and 0 not in shape[1:]
 
 
 def is_tuple_of_arrays(value: Any) -> bool:
-    """Whether it is a NamedTuple with an array for each of some players."""
+    """Whether a value is a NamedTuple of arrays, none of them a scalar."""
     if not hasattr(value, "_fields"):
         return False
     from jax.tree_util import tree_leaves
@@ -189,7 +191,7 @@ def is_tuple_of_arrays(value: Any) -> bool:
     return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
 
 
-AnyNumber: TypeAlias = Annotated[float, ArgumentKind("a number", is_number)]  # NaN too: its function says its range
+AnyNumber: TypeAlias = Annotated[float, ArgumentKind("a number", is_number)]  # NaN too: the function checks the range
 Numbers: TypeAlias = Annotated[Any, ArgumentKind("numbers", is_numeric)]
 Key: TypeAlias = Annotated[Any, ArgumentKind("a key, as of jax.random.key(0)", is_key)]
 PlayerState: TypeAlias = Annotated[Any, ArgumentKind("a state, as jr.run leaves it", is_tuple_of_arrays)]
@@ -199,34 +201,36 @@ Hyperparameters: TypeAlias = Annotated[
 
 
 def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """Numbers as an array in float64; ValueError for what is none."""
+    """Numbers as an array in float64; ValueError for anything else."""
     if not is_numeric(values):
         raise ValueError(f"{name} must be numbers, got {format_value(values)}")
     return np.asarray(values, np.float64)
 
 
 def check_count(name: str, count: int, minimum: int, maximum: int) -> None:
-    """ValueError unless it is a whole number in this range."""
-    if not is_whole(count) or not minimum <= count <= maximum:
+    """ValueError unless `count` is an integer from `minimum` to `maximum`."""
+    if not is_whole_number(count) or not minimum <= count <= maximum:
         raise ValueError(f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value(count)}")
 
 
 def is_iterable(value: Any) -> bool:
-    """Whether it can be walked through."""
+    """Whether a value can be iterated over."""
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
 
 
 def describe_annotation(annotation: Any) -> str:
-    """How a message says what an annotation names."""
+    """An annotation in words, for an error message."""
     if annotation is None:
         return "None"
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return " and ".join(about.text for about in inner if isinstance(about, ArgumentKind))
+        return " and ".join(about.description for about in inner if isinstance(about, ArgumentKind))
     if origin in (Union, UnionType):
         path = any(get_origin(one) is os.PathLike for one in inner)
-        known = [describe_annotation(one) for one in inner if not (path and one is str)]
-        return " or ".join([", ".join(known[:-1]), known[-1]]) if len(known) > 1 else known[0]
+        alternatives = [describe_annotation(one) for one in inner if not (path and one is str)]
+        return (
+            " or ".join([", ".join(alternatives[:-1]), alternatives[-1]]) if len(alternatives) > 1 else alternatives[0]
+        )
     if annotation in TYPE_DESCRIPTIONS:
         return TYPE_DESCRIPTIONS[annotation]
     if origin is os.PathLike:
@@ -234,27 +238,27 @@ def describe_annotation(annotation: Any) -> str:
     if origin is Callable:
         return "a function"
     if origin is Mapping or origin is dict:
-        return "a mapping" + describe_items(inner[1])
+        return "a mapping" + describe_item_type(inner[1])
     if origin is tuple and inner[-1:] != (Ellipsis,):
         return f"{len(inner)} values"
     if origin in (Sequence, Iterable, tuple, list):
-        return "a sequence" + describe_items(inner[0])
+        return "a sequence" + describe_item_type(inner[0])
     if origin is np.ndarray:
         return "an array"
     name = (origin or annotation).__name__
     article = "an" if name[0] in "AEIOU" else "a"
-    return f"{article} {name}" + (f" (as of {MAKING_CALLS[name]})" if name in MAKING_CALLS else "")
+    return f"{article} {name}" + (f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else "")
 
 
-def describe_items(annotation: Any) -> str:
-    """What is in a container, if its annotation says so."""
+def describe_item_type(annotation: Any) -> str:
+    """The type of a container's items in words, or nothing."""
     if annotation in TYPE_DESCRIPTIONS:
         return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(annotation, "")
     return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
 
 
 def format_value(value: Any) -> str:
-    """A simple value as Python writes it, else of what type it is."""
+    """The repr of a simple value; the type of any other."""
     return format_cell(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
 
 

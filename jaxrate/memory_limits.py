@@ -1,33 +1,36 @@
-"""How much memory there is: what would take more is refused before it is made."""
+"""Limits of memory: arrays that would not fit are refused before they are made."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-CGROUP_LIMIT_FILE = Path("/sys/fs/cgroup/memory.max")  # of a container
+CGROUP_LIMIT_FILE = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
 
 
-def machine_memory() -> float | None:
-    """Bytes of the machine, or of the container if those are fewer; None if it does not say."""
+def machine_memory_bytes() -> float | None:
+    """Memory of the machine, or of the container if that is less (bytes); None if unknown."""
     try:
-        have = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        size = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
         return None
     with suppress(OSError, ValueError):
-        have = min(have, float(CGROUP_LIMIT_FILE.read_text()))
-    return have
+        size = min(size, float(CGROUP_LIMIT_FILE.read_text()))
+    return size
 
 
-def device_memory(device: Any) -> float | None:
-    """Bytes of the device, or of the machine if that is the processor; None if it does not say."""
+def device_memory_bytes(device: Any) -> float | None:
+    """Memory of the device, or of the machine if the device is a CPU (bytes); None if unknown."""
     stats = device.memory_stats()
-    return float(stats["bytes_limit"]) if stats and "bytes_limit" in stats else machine_memory()
+    return float(stats["bytes_limit"]) if stats and "bytes_limit" in stats else machine_memory_bytes()
 
 
 def check_memory_fits(purpose: str, bytes_needed: float, bytes_available: float | None = None, hint: str = "") -> None:
-    """ValueError if `what` takes more bytes than there are; None: than the machine has, if it says."""
-    bytes_available = machine_memory() if bytes_available is None else bytes_available
+    """ValueError if something needs more bytes than are available; None: than the machine has, if that is known.
+
+    The message begins with `purpose` and ends with `hint`.
+    """
+    bytes_available = machine_memory_bytes() if bytes_available is None else bytes_available
     if bytes_available is not None and bytes_needed > bytes_available:
         raise ValueError(
             f"{purpose} would take {format_bytes(bytes_needed)}, and there are {format_bytes(bytes_available)}{hint}"
@@ -35,7 +38,7 @@ def check_memory_fits(purpose: str, bytes_needed: float, bytes_available: float 
 
 
 def format_bytes(amount: float) -> str:
-    """Bytes for people to read."""
+    """A number of bytes in MB, GB or TB."""
     for unit, size in (("TB", 1e12), ("GB", 1e9)):
         if amount >= size:
             return f"{amount / size:,.1f} {unit}"

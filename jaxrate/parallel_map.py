@@ -1,4 +1,4 @@
-"""Independent pieces of work, done one after the other, or by the workers of an executor."""
+"""Independent tasks, done one after the other or by the workers of an executor."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 
 @runtime_checkable
 class Executor(Protocol):
-    """What has workers: one of `concurrent.futures`, of Dask or MPI, or a pool of `multiprocessing`, joblib or Ray."""
+    """An executor of `concurrent.futures`, Dask or MPI, or a pool of `multiprocessing`, joblib or Ray."""
 
     def map(self, function: Callable[[Any], Any], items: Any, /) -> Iterable[Any]:
-        """What the function returns for each item, in their order."""
+        """The function's result for each item, in order."""
         ...
 
 
@@ -27,17 +27,17 @@ def map_items(
     items: Iterable[Item],
     on_progress: Callable[[float], Any] | None = None,
 ) -> list[Result]:
-    """What the function returns for each item, in their order; without an executor it is called here.
+    """The function's result for each item, in order; without an executor it is called in this thread.
 
-    Function and items are pickled where workers are other processes, which are told the precision of this one. `watch`
-    is called with the share of the items that are done.
+    Function and items are pickled if workers are other processes. Workers compute in the precision of this process.
+    `on_progress` is called with the share of items that are done.
     """
     items, results = list(items), []
     if executor is None:
         found: Iterable[Result] = map(function, items)
     else:
-        double = jnp.result_type(float) == np.float64
-        found = executor.map(partial(_call_in_precision, double, function), items)
+        uses_float64 = jnp.result_type(float) == np.float64
+        found = executor.map(partial(_call_in_precision, uses_float64, function), items)
     for done, result in enumerate(found, 1):
         results.append(result)
         if on_progress is not None:
@@ -46,6 +46,6 @@ def map_items(
 
 
 def _call_in_precision(uses_float64: bool, function: Callable[[Item], Result], item: Item) -> Result:
-    """What the function returns in this precision."""
+    """Call the function in this precision."""
     with jax.enable_x64(uses_float64):
         return function(item)

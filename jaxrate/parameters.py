@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, is_whole
+from jaxrate.argument_checks import check_not_traced, is_whole_number
 from jaxrate.text_format import format_cell
 
 RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32
@@ -88,7 +88,7 @@ def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 
 def check_whole_number(system: str, name: str, value: Any, minimum: int, maximum: int) -> int:
     """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
-    if not is_whole(value) or not minimum <= value <= maximum:
+    if not is_whole_number(value) or not minimum <= value <= maximum:
         raise ValueError(
             f"{system}: {name} must be a whole number from {minimum} to {maximum}, got {format_cell(value)}"
         )

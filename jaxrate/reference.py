@@ -1,7 +1,7 @@
 """Guides and API reference as pages of HTML: `python -m jaxrate.reference FOLDER`.
 
-The guides are Markdown in the folder `guides`; their first page, `start.md`, lists them by task. The reference adds to
-the docstrings the comments beside the fields of NamedTuples.
+The guides are Markdown in the folder `guides`; their first page, `start.md`, lists them by task. The reference adds the
+comments beside the fields of NamedTuples to the docstrings.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from types import ModuleType
 from jaxrate.systems import SYSTEMS
 
 GUIDES = Path(__file__).parent / "guides"
-SECTION_OF_PACKAGE = {  # of the package, as the reference calls them
+SECTION_OF_PACKAGE = {  # headings of the reference, by folder of the package
     "data": "Results",
     "events": "Events",
     "systems": "Systems",
@@ -40,7 +40,7 @@ SECTION_OF_PACKAGE = {  # of the package, as the reference calls them
 }
 
 
-# Words that stand in every text are not searched for, and what users call comes before what is within.
+# Common words are not searched for, and public names come before internal ones.
 SEARCH_SCRIPT = r"""
 {
   const plain = window.pdocSearch, small = /\b(an?|and|as|at|by|for|from|in|is|of|on|or|the|to|with)\b/gi;
@@ -52,7 +52,7 @@ SEARCH_SCRIPT = r"""
 
 
 def add_field_docstrings(module: ModuleType) -> None:
-    """Give the fields of a module's NamedTuples the docstrings that Python has no place for."""
+    """Make docstrings of the comments beside the fields of a module's NamedTuples."""
     for kind in vars(module).values():
         if not (inspect.isclass(kind) and hasattr(kind, "_fields") and kind.__module__ == module.__name__):
             continue
@@ -77,33 +77,33 @@ def field_comments(kind: type) -> dict[str, str]:
 
 
 def guide_titles() -> dict[str, dict[str, str]]:
-    """The titles of the guides by file name, by task, as `start.md` lists them."""
-    parts = re.split(r"^### ", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    """The titles of the guides by file name, grouped by task as in `start.md`."""
+    sections = re.split(r"^### ", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     link = re.compile(r"^- \[(?P<title>.+?)\]\((?P<name>\w+)\.md\)", re.MULTILINE)
-    listed = {part.partition("\n")[0]: {x["name"]: x["title"] for x in link.finditer(part)} for part in parts}
-    return {"": {"start": "Start here"}} | listed
+    titles = {part.partition("\n")[0]: {x["name"]: x["title"] for x in link.finditer(part)} for part in sections}
+    return {"": {"start": "Start here"}} | titles
 
 
-def guide_module(name: str, addresses: dict[str, str]) -> ModuleType:
-    """A guide in the form of a module. Its links lead to other guides, and public names to their `addresses`."""
+def build_guide_module(name: str, addresses: dict[str, str]) -> ModuleType:
+    """A guide as a module, which pdoc can render. Links lead to other guides, and public names to their `addresses`."""
     text = (GUIDES / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1.html\2)", text)
-    text = re.sub(r"\[([^]]+)\]\((?:\.\./)+([\w./]+)\)", r"\1 (`\2`)", text)  # to what is not part of the package
+    text = re.sub(r"\[([^]]+)\]\((?:\.\./)+([\w./]+)\)", r"\1 (`\2`)", text)  # links to files outside the package
     prose = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-    called = re.compile(rf"(?<!\[)`jr\.({'|'.join(addresses)})\b[^`]*`")
-    prose[::2] = [called.sub(lambda x: f"[{x[0]}](../../{addresses[x[1]]})", part) for part in prose[::2]]
+    public_call = re.compile(rf"(?<!\[)`jr\.({'|'.join(addresses)})\b[^`]*`")
+    prose[::2] = [public_call.sub(lambda x: f"[{x[0]}](../../{addresses[x[1]]})", part) for part in prose[::2]]
     module = ModuleType(f"jaxrate.guides.{name}", "".join(prose))
     vars(module)["__docformat__"] = "markdown"
     return module
 
 
 def page_path(module: str) -> str:
-    """Where the page of a module stands."""
+    """The path of a module's page."""
     return f"{module.replace('.', '/')}.html"
 
 
 def write_reference(folder: Path) -> None:
-    """Write the pages. ImportError without pdoc."""
+    """Write the pages of guides and reference. ImportError without pdoc."""
     try:
         import pdoc
     except ModuleNotFoundError:
@@ -122,16 +122,21 @@ def write_reference(folder: Path) -> None:
     for name, home in homes.items():
         members[SECTION_OF_PACKAGE[home.split(".")[1]]].append(name)
     addresses = {name: page_path(modules[name]) if name in modules else f"jaxrate.html#{name}" for name in public}
-    sources = [guide_module(name, addresses) for titles in guide_titles().values() for name in titles]
+    sources = [build_guide_module(name, addresses) for titles in guide_titles().values() for name in titles]
     sources += [import_module(name) for name in ("jaxrate", *systems, *others)]
     pages = {source.__name__: pdoc.doc.Module(source) for source in sources}
     pdoc.render.configure(docformat="google", math=False, show_source=True, template_directory=GUIDES / "pages")
-    listed = {"Systems": systems, "Modules": others}
-    pdoc.render.env.globals |= {"tasks": guide_titles(), "members": members, "modules": listed, "addresses": addresses}
+    modules_by_section = {"Systems": systems, "Modules": others}
+    pdoc.render.env.globals |= {
+        "tasks": guide_titles(),
+        "members": members,
+        "modules": modules_by_section,
+        "addresses": addresses,
+    }
     for name, module in pages.items():
         file = folder / page_path(name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with warnings.catch_warnings():  # of types that name a class within itself
+        with warnings.catch_warnings():  # warnings about classes that name themselves
             warnings.filterwarnings("ignore", "Error parsing type annotation")
             file.write_text(pdoc.render.html_module(module, pages), encoding="utf-8")
     (folder / "index.html").write_text(pdoc.render.html_index(pages), encoding="utf-8")

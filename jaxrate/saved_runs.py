@@ -1,13 +1,13 @@
 """Rated histories, kept in a folder that people can read.
 
-run.json              the system, its parameters, the form, how far it went
+run.json              the system, its parameters, the kind of events, the last time
 ratings.parquet       one row per player, best first
-predictions.parquet   one row per match or participation: what was expected, and the ratings before it
+predictions.parquet   one row per match or participation: the prediction, and the ratings before it
 state.npz             the state, exactly
 
-Without pyarrow the tables are ratings.npz and predictions.npz, see `plain_tables`.
+Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz_tables.py`.
 
-`folder` says how they are replaced at once, `contents` what they may hold.
+`storage/atomic_folder.py` replaces all files at once, and `storage/run_validation.py` checks what they hold.
 """
 
 import logging
@@ -31,13 +31,13 @@ from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.league.system_choice import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_arrays import leaves_by_name
-from jaxrate.storage.atomic_folder import PLAIN, RUN_FILE, lock_folder, read_run, replace_run
-from jaxrate.storage.plain_tables import read_plain_predictions, read_plain_ratings, to_npz
+from jaxrate.storage.atomic_folder import NPZ_NAMES, RUN_FILE, lock_folder, read_run_files, replace_run
+from jaxrate.storage.npz_tables import columns_to_npz, read_npz_predictions, read_npz_ratings
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,
     check_metadata,
-    errors_naming_file,
-    read_npz,
+    name_file_in_errors,
+    read_npz_arrays,
     read_predictions_table,
     read_ratings_table,
     restore_state,
@@ -46,8 +46,8 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
 LOG = logging.getLogger(__name__)
-SHOWN = "id", "player", "rating", "deviation", "games"  # of the ratings without pyarrow
-MAX_ERROR_LENGTH = 500  # characters of an error
+RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow
+MAX_ERROR_LENGTH = 500  # characters of an error message
 PERIOD_START_SYSTEMS = (
     "glicko",
     "category_glicko",
@@ -60,62 +60,69 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
 
         jr.save("season", rated)
 
-    It may be of `rate`, a `Live`, of which `rated()` is written, or of `rate_files`, whose predictions stay where they
-    are. Without pyarrow, which a `Live` does not need, the tables are .npz files.
+    The history comes from `jr.rate`, from a `Live`, whose `to_rated()` is written, or from `rate_files`, whose
+    predictions stay where they are. Without pyarrow, which a `Live` does not need, the tables are .npz files.
 
-    It is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this one
-    waits for some seconds. Tables that `jaxrate rate` wrote beside the run there go with it.
+    The run is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this
+    one waits for some seconds. Tables that `jaxrate rate` wrote beside the old run are removed.
 
-    The system's name, its hyperparameters, and those of its settings that are words, numbers, None or tuples of them
-    are kept, of a density of one's own the name: then `load` needs `make=lambda **given: jr.elo_mmr(**given |
-    {"density": own})`.
+    The file has the system's name, its hyperparameters, and those of its settings that are words, numbers, None or
+    tuples of them. Of your own density it has the name only: `load` then needs `make=lambda **settings:
+    jr.elo_mmr(**settings | {"density": density})`.
 
     Raises:
-      ValueError: if the system was made with something else, such as a function of one's own, or has rules of its own
-        under the name of a system that comes with the package; if the state holds what is not a number; if another
-        process saves into the folder for long; or if the folder is one of `rate_files`.
-      OSError: if the files cannot be written: what was saved there before stays.
+      ValueError: if the system was made with something else, such as your own function, or has its own rules under the
+        name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
+        for long; or if the folder is one of `rate_files`.
+      OSError: if the files cannot be written. The run that was saved there before stays.
     """
     folder = Path(folder)
     if (folder / CHECKPOINT_FILE).exists():
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
     if isinstance(rated, Live):
-        rated = rated.rated()
+        rated = rated.to_rated()
     elif isinstance(rated, RatedFiles):
         rated = rated_from_files(rated)
-    about = make_run_metadata(rated)
+    metadata = make_run_metadata(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
-        write_run(folder, rated, about, {})
+        write_run(folder, rated, metadata, {})
     LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
 
 
 def write_run(
     folder: Path, rated: Rated, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
 ) -> None:
-    """Save what was `described`, and tables beside it, into a folder that is held; a name without table is cleared."""
+    """Save a run and further tables into a locked folder; a table that is None is removed.
+
+    `metadata` is as from `describe_run`.
+    """
     stored = {key: np.asarray(x) for key, x in leaves_by_name(rated.state).items()}
     restore_state(rated.system, len(rated.players), stored)
     tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **extra_tables}
     if isinstance(rated.predictions, dict):
-        shown = {name: x for name, x in tables["ratings.parquet"].items() if name in SHOWN}
-        tables = {PLAIN["ratings.parquet"]: shown, PLAIN["predictions.parquet"]: rated.predictions, **extra_tables}
-    packed = BytesIO()
-    np.savez(packed, allow_pickle=False, **stored)
+        rating_columns = {name: x for name, x in tables["ratings.parquet"].items() if name in RATING_COLUMNS}
+        tables = {
+            NPZ_NAMES["ratings.parquet"]: rating_columns,
+            NPZ_NAMES["predictions.parquet"]: rated.predictions,
+            **extra_tables,
+        }
+    state_bytes = BytesIO()
+    np.savez(state_bytes, allow_pickle=False, **stored)
 
-    def files(new: Path) -> None:
-        (new / "state.npz").write_bytes(packed.getbuffer())
+    def write_files(new_folder: Path) -> None:
+        (new_folder / "state.npz").write_bytes(state_bytes.getbuffer())
         for name, table in tables.items():
-            if name in PLAIN.values():
-                (new / name).write_bytes(to_npz(table))
+            if name in NPZ_NAMES.values():
+                (new_folder / name).write_bytes(columns_to_npz(table))
             elif table is not None:
-                write(table, new / name, csv_safe=csv_safe)
+                write(table, new_folder / name, csv_safe=csv_safe)
 
-    replace_run(folder, metadata, files, obsolete_names=tables)
+    replace_run(folder, metadata, write_files, obsolete_names=tables)
 
 
 def _lists_to_tuples(value: Any) -> Any:
-    """What JSON holds, with its lists as tuples again."""
+    """A value from JSON, with lists as tuples again."""
     return tuple(map(_lists_to_tuples, value)) if isinstance(value, list) else value
 
 
@@ -126,19 +133,19 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         rated = jr.load("season")  # as jr.save("season", rated) left it
 
     Args:
-      folder: as `save` or `rate_files` wrote it; the latter's predictions stay in their files.
-      make: the factory of a system of one's own: it is called with the settings and hyperparameters that were saved.
-        None: that of `SYSTEMS`.
+      folder: a folder that `save` or `rate_files` wrote. The predictions of `rate_files` stay in their files.
+      make: the factory of your own system. It is called with the settings and hyperparameters that were saved. None:
+        the factory in `SYSTEMS`.
 
     Raises:
-      ValueError: if there is none, if a file is damaged or belongs to another run (names it), if another version of
-        jaxrate wrote it in a form that this one cannot carry on, or if the factory makes no such system.
+      ValueError: if there is no run, if a file is damaged or belongs to another run (names the file), if another
+        version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
     """
     try:
         if not (Path(folder) / RUN_FILE).exists() and (stored := read_file_run(Path(folder))) is not None:
             return _restore_file_run(stored, make)
-        about, files = read_run(Path(folder))
-        return _restore_rated(about, files, make)
+        metadata, files = read_run_files(Path(folder))
+        return _restore_rated(metadata, files, make)
     except ValueError as error:
         text = str(error)
         raise ValueError(
@@ -149,19 +156,19 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
 def _restore_rated(
     metadata: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None
 ) -> Rated:
-    with errors_naming_file("run.json"):
+    with name_file_in_errors("run.json"):
         check_metadata(metadata)
     players = metadata["players"]
     system = _remake_system(metadata, make)
-    with errors_naming_file("state.npz"):
-        stored = read_npz(files["state.npz"])
-    seasons = metadata.get("seasons")  # which runs of earlier versions do not say
+    with name_file_in_errors("state.npz"):
+        stored = read_npz_arrays(files["state.npz"])
+    seasons = metadata.get("seasons")  # missing in runs of earlier versions
     if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
         raise ValueError("run.json is damaged (its seasons are not those of the system)")
     category_names = metadata["categories"]
     if category_names is not None and system.settings.get("categories") != len(category_names):
         raise ValueError(f"run.json is damaged ({len(category_names)} categories are not those of the system)")
-    with errors_naming_file("state.npz"):
+    with name_file_in_errors("state.npz"):
         state = restore_state(system, players, stored)
     if (
         metadata["format"] == 3
@@ -174,43 +181,43 @@ def _restore_rated(
         next(key for key in COUNT_KEYS if key in metadata),
         [x for x in files if x != "state.npz"],
     )
-    plain = ratings in PLAIN.values()
-    if not plain:
+    is_npz = ratings in NPZ_NAMES.values()
+    if not is_npz:
         import_pyarrow()
-    with errors_naming_file(ratings):
-        names, games = (read_plain_ratings if plain else read_ratings_table)(files[ratings], players)
-    with errors_naming_file(predictions):
-        read_table = read_plain_predictions if plain else read_predictions_table
-        guesses = read_table(files[predictions], kind, metadata[kind], names)
+    with name_file_in_errors(ratings):
+        names, games = (read_npz_ratings if is_npz else read_ratings_table)(files[ratings], players)
+    with name_file_in_errors(predictions):
+        read_table = read_npz_predictions if is_npz else read_predictions_table
+        predictions_table = read_table(files[predictions], kind, metadata[kind], names)
     categories = (
         None
         if category_names is None
         else np.array(category_names, object if isinstance(category_names[0], str) else None)
     )
     period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
-    return Rated(system, state, names, games, period, last, clock, guesses, options, categories, seasons)
+    return Rated(system, state, names, games, period, last, clock, predictions_table, options, categories, seasons)
 
 
-def _remake_system(about: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
-    """The system of a run, made again."""
-    name, writer = about["system"], f"jaxrate {about['jaxrate']:.20}"
+def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
+    """Make the system of a run again."""
+    name, writer = metadata["system"], f"jaxrate {metadata['jaxrate']:.20}"
     if make is None and name not in SYSTEMS:
         raise ValueError(
             f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
             "load it in Python, by jr.load(folder, make=...) with its factory"
         )
-    settings = {key: _lists_to_tuples(value) for key, value in about["settings"].items()}
-    ways = [way for way in PREDICTION_WRAPPERS if about.get(way)]
-    return _call_factory(ways, make or SYSTEMS[name], name, settings | about["params"])
+    settings = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()}
+    wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
+    return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
 
 
 def _restore_file_run(file_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
-    with errors_naming_file(CHECKPOINT_FILE):
+    with name_file_in_errors(CHECKPOINT_FILE):
         check_metadata(file_run.description)
-    about, system = file_run.description, _remake_system(file_run.description, make)
-    with errors_naming_file(CHECKPOINT_FILE):
-        state = restore_state(system, about["players"], file_run.state)
-    clock, period, last = (about[name] for name in ("clock", "period", "last"))
+    metadata, system = file_run.description, _remake_system(file_run.description, make)
+    with name_file_in_errors(CHECKPOINT_FILE):
+        state = restore_state(system, metadata["players"], file_run.state)
+    clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
     games, matches = file_run.games, int(file_run.games.sum()) // 2
     return rated_from_files(
         RatedFiles(system, state, file_run.players, games, matches, last, clock, period, {}, {}, Path())
@@ -218,13 +225,15 @@ def _restore_file_run(file_run: StoredFileRun, make: Callable[..., RatingSystem]
 
 
 def _call_factory(
-    ways: list[str], make: Callable[..., RatingSystem], name: str, arguments: dict[str, Any]
+    wrappers: list[str], make: Callable[..., RatingSystem], name: str, arguments: dict[str, Any]
 ) -> RatingSystem:
     try:
-        system = make_wrapped_system(ways, make, arguments)
+        system = make_wrapped_system(wrappers, make, arguments)
     except TypeError as error:
-        raise ValueError(f"run.json: the factory does not take what {name} was made with: {error}") from None
-    except Exception as error:  # whatever a factory says of what it cannot take
+        raise ValueError(
+            f"run.json: the factory does not accept the arguments that {name} was made with: {error}"
+        ) from None
+    except Exception as error:  # any error of the factory
         raise ValueError(f"run.json: {error}") from error
     if system.name != name:
         raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")

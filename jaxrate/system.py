@@ -30,7 +30,7 @@ from jaxrate.argument_checks import Hyperparameters, PlayerState, check_argument
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import document_hyperparameters
-from jaxrate.hashable import display_name
+from jaxrate.hashable_values import display_name
 from jaxrate.side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.hashable import bind, hashable_array
+from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.system import replace_params
 from jaxrate.systems.blat_mmr import kernel_matrices, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start

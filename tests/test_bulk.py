@@ -33,7 +33,7 @@ def check_goes_on(live, folder, games):
     table = pq.read_table(folder / "matches.parquet").to_pydict()
     for name, value in {"a": "player 00", "b": "newcomer", "score": 0.5, "time": 1001.0}.items():
         table[name].append(value)
-    whole, rated = jr.rate(SYSTEM, jr.read(table)), live.rated()
+    whole, rated = jr.rate(SYSTEM, jr.read(table)), live.to_rated()
     assert rated.players.tolist() == whole.players.tolist() and rated.games.tolist() == whole.games.tolist()
     assert rated.games.sum() == games.sum() + 2 and rated.last == 1001.0 and rated.clock == "numbers"
     for x, y in zip(jax.tree.leaves(rated.state), jax.tree.leaves(whole.state), strict=True):

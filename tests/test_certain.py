@@ -42,7 +42,7 @@ def test_rank_sets_step_down_from_the_definition():
         if not more:
             break
         sure |= more
-    np.testing.assert_array_equal(ranks.apart, [[(j, k) in sure for k in range(n)] for j in range(n)])
+    np.testing.assert_array_equal(ranks.surely_better, [[(j, k) in sure for k in range(n)] for j in range(n)])
     assert 0 < len(sure) < 15
     np.testing.assert_array_equal(ranks.least, [1 + sum((k, j) in sure for k in range(n)) for j in range(n)])
     np.testing.assert_array_equal(ranks.greatest, [n - sum((j, k) in sure for k in range(n)) for j in range(n)])
@@ -51,7 +51,7 @@ def test_rank_sets_step_down_from_the_definition():
 def test_rank_sets_of_anchors_replicates_and_players_without_a_rating():
     votes = table(games=60)
     held = jr.arena.rank_sets(jr.arena.fit_strengths(votes, anchors={0: 1700.0, 4: 1300.0}))
-    assert held.apart[0, 4] and not held.apart[4, 0]
+    assert held.surely_better[0, 4] and not held.surely_better[4, 0]
     drawn = jr.arena.rank_sets(jr.arena.fit_strengths(votes, errors="bootstrap", samples=300))
     plain = jr.arena.rank_sets(jr.arena.fit_strengths(votes))
     assert (np.abs(drawn.least - plain.least) <= 1).all() and (np.abs(drawn.greatest - plain.greatest) <= 1).all()
@@ -65,8 +65,8 @@ def test_differences_and_votes_still_needed():
     found = jr.arena.fit_strengths(votes)
     points, error = found.difference(0, 2)
     assert points == found.rating[0] - found.rating[2]
-    assert found.better(0, 2) == pytest.approx(0.5 * math.erfc(-points / error / math.sqrt(2)))
-    assert found.better(0, 2) + found.better(2, 0) == pytest.approx(1.0)
+    assert found.probability_better(0, 2) == pytest.approx(0.5 * math.erfc(-points / error / math.sqrt(2)))
+    assert found.probability_better(0, 2) + found.probability_better(2, 0) == pytest.approx(1.0)
     needed = jr.arena.votes_needed(found, 0, 2)
     won = 1 / (1 + 10 ** (-points / 400))
     a, b = votes.player.T
@@ -138,7 +138,7 @@ def test_sequential_tests_end():
     going = jr.arena.sprt([100, 400, 104], 0, 5)
     assert going.decision == "continue" and going.lower == -going.upper == pytest.approx(math.log(0.05 / 0.95))
     assert going.games == 604 and going.score == pytest.approx((200 + 104) / 604)
-    assert "LLR" in repr(going) and 0.5 < going.better < 0.7
+    assert "LLR" in repr(going) and 0.5 < going.probability_better < 0.7
     pairs = jr.arena.pentanomial([1, 0.5, 0, 1, 0.5, 0.5, 0, 0])
     assert pairs.tolist() == [1, 0, 2, 1, 0]
     assert jr.arena.sprt(pairs, 0, 5).games == 8
@@ -169,7 +169,7 @@ def test_sequential_refusals(results, options, said):
 
 
 def test_refusals_of_pairs_of_games():
-    with pytest.raises(ValueError, match="3 games make no pairs"):
+    with pytest.raises(ValueError, match="3 games do not form pairs"):
         jr.arena.pentanomial([1, 0, 1])
     with pytest.raises(ValueError, match="row 1 .*0.7"):
         jr.arena.pentanomial([1, 0.7])

@@ -692,7 +692,7 @@ def test_compare_scores_every_form(jaxrate, games):
     for key, (system, events) in runs.items():
         p, s = jr.run(system, events).prediction, data.matches.score
         error = jr.metrics.calibration(p, s).error
-        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier(p, s), jr.metrics.accuracy(p, s), error)
+        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier_score(p, s), jr.metrics.accuracy(p, s), error)
         assert table[key][:4] == [f"{x:.4f}" for x in quality]
     losses = [float(values[0]) for values in table.values()]
     assert losses == sorted(losses)
@@ -1086,7 +1086,7 @@ def test_plan_of_dates_in_a_fresh_process(tmp_path):
 
 
 def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
-    monkeypatch.setattr(cli.plan, "device_memory", lambda device: 1e8)
+    monkeypatch.setattr(cli.plan, "device_memory_bytes", lambda device: 1e8)
     code, text, errors = jaxrate("plan", games)
     assert code == 0 and "memory will not do for elo, glicko, glicko2" in errors
     assert re.search(r"\nelo .* -\n", text)

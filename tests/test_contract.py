@@ -9,13 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.testing import (
-    gradient_properties,
-    match_properties,
-    pure_replay_properties,
-    replay_properties,
-    round_properties,
-)
+from jaxrate.testing import gradient_properties, match_properties, replay_properties, round_properties, scan_properties
 from jaxrate.testing.case_assertions import Case, assert_equal_leaves, make_key
 
 
@@ -76,16 +70,14 @@ BY_SETTINGS = {
     match_properties.streams_equal_levels,
     round_properties.a_contest_of_one_changes_nothing,
     match_properties.win_draw_and_loss_agree_with_the_expected_score,
-    pure_replay_properties.slopes_equal_finite_differences,
+    scan_properties.slopes_equal_finite_differences,
 }
-LEARNS = {
-    pure_replay_properties.slopes_equal_finite_differences
-}  # all that hangs on a density: it has tests of its own
+LEARNS = {scan_properties.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
 # What they carry from chunk to chunk the systems above do not
 CARRIES = "elo_fading", "glicko_fading", "glicko2_fading", "trueskill_fading", "skills_margin", "calibrated"
 SLOPES = {
-    pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs,
-    pure_replay_properties.slopes_equal_finite_differences,
+    scan_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+    scan_properties.slopes_equal_finite_differences,
     gradient_properties.slopes_are_finite,
 }
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
@@ -96,7 +88,7 @@ def chosen(name):
     for one, case in testing.contract_cases(EVERY[name]):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         if name in CARRIES and case.form == "levels":
-            settings = settings | {pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs}
+            settings = settings | {scan_properties.chunks_of_several_histories_in_one_batch_equal_runs}
         of_two = EVERY[name].traits.contests and case.form != "rounds"  # the rules of rounds
         variant, stream = (
             name in VARIANTS or of_two,

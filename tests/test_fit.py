@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds, slice_events
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import Rules
@@ -202,7 +202,7 @@ def test_probabilities_of_scores_are_scored_by_that_of_the_result():
     np.testing.assert_allclose(
         jr.fitting.sweep_parameters(system, matches, system.params), -np.log(given).mean(), rtol=1e-6
     )
-    want = jr.metrics.brier(chance @ [0.0, 0.5, 1.0], matches.score)
+    want = jr.metrics.brier_score(chance @ [0.0, 0.5, 1.0], matches.score)
     np.testing.assert_allclose(
         jr.fitting.sweep_parameters(system, matches, system.params, loss="brier"), want, rtol=1e-6
     )

@@ -189,7 +189,7 @@ def test_nothing_is_saved_that_could_not_be_loaded(season, whole, runs):
     for changed, message in (
         (runs[1]._replace(state=state._replace(rating=state.rating * float("nan"))), "rating is not a number"),
         (runs[1]._replace(players=runs[1].players[:2]), "it is not of 2 players"),
-        (runs[1]._replace(options={"a": {1, 2}}), "the options hold what JSON does not"),
+        (runs[1]._replace(options={"a": {1, 2}}), "the options have values that JSON cannot hold"),
     ):
         with pytest.raises(ValueError, match=message):
             jr.save(season, changed)
@@ -249,7 +249,7 @@ def test_two_writers_and_a_reader(season, whole, runs):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
 def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole, runs, games, jaxrate, monkeypatch):
-    monkeypatch.setattr(folders, "PATIENCE", 0.1)
+    monkeypatch.setattr(folders, "LOCK_TIMEOUT", 0.1)
     with folders.lock_folder(season):
         with pytest.raises(ValueError, match="season: another process saves a run there; wait until it is done"):
             jr.save(season, runs[1])
@@ -311,7 +311,7 @@ def test_rating_periods_of_an_earlier_version_are_carried_on_from_their_end(tmp_
 def test_a_run_of_a_later_version_is_refused(season):
     path = season / "run.json"
     path.write_text(path.read_text().replace('"format": 4', '"format": 5'))
-    with pytest.raises(ValueError, match=r"season: run.json: jaxrate .* wrote it in format 5, this version knows 4"):
+    with pytest.raises(ValueError, match=r"season: run.json: jaxrate .* wrote it in format 5, this one reads up to 4"):
         jr.load(season)
 
 

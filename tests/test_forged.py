@@ -39,12 +39,12 @@ def test_what_is_no_plain_file_is_not_waited_for(run, old, name):
     for folder in (run, old):
         (folder / name).unlink()
         os.mkfifo(folder / name)
-        with pytest.raises(ValueError, match=f"{name} is no plain file"):
+        with pytest.raises(ValueError, match=f"{name} is no regular file"):
             jr.load(folder)
         (folder / name).unlink()
         for target in ("/dev/zero", folder.parent, folder / name):
             (folder / name).symlink_to(target)
-            with pytest.raises(ValueError, match=f"{name} (is no plain file|cannot be read)"):
+            with pytest.raises(ValueError, match=f"{name} (is no regular file|cannot be read)"):
                 jr.load(folder)
             (folder / name).unlink()
 
@@ -128,13 +128,13 @@ def leaves_of(folder):
         (lambda x: {"rating": x["rating"].astype(str)}, "rating.npy is no array"),
         (lambda x: {"rating": x["rating"].astype(">f4")}, "rating is of >f4"),
         (lambda x: {"rating": x["rating"].astype(object)}, "rating.npy is no array"),
-        (lambda x: {"rating": x["rating"][:, None]}, "another kind of state"),
+        (lambda x: {"rating": x["rating"][:, None]}, "it is not a state of"),
         (lambda x: {"rating": x["rating"][:3]}, "not of 4 players"),
         (lambda x: {"rating": x["rating"][0]}, "not of 4 players"),
         (lambda x: {"rating": x["rating"] * np.nan}, "rating is not a number for some player"),
         (lambda x: {"variance": x["variance"] + np.inf}, "variance is not a number for some player"),
         (lambda x: {"time": x["time"] * np.nan}, "time is not a number for some player"),
-        (lambda x: {"more": x["rating"]}, "another kind of state"),
+        (lambda x: {"more": x["rating"]}, "it is not a state of"),
     ],
 )
 def test_leaves_of_another_kind(run, old, change, message):

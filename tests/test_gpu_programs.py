@@ -181,7 +181,7 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
 
 
 def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
-    monkeypatch.setattr(derivatives, "device_memory", lambda device: 80e9)
+    monkeypatch.setattr(derivatives, "device_memory_bytes", lambda device: 80e9)
     assert (derivatives.batch_memory_limit(), on_gpu(derivatives.batch_memory_limit)()) == (1 << 29, 20e9)
 
 

@@ -19,7 +19,7 @@ def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
     np.testing.assert_allclose(high, [pi[x, 0].max() for x in within.T], atol=2e-5)
     narrow = jr.urns.confidence_band(state, 0.5)
     assert (narrow[0][1:] > low[1:]).all() and (narrow[1][[0, 1, 3, 4]] < high[[0, 1, 3, 4]]).all()
-    with pytest.raises(ValueError, match="level must be above 0, below 1, got 1"):
+    with pytest.raises(ValueError, match="level must be above 0 and below 1, got 1"):
         jr.urns.confidence_band(state, 1)
 
 
@@ -86,13 +86,13 @@ def test_p_values_of_a_change_are_those_of_the_exact_test():
     """Every pair of urns of 4 and 6 balls, large urns beside SciPy, and the rejected beside the twin's."""
     some = [(a, b) for a in range(5) for b in range(7)]
     early, late = (jr.urns.make_urns(np.full(35, n), x / n) for n, x in zip((4, 6), np.transpose(some), strict=True))
-    got = jr.urns.find_changed_skills(early, late, rate=0.3)
+    got = jr.urns.find_changed_skills(early, late, false_discovery_rate=0.3)
     p = [twin.two_sided((a, 4), (b, 6)) for a, b in some]
     np.testing.assert_allclose(got.p, [float(x) for x in p], rtol=1e-12)
     np.testing.assert_allclose(got.difference, [b / 6 - a / 4 for a, b in some], atol=1e-15)
     assert got.changed.tolist() == twin.step_up(p, 0.3) and 0 < got.changed.sum() < 35
     rates = np.linspace(0.01, 0.99, 50)
-    each = [jr.urns.find_changed_skills(early, late, rate=rate).changed for rate in rates]
+    each = [jr.urns.find_changed_skills(early, late, false_discovery_rate=rate).changed for rate in rates]
     np.testing.assert_array_equal(each, got.adjusted <= rates[:, None])
     random, n = np.random.default_rng(2), np.array([200, 3000, 1_000_000])
     one, two = random.binomial(n, 0.3), random.binomial(n, [0.4, 0.32, 0.301])
@@ -108,7 +108,7 @@ def test_level_and_power_of_changes_are_those_of_independent_binomial_urns():
     new = np.where(changes, 1 - pi, pi)
     system, state = jr.urnings(n), jr.urns.make_urns(np.full(200, n), pi)
     first, then = (
-        jr.urns.simulate_world(system, x, 12 * apart, jax.random.key(k), every=apart, state=state).green
+        jr.urns.simulate_world(system, x, 12 * apart, jax.random.key(k), record_every=apart, state=state).green
         for k, x in enumerate((pi, new))
     )
 
@@ -129,8 +129,8 @@ def test_bad_urns_of_two_times_are_refused():
     urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
     for two, rate, says in (
         (jr.urns.make_urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
-        (urns, 1.0, "rate must be above 0, below 1, got 1.0"),
+        (urns, 1.0, "false_discovery_rate must be above 0 and below 1, got 1.0"),
         (urns._replace(green=urns.green.at[1].set(5)), 0.05, "row 1 .*an urn of 4 balls cannot hold 5 green ones"),
     ):
         with pytest.raises(ValueError, match=says):
-            jr.urns.find_changed_skills(urns, two, rate=rate)
+            jr.urns.find_changed_skills(urns, two, false_discovery_rate=rate)

@@ -39,7 +39,7 @@ def same(one, two, exact=True, rtol=1e-5):
 
 
 def state_of(live):
-    return jax.tree.map(np.array, live.rated().state)
+    return jax.tree.map(np.array, live.to_rated().state)
 
 
 SYSTEMS = {
@@ -63,7 +63,7 @@ def test_matches_are_those_of_one_run(name, x64, monkeypatch):
     result = jr.run(system, MATCHES, key=key)
     exact = name in EXACT
     same(np.array(feed(live)), result.prediction, exact)
-    same(live.rated().state, result.state, exact)
+    same(live.to_rated().state, result.state, exact)
 
 
 def test_side_weight_columns_and_categories():
@@ -76,7 +76,7 @@ def test_side_weight_columns_and_categories():
     guess = feed(live, context=lambda i: jax.tree.map(lambda x: x[i], columns))
     result = jr.run(system, events)
     same(np.array(guess), result.prediction, exact=False)
-    same(live.rated().state, result.state, exact=False)
+    same(live.to_rated().state, result.state, exact=False)
 
 
 def test_side_and_weight_alone(monkeypatch):
@@ -85,7 +85,7 @@ def test_side_and_weight_alone(monkeypatch):
     system = jr.glicko(side_advantage=30)
     live = jr.live.start_history(system, NAMES)
     feed(live, context=lambda i: {"side": side[i], "weight": weight[i]})
-    same(live.rated().state, jr.run(system, jr.matches(PAIRS, SCORE, TIME, side=side, weight=weight)).state)
+    same(live.to_rated().state, jr.run(system, jr.matches(PAIRS, SCORE, TIME, side=side, weight=weight)).state)
 
 
 CONTESTS = [RNG.choice(12, size, replace=False) for size in (3, 8, 4, 7, 3, 6)]
@@ -116,9 +116,9 @@ def test_contests_are_those_of_one_run(name):
     live, rounds = jr.live.start_history(system, NAMES), contests(teams)
     result = jr.run(system, rounds)
     np.testing.assert_allclose(feed_contests(live, teams), result.prediction, 1e-4, 1e-5)
-    same(live.rated().state, result.state, exact=False, rtol=1e-4)
+    same(live.to_rated().state, result.state, exact=False, rtol=1e-4)
     whole = jr.rate(system, jr.data.Dataset(rounds, NAMES, np.arange(31)))
-    mine = live.rated().predictions
+    mine = live.to_rated().predictions
     assert mine.column_names == whole.predictions.column_names and len(mine) == 31
     for column in ("contest", "time", "player", "rank", "participants"):
         assert mine[column].to_pylist() == whole.predictions[column].to_pylist()
@@ -133,11 +133,11 @@ def test_a_history_goes_on_after_it_was_saved(tmp_path, monkeypatch):
     whole = jr.rate(system, known(system, MATCHES))
     first = jr.live.start_history(system)
     feed(first, 0, 20)
-    jr.save(tmp_path / "run", first.rated())
+    jr.save(tmp_path / "run", first.to_rated())
     second = jr.live.start_history(jr.load(tmp_path / "run"))
     feed(second, 20, 45)
     feed(second, 45, 60)
-    rated = second.rated()
+    rated = second.to_rated()
     order = [rated.players.tolist().index(name) for name in NAMES]
     same(jax.tree.map(lambda x: np.asarray(x)[order], rated.state), whole.state)
     assert rated.predictions.drop(["row"]).equals(whole.predictions.drop(["row"]))
@@ -156,7 +156,7 @@ def test_newcomers_join_and_room_grows():
     pairs = np.stack([np.arange(150), np.arange(150) + 1], axis=1)
     for a, b in pairs:
         live.update(int(a), int(b), 1.0)
-    rated = live.rated()
+    rated = live.to_rated()
     same(rated.state, jr.run(system, jr.matches(pairs, np.ones(150))).state)
     assert rated.players.tolist() == list(range(151)) and rated.games.sum() == 300 and rated.clock is None
     assert live.predict(10_000, 151) == 0.5 and len(live.players) == 151
@@ -196,7 +196,7 @@ def test_errors_change_nothing():
     same(state_of(live), before)
     assert live.to_json() == told and live.players == players
     feed(live, 20)
-    same(jr.ratings(jr.live.start_history(live.rated()).rated()).mean, jr.ratings(live.rated()).mean)
+    same(jr.ratings(jr.live.start_history(live.to_rated()).to_rated()).mean, jr.ratings(live.to_rated()).mean)
 
 
 BROKEN = {  # names that no table holds, and what is said of them
@@ -226,7 +226,7 @@ def test_live_refuses_the_names_that_read_refuses(name):
         with refused(BROKEN[name]):
             call()
     assert before == (live.to_json() if not isinstance(name, bytes) else live.players)
-    live.rated()
+    live.to_rated()
 
 
 def test_errors_of_contests_change_nothing():
@@ -267,13 +267,13 @@ def test_what_live_refuses():
     with refused("start_history: rated must be a Rated"):
         jr.live.start_history("elo")
     with refused("nothing has been rated yet"):
-        jr.live.start_history(jr.elo(), ["Ada"]).rated()
+        jr.live.start_history(jr.elo(), ["Ada"]).to_rated()
 
 
 def test_predictions_and_ratings_as_of_a_time():
     live = jr.live.start_history(jr.glicko(c=60), NAMES)
     feed(live)
-    rated, later = live.rated(), float(TIME[-1]) + 200.0
+    rated, later = live.to_rated(), float(TIME[-1]) + 200.0
     coming = jr.matches([[0, 1]], [0.5], [later])
     assert live.predict(NAMES[0], NAMES[1], time=later) == jr.predict(rated.system, rated.state, coming)[0]
     now = jr.ratings(rated, time=later)
@@ -296,7 +296,7 @@ def test_dates():
             call("Ada", "Bo", *[0.5] * (call == live.update), time=1706745600.0)
     with refused("time 20000 is no date"):
         live.rating("Ada", time=20000)
-    rated = live.rated()
+    rated = live.to_rated()
     assert rated.clock == "dates" and str(rated.predictions["time"][1]) == "2024-02-01"
     assert json.loads(live.to_json())["last"] == "2024-02-01"
 
@@ -306,7 +306,7 @@ def test_a_contest_to_come():
     feed_contests(live)
     teams = [["player 00", "player 01"], ["player 02"], ["new"]]
     rounds = jr.rounds([0] * 4, [0, 1, 2, 12], [0, 0, 1, 2], team=[0, 0, 1, 2], time=[35.0] * 4)
-    want = jr.predict(live.system, live.rated().state, rounds, num_players=13)
+    want = jr.predict(live.system, live.to_rated().state, rounds, num_players=13)
     np.testing.assert_allclose(live.predict_round(teams), want, 1e-5)
     assert len(live.players) == 12
 
@@ -315,7 +315,7 @@ def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
     event, history = PackedEvent(Matches, MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
     given = history._program_arguments(history.now.state, event, 0)
-    text = history._get_program(event)[1].lower(*given, None).compile().as_text()
+    text = history._compile_program(event)[1].lower(*given, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 

@@ -14,7 +14,7 @@ from tests.conftest import refused
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
-SWAP = ("self.now = after",)  # between the look before it and this line Python runs no handler
+SWAP = ("self.current = new_state",)  # between the look before it and this line Python runs no handler
 HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_log"
 
 
@@ -32,7 +32,7 @@ def played(results, system=None):
 def check_same(live, wanted):
     """To the bit: names, state, last event, and the table."""
     assert live.players == wanted.players and live.to_json() == wanted.to_json() and repr(live) == repr(wanted)
-    one, two = live.rated(), wanted.rated()
+    one, two = live.to_rated(), wanted.to_rated()
     assert one.predictions.equals(two.predictions) and (one.games == two.games).all()
     for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(two.state), strict=True):
         np.testing.assert_array_equal(x, y)
@@ -82,7 +82,7 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
             seen.add(after)
             check_same(live, wanted[after])
             feed(live, [more] * (2 - after), 5)
-            assert live.rated().games.sum() == 14
+            assert live.to_rated().games.sum() == 14
         else:
             assert count[0] < number
             break
@@ -119,7 +119,7 @@ def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
         live = played(RESULTS)
 
         def handle(live=live):
-            live.rated()
+            live.to_rated()
             live.update(*inner, time=5.0)
 
         tracer, count = at_line(number, handle, SWAP)
@@ -136,7 +136,7 @@ def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
 
 
 def _order(live):
-    table = live.rated().predictions
+    table = live.to_rated().predictions
     return [*zip(*(table[name].to_pylist() for name in ("a", "b", "score")), strict=True)]
 
 
@@ -160,7 +160,7 @@ def test_a_precision_that_is_switched_between_updates_changes_nothing():
     with jax.enable_x64(True):
         feed(live, RESULTS[2:4], 2)
         live.predict("Ada", "Zoe")
-        live.rated()
+        live.to_rated()
     feed(live, RESULTS[4:], 4)
     check_same(live, played(RESULTS))
 
@@ -182,7 +182,7 @@ def test_threads_take_turns():
         thread.start()
     for thread in threads:
         thread.join()
-    assert not lost and live.rated().games.tolist().count(40) == 4
+    assert not lost and live.to_rated().games.tolist().count(40) == 4
     again = jr.live.start_history(jr.elo())
     for a, b, score in _order(live):
         again.update(a, b, score)
@@ -192,7 +192,7 @@ def test_threads_take_turns():
 @pytest.mark.parametrize("n", [0, 1, 2, 4, 5])
 def test_results_are_undone(n):
     live = played(RESULTS)
-    live.rated()
+    live.to_rated()
     live.undo(n)
     if n == 5:
         assert live.players == [] and "0 new events" in repr(live)
@@ -206,7 +206,7 @@ def test_results_are_undone(n):
 @pytest.mark.parametrize("index", [0, 3, -1])
 def test_a_result_is_corrected(index):
     live = played(RESULTS)
-    live.rated()
+    live.to_rated()
     live.correct(index, score=0.25)
     right = list(RESULTS)
     right[index] = (*RESULTS[index][:2], 0.25)
@@ -236,7 +236,7 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
         (lambda: live.correct(5, score=1), "no result 5: 5 results were rated live, counted from 0; -1 is the last"),
         (lambda: live.correct(0, score=2), "score must be from 0 to 1"),
         (lambda: live.correct(0, rank=[1, 2]), "a match has a score; give score="),
-        (lambda: live.correct(0), "give score=, or what else was wrong"),
+        (lambda: live.correct(0), "a match has a score; give score=, side="),
         (lambda: live.correct(0, side=3), "side must be from -1 to 1"),
         (lambda: live.correct("last", score=1), "no result 'last'"),
     ):
@@ -258,7 +258,7 @@ def test_contests_are_corrected_and_undone():
     live.correct(1, rank=[1, 1, 2])
     live.undo()
     check_same(live, rate([[1, 2, 3], [1, 1, 2], [3, 2, 1]]))
-    with refused("a contest has ranks; give rank=, and nothing else"):
+    with refused("a contest has ranks; give rank= only"):
         live.correct(0, score=1.0)
     with refused("rank must have 3 numbers"):
         live.correct(0, rank=[1, 2])

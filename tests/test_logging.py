@@ -19,13 +19,13 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
         live.update("Ada", "Bo", 1.0)
     live.correct(0, score=0.0)
     live.undo()
-    live._history.spent = live._history.now.state  # as after Ctrl-C
+    live._history.donated_state = live._history.now.state  # as after Ctrl-C
     jr.save(tmp_path / "run", live)
     assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
     assert [record.getMessage() for record in caplog.records] == [
         "result 0 is corrected, and 2 are rated again",
         "1 results are undone",
-        "a call was stopped in the middle; the history is that of its 2 results",
+        "a call was interrupted; the history is that of its 2 results",
         f"a history of 2 players is saved in {tmp_path / 'run'}",
     ]
 

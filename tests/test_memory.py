@@ -21,7 +21,7 @@ FEW = jr.matches([[0, 1]], [1.0])
 def machine(monkeypatch):
     """Eight GB, and a second for each test; JAX is warm."""
     jr.run(jr.elo(), FEW)
-    monkeypatch.setattr(memory_limits, "machine_memory", lambda: 8e9)
+    monkeypatch.setattr(memory_limits, "machine_memory_bytes", lambda: 8e9)
     start = time.perf_counter()
     yield
     assert time.perf_counter() - start < 5.0  # of a machine that does much else
@@ -105,10 +105,10 @@ def test_amounts_in_words():
 
 def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
     monkeypatch.undo()
-    assert memory_limits.machine_memory() is None or memory_limits.machine_memory() > 1e8
+    assert memory_limits.machine_memory_bytes() is None or memory_limits.machine_memory_bytes() > 1e8
     (tmp_path / "limit").write_text("123456789\n")
     monkeypatch.setattr(memory_limits, "CGROUP_LIMIT_FILE", tmp_path / "limit")
-    assert memory_limits.machine_memory() in (None, 123456789.0)
+    assert memory_limits.machine_memory_bytes() in (None, 123456789.0)
 
 
 def test_precision_doubles_a_state():

@@ -9,11 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.metrics.prediction_metrics import accuracy, brier, calibration, compare_log_loss, experience_mask, log_loss
+from jaxrate.metrics.prediction_metrics import (
+    accuracy,
+    brier_score,
+    calibration,
+    compare_log_loss,
+    experience_mask,
+    log_loss,
+)
 from tests.conftest import refused
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
-METRICS = [log_loss, brier, accuracy, calibration]
+METRICS = [log_loss, brier_score, accuracy, calibration]
 
 
 def test_log_loss_by_hand():
@@ -23,8 +30,8 @@ def test_log_loss_by_hand():
 
 
 def test_brier_by_hand():
-    assert brier(PREDICTION, SCORE) == pytest.approx((0.04 + 0.36 + 0.0) / 3, rel=1e-14)
-    assert brier([0.8], [0.0]) == pytest.approx(0.64, rel=1e-14)
+    assert brier_score(PREDICTION, SCORE) == pytest.approx((0.04 + 0.36 + 0.0) / 3, rel=1e-14)
+    assert brier_score([0.8], [0.0]) == pytest.approx(0.64, rel=1e-14)
 
 
 def test_accuracy_by_hand():
@@ -46,7 +53,7 @@ def test_a_difference_is_that_of_each_match():
 
 def test_a_draw_is_half_a_win_for_either():
     assert log_loss([0.8], [0.5]) == pytest.approx(-0.5 * (math.log(0.8) + math.log(0.2)), rel=1e-14)
-    assert brier([0.8], [0.5]) == pytest.approx(0.09, rel=1e-14)
+    assert brier_score([0.8], [0.5]) == pytest.approx(0.09, rel=1e-14)
     assert accuracy([0.8, 0.2], [0.5, 0.5]) == 0.5
 
 
@@ -145,7 +152,7 @@ def test_bad_columns_are_refused(metric, change, message):
 def test_under_a_mask_the_row_is_that_of_the_input():
     mask = [False, False, True, False, True, True]
     with refused("row 4 (counting from 0): prediction is nan"):
-        brier([math.nan, 0.5, 0.5, 0.5, math.nan, math.nan], [0] * 6, mask=mask)
+        brier_score([math.nan, 0.5, 0.5, 0.5, math.nan, math.nan], [0] * 6, mask=mask)
 
 
 pairs = st.tuples(st.integers(0, 7), st.integers(1, 7)).map(lambda x: (x[0], (x[0] + x[1]) % 8))
@@ -168,7 +175,7 @@ def test_seen_is_a_mask_for_metrics():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 2]], [1, 0, 1, 0])
     mask = experience_mask(matches, 1)
     assert mask.tolist() == [False, False, True, True]
-    assert brier([0.9, 0.9, 0.5, 0.5], matches.score, mask=mask) == 0.25
+    assert brier_score([0.9, 0.9, 0.5, 0.5], matches.score, mask=mask) == 0.25
 
 
 # All measures
@@ -178,7 +185,7 @@ def test_scores_are_the_measures_by_name():
     p, s, w = np.array([0.8, 0.4, 0.1, 0.55]), np.array([1.0, 0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0, 3.0])
     mask = np.array([True, True, True, False])
     found = jr.metrics.match_metrics(p, s, weight=w, mask=mask)
-    measures = {"log loss": log_loss, "Brier score": brier, "accuracy": accuracy}
+    measures = {"log loss": log_loss, "Brier score": brier_score, "accuracy": accuracy}
     assert found == {name: pytest.approx(measure(p, s, weight=w, mask=mask)) for name, measure in measures.items()} | {
         "calibration error": pytest.approx(calibration(p, s, weight=w, mask=mask).error)
     }

@@ -68,7 +68,7 @@ def test_bridges_are_as_far_as_kolmogorov_says():
 def test_mixtures_are_those_of_the_twin(monkeypatch):
     random = np.random.default_rng(1)
     guesses, score = random.uniform(0.1, 0.9, (3, 50)), random.choice([0.0, 0.5, 1.0], 50)
-    monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(module, "CHUNK_VOTES", 7)
     loss, share = module.mix_predictions(guesses, score, np.ones(50))
     wanted, earned = twin.mixture(guesses, score)
     np.testing.assert_allclose(loss, wanted, rtol=1e-12)
@@ -138,11 +138,11 @@ def test_two_players_who_moved_apart():
 @pytest.mark.parametrize(
     ("make", "given", "said"),
     [
-        (lambda: jr.arena.count_votes([0], [1], [2], [2]), {}, "and not VoteCounts: it needs times"),
-        (lambda: jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0]), {}, "one time, so that nothing can move"),
+        (lambda: jr.arena.count_votes([0], [1], [2], [2]), {}, "and not in VoteCounts: it needs times"),
+        (lambda: jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0]), {}, "all matches have the same time"),
         (lambda: drawn(0, votes=50), {"level": 1.0}, "level must be above 0"),
         (lambda: drawn(0, votes=50), {"cluster": "voter"}, "no column 'voter'"),
-        (lambda: drawn(0, votes=2, columns={"x": [0, 1], "y": [0, 1]}), {"cluster": ["x", "y"]}, "by one column"),
+        (lambda: drawn(0, votes=2, columns={"x": [0, 1], "y": [0, 1]}), {"cluster": ["x", "y"]}, "one column"),
         (lambda: jr.matches([[0, 1], [1, 2]], [1.0, 1.0], time=[0.0, 1.0]), {}, "give a prior|no two players"),
     ],
 )  # fmt: skip

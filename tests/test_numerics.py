@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.numerics.roots import concave_maximum, decreasing_root
-from jaxrate.numerics.special_functions import normal_tail, solve_definite, truncate_normal
+from jaxrate.numerics.special_functions import normal_tail, truncate_normal
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -264,9 +265,9 @@ def test_definite_matrices_are_solved(x64, size):
     matrix = -square - 0.1 * np.trace(square, axis1=1, axis2=2)[:, None, None] * np.eye(size)
     x = random.normal(0, 1, (50, size))
     y = np.einsum("nij,nj->ni", matrix, x)
-    found = jax.jit(solve_definite)(jnp.asarray(matrix, float), jnp.asarray(y, float))
+    found = jax.jit(solve_definite_systems)(jnp.asarray(matrix, float), jnp.asarray(y, float))
     np.testing.assert_allclose(found, x, atol=1e-13 if x64 else 2e-5)
-    second = jax.jit(jax.jacfwd(jax.grad(lambda m: jnp.sum(solve_definite(m, jnp.ones((50, size)))))))
+    second = jax.jit(jax.jacfwd(jax.grad(lambda m: jnp.sum(solve_definite_systems(m, jnp.ones((50, size)))))))
     text = second.lower(jnp.asarray(matrix, float)).as_text()
     assert "lapack" not in text.lower()  # which waits forever, now and then
 

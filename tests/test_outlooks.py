@@ -61,7 +61,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     close(jr.forecasts.matchup_matrix(rated), jr.forecasts.matchup_matrix(expected), rtol=1e-5)
     jr.leaderboard(rated), jr.site.write_report(rated), repr(rated)
     run = jr.run(system, data, key=jax.random.key(0)).prediction
-    assert jr.metrics.brier(run, data.matches.score) == pytest.approx(
+    assert jr.metrics.brier_score(run, data.matches.score) == pytest.approx(
         evaluate_predictions(rated, data)["Brier score"], abs=0.1
     )
     jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.plain_tables import end_to_end, read_plain_predictions, read_plain_ratings, to_npz
+from jaxrate.storage.npz_tables import columns_to_npz, concatenate_tables, read_npz_predictions, read_npz_ratings
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -38,8 +38,8 @@ for name, system, feed in (("matches", jr.glicko(), matches), ("contests", jr.el
     feed(live, range(2))
     jr.save(folder / name, live)
     rated = jr.load(folder / name)
-    assert rated.players.tolist() == live.players and repr(rated) == repr(live.rated())
-    again = jr.live.start_history(rated), jr.live.start_history(live.rated())
+    assert rated.players.tolist() == live.players and repr(rated) == repr(live.to_rated())
+    again = jr.live.start_history(rated), jr.live.start_history(live.to_rated())
     assert again[0].rating("Ada") == live.rating("Ada") == again[1].rating("Ada")
     feed(again := jr.live.start_history(rated), range(2, 4))
     jr.save(folder / name, again)
@@ -59,7 +59,7 @@ def test_a_live_history_is_saved_and_loaded_without_pyarrow(tmp_path):
     for name, system in (("matches", jr.glicko()), ("contests", jr.elo_mmx())):
         live = jr.live.start_history(system)
         feeds[name](live, range(4))
-        rated, wanted = jr.load(tmp_path / name), live.rated()
+        rated, wanted = jr.load(tmp_path / name), live.to_rated()
         assert isinstance(rated.predictions, arrow.Table)
         assert rated.predictions.schema == wanted.predictions.schema
         for column in set(wanted.predictions.column_names) - {"row"}:
@@ -89,19 +89,19 @@ PLAYERS = np.array(["Ada", "Bö\0"], object)
 
 
 def test_forged_columns_are_refused():
-    raw = to_npz(COLUMNS)
-    read = lambda raw, count=2: read_plain_predictions(raw, "matches", count, PLAYERS)  # noqa: E731
+    raw = columns_to_npz(COLUMNS)
+    read = lambda raw, count=2: read_npz_predictions(raw, "matches", count, PLAYERS)  # noqa: E731
     assert read(raw)["b"].to_pylist() == ["Bö\0", "Ada"]
     with refused("a holds a name that no player has"):
-        read(to_npz(COLUMNS | {"a": np.array(["Ada", "Cy"], object)}))
+        read(columns_to_npz(COLUMNS | {"a": np.array(["Ada", "Cy"], object)}))
     with refused("row has 2 rows, not 3"):
         read(raw, 3)
     with refused("score is of int64"):
-        read(to_npz(COLUMNS | {"score": np.arange(2)}))
+        read(columns_to_npz(COLUMNS | {"score": np.arange(2)}))
     with refused("b is missing"):
-        read(to_npz({name: x for name, x in COLUMNS.items() if name != "b"}))
+        read(columns_to_npz({name: x for name, x in COLUMNS.items() if name != "b"}))
     with refused("its ids are not those of 2 players"):
-        read_plain_ratings(to_npz({"id": np.array([0, 0]), "player": PLAYERS, "games": np.arange(2)}), 2)
+        read_npz_ratings(columns_to_npz({"id": np.array([0, 0]), "player": PLAYERS, "games": np.arange(2)}), 2)
     with np.load(BytesIO(raw)) as archive:
         stored = dict(archive)
     for part, values, message in (
@@ -118,6 +118,6 @@ def test_tables_end_to_end_agree_in_their_columns():
     one = {"row": np.arange(1), "participants": np.array([2]), "time": np.full(1, np.nan)}
     two = {"row": np.arange(2), "participants": np.array([3, 3]), "teams": np.array([2, 2])}
     two |= {"time": np.array(["2026-05-01"] * 2, "datetime64[D]"), "rank_needed": np.array([1, 2], np.int32)}
-    found = end_to_end(one, two)
+    found = concatenate_tables(one, two)
     assert found["teams"].tolist() == [2, 2, 2] and found["rank_needed"].tolist() == [0, 1, 2]
     assert np.isnat(found["time"]).tolist() == [True, False, False] and found["rank_needed"].dtype == np.int32

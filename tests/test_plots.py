@@ -114,7 +114,7 @@ def test_trajectory_of_periods_and_of_contests(ax):
     plots.trajectory(system, history, games(), "P6", ax=ax)
     row, side = np.nonzero(matches.player == 6)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row, side])
-    with refused("of rating periods, give the matches"):
+    with refused("for rating periods, give the matches"):
         plots.trajectory(system, history, jr.periods(matches, 50.0), 6, ax=ax)
 
     ax.clear()
@@ -436,7 +436,7 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     there = ~np.isnan(share)
     np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [prediction[there], share[there]])
     assert ax.get_ylabel() == "observed share of the others"
-    with refused("of rating periods, give the matches"):
+    with refused("for rating periods, give the matches"):
         plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax)
 
 

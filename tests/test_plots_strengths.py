@@ -28,7 +28,7 @@ def test_intervals_are_those_of_the_table(ax, found):
     assert plots.intervals(found, ax=ax) is ax
     order = [i for i in found.order if np.isfinite(found.rating[i])]
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order] and "Low" not in rows(ax)
-    free = [i for i in order if not found.held[i]]
+    free = [i for i in order if not found.is_anchor[i]]
     (bars,) = ax.containers[0][2]
     ends = np.array(bars.get_segments())[:, :, 0]
     wide = 1.96 * found.standard_error[free]
@@ -42,7 +42,7 @@ def test_intervals_of_the_best_and_refusals(ax, found):
     plots.intervals(found, top=2, ax=ax)
     assert len(rows(ax)) == 2
     many = jr.arena.count_votes(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
-    with refused("a picture holds 1 to 100 players with a finite rating, not 101"):
+    with refused("a plot holds 1 to 100 players with a finite rating, not 101"):
         plots.intervals(jr.arena.fit_strengths(many), ax=ax)
     with refused("intervals: fitted_strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"):
         plots.intervals(jr.arena.rank_sets(found), ax=ax)
@@ -56,7 +56,7 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     order = found.order
     np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
-    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (all hold together at 50 %)"
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (simultaneous at 50 %)"
     with refused("rank_sets: ranks must be a RankSets (as of jr.arena.rank_sets), got one of type Strengths"):
         plots.rank_sets(found, ax=ax)
 
@@ -79,7 +79,7 @@ def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
     plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
     shown = ax.images[-1].get_array().filled(np.nan)
     assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]
-    with refused("a picture holds 2 to 100 players, not 1"):
+    with refused("a plot holds 2 to 100 players, not 1"):
         plots.win_matrix(apart, "x", ax=ax)
     with refused("no player 'Zed'"):
         plots.win_matrix(apart, ["x", "Zed"], ax=ax)

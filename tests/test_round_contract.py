@@ -13,7 +13,14 @@ import jaxrate as jr
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.testing import replay_properties
 from jaxrate.testing.case_assertions import Case, assert_close_leaves
-from jaxrate.testing.synthetic_histories import ALL_TIE, SIZES, SLOTS, TIME_AFTER_EVENTS, form_schedule, make_contests
+from jaxrate.testing.synthetic_histories import (
+    ALL_TIE,
+    SIZES,
+    SLOTS,
+    TIME_AFTER_EVENTS,
+    make_contests,
+    schedule_for_form,
+)
 from tests.test_contract import EVERY
 
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
@@ -30,7 +37,7 @@ def case(name):
 
 def test_the_history_has_batches_padding_ties_weights_and_ceilings():
     history = make_contests()
-    (block,), size, e = form_schedule("rounds", history).blocks, np.diff(history.player_start), history.events
+    (block,), size, e = schedule_for_form("rounds", history).blocks, np.diff(history.player_start), history.events
     assert block.number.shape == (16, 2) and (block.number < len(size)).sum() == len(size) == 20
     assert (
         size.tolist() == [*SIZES[0], *SIZES[1]] and SLOTS > size.max() > cdf_sums.DIRECT_LIMIT > 28 and size.min() == 2

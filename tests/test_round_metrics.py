@@ -222,7 +222,7 @@ def test_other_events_are_refused():
     periods = jr.periods(matches, 1.0)
     for metric in METRICS:
         for events, kind in ((matches, "Matches"), (periods, "Periods")):
-            with refused(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}"):
+            with refused(f"expected rounds of many players, as from `jaxrate.rounds`, got {kind}"):
                 metric(events, [1.0, 2.0])
     with refused("got Periods"):
         experience_mask(periods, 1)

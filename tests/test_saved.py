@@ -461,7 +461,7 @@ def edit(folder, **changes):
         (lambda f: (f / "state.npz").write_bytes(b"no"), "state.npz was changed or belongs to another run"),
         (
             lambda f: edit(f, format=0, jaxrate="0.0.9"),
-            "jaxrate 0.0.9 wrote it in another form; rate the matches again",
+            "jaxrate 0.0.9 wrote it in an older format; rate the matches again",
         ),
         (lambda f: edit(f, system="gliko"), "for the system 'gliko', which this version does not have"),
         (lambda f: edit(f, system="glicko2"), "run.json: glicko2 has no parameter 'c'"),

@@ -266,7 +266,7 @@ def test_a_file_is_read_rated_carried_on_saved_and_loaded(name, table, tmp_path)
     assert np.shape(foreseen) == np.shape(seen) == (8,)
     live.update_round([["Alonso", "Aston"], ["Stroll", "Aston"]], time="2026-03-09")
     live.correct(-2, rank=[2, 1, 1, 3])
-    more = live.rated()
+    more = live.to_rated()
     both = jr.data.from_teams(
         [[CARS[1], CARS[0], CARS[3], CARS[2]], [["Alonso", "Aston"], ["Stroll", "Aston"]]],
         [[2, 1, 1, 3], [0, 1]],
@@ -276,4 +276,4 @@ def test_a_file_is_read_rated_carried_on_saved_and_loaded(name, table, tmp_path)
     assert_close_leaves("the ratings", np.asarray(more.state.rating)[:9], wanted.state.rating, 1e-5)
     assert more.games.tolist() == [4] * 6 + [1] * 3
     live.undo(2)
-    assert_close_leaves("the ratings", np.asarray(live.rated().state.rating)[:6], rated.state.rating, 1e-6)
+    assert_close_leaves("the ratings", np.asarray(live.to_rated().state.rating)[:6], rated.state.rating, 1e-6)

@@ -145,7 +145,7 @@ def test_contests_without_dates(tmp_path):
     assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
     np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.051)
     assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="points are of matches of two"):
+    with pytest.raises(ValueError, match="points are for matches of two"):
         jr.site.write_site(rated, tmp_path, points=([1] * 5, [1] * 5))
 
 

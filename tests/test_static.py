@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
-from jaxrate.arena.comparison_graph import find_comparable
+from jaxrate.arena.comparison_graph import find_comparable_players
 from jaxrate.arena.newton import find_maximum, maximise_replicates
 from tests.reference import static_twin as twin
 
@@ -74,7 +74,7 @@ def test_anchors_and_priors(votes, given):
     found = jr.arena.fit_strengths(votes, **given)
     np.testing.assert_allclose(found.rating - 1500, x[:PLAYERS] * POINTS, atol=1e-7)
     np.testing.assert_allclose(found.standard_error, np.sqrt(np.diag(inverse))[:PLAYERS] * POINTS, rtol=1e-6)
-    assert found.held.tolist() == [i in held for i in range(PLAYERS)]
+    assert found.is_anchor.tolist() == [i in held for i in range(PLAYERS)]
     assert found.log_likelihood == pytest.approx(twin.log_likelihood("davidson", x, singly(votes, ()), PLAYERS))
 
 
@@ -113,7 +113,7 @@ def test_counts_are_as_good_as_votes(votes):
 
 def test_many_players_by_conjugate_gradients(votes, monkeypatch):
     dense = jr.arena.fit_strengths(votes, covariates=("length", "first"))
-    monkeypatch.setattr(door, "DENSE", 0)
+    monkeypatch.setattr(door, "MAX_DENSE_PLAYERS", 0)
     sparse = jr.arena.fit_strengths(votes, covariates=("length", "first"))
     np.testing.assert_allclose(sparse.rating, dense.rating, atol=1e-6)
     np.testing.assert_allclose([*sparse.coefficient.values()], [*dense.coefficient.values()], atol=1e-6)
@@ -173,13 +173,13 @@ def test_who_can_be_compared(seed):
     arrows[np.ix_(anchors, anchors)] = True
     down, ways = twin.reach(arrows), twin.reach(arrows | arrows.T)
     both = down & down.T
-    found = find_comparable(a, b, win, loss, n, anchors)
-    assert (both[found.main][:, found.main]).all()
-    member = np.flatnonzero(found.main)[0]
-    np.testing.assert_array_equal(found.main, both[member])
-    assert found.main.sum() == (both[0].sum() if seed % 2 else both.sum(axis=1).max())
-    np.testing.assert_array_equal(found.below, down[member] & ~found.main)
-    np.testing.assert_array_equal(found.above, down[:, member] & ~found.main)
+    found = find_comparable_players(a, b, win, loss, n, anchors)
+    assert (both[found.is_main][:, found.is_main]).all()
+    member = np.flatnonzero(found.is_main)[0]
+    np.testing.assert_array_equal(found.is_main, both[member])
+    assert found.is_main.sum() == (both[0].sum() if seed % 2 else both.sum(axis=1).max())
+    np.testing.assert_array_equal(found.only_lost, down[member] & ~found.is_main)
+    np.testing.assert_array_equal(found.only_won, down[:, member] & ~found.is_main)
     plays = np.isin(np.arange(n), [*a, *b, *anchors])
     assert (found.component[~plays] == -1).all()
     same = found.component[:, None] == found.component[None, :]
@@ -202,7 +202,7 @@ def test_who_cannot_be_compared_is_said_aloud():
         found.probability("X", "A")
     kept = jr.arena.fit_strengths(table, prior=350.0)
     assert np.isfinite(kept.rating).all() and np.isfinite(kept.standard_error).all() and kept.converged
-    assert "the prior alone compares them" in kept.notes[0]
+    assert "only the prior compares them" in kept.notes[0]
 
 
 def one(**given):
@@ -234,12 +234,12 @@ def one(**given):
         (one, {"covariates": ["style"]}, "no column 'style'"),
         (one, {"covariates": np.ones((3, 1))}, "covariates are names of columns of the data, got"),
         (lambda: one(columns={"style": [0, 0, 0]}), {"covariates": ["style"]}, "0 in every vote"),
-        (lambda: one(columns={"style": [1, 2, 3]}), {"covariates": ["style"]}, "says nothing that players"),
+        (lambda: one(columns={"style": [1, 2, 3]}), {"covariates": ["style"]}, "follows from players"),
         (lambda: one(columns={"voter": [1, 1, 1]}), {"cluster": "voter"}, "one cluster"),
         (one, {"cluster": [1, 2]}, "cluster has shape"),
         (one, {"cluster": ["x", "y", "z"]}, "not by 3"),
         (lambda: jr.matches([[0, 1]] * 2, [0.3, 1.0]), {}, "row 0 .*score 0.3"),
-        (lambda: [1, 2], {}, "takes matches, counts"),
+        (lambda: [1, 2], {}, "strengths are fitted to matches, counts"),
     ],
 )  # fmt: skip
 def test_refusals(make, options, said):
@@ -259,7 +259,7 @@ def test_a_covariate_that_tells_all_comes_to_an_end():
 def test_ties_that_leave_ratings_without_a_maximum_are_refused(ties):
     """One win and one tie: 4689 to 4689 points, with an error of 0."""
     votes = jr.arena.count_votes(["a"], ["b"], wins=[1], losses=[0], ties=[1])
-    with pytest.raises(ValueError, match="no ratings are likeliest here.*prior=350, or take ties='half'"):
+    with pytest.raises(ValueError, match="the likelihood has no maximum here.*prior=350, or take ties='half'"):
         jr.arena.fit_strengths(votes, ties=ties)
     kept = jr.arena.fit_strengths(votes, ties=ties, prior=350)
     assert kept.converged and 0 < kept.difference(0, 1)[0] < 500 < 5 * kept.difference(0, 1)[1]

@@ -29,11 +29,13 @@ def contests():
     return jr.rounds(contest.astype(int), player.astype(int), rank, weight=weight), lists
 
 
-@pytest.mark.parametrize("given", [{}, {"in_part": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}], ids=str)
+@pytest.mark.parametrize(
+    "given", [{}, {"last_place_unranked": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}], ids=str
+)
 def test_rankings_are_those_of_the_twin(contests, given, x64):
     rounds, lists = contests
     weights = 1.0 + np.arange(CONTESTS) % 3
-    in_part = given.get("in_part", False)
+    in_part = given.get("last_place_unranked", False)
     held = {i: (r - 1500) / POINTS for i, r in given.get("anchors", {}).items()}
     precision = (POINTS / given["prior"]) ** 2 if "prior" in given else 0.0
 
@@ -101,8 +103,8 @@ def test_contests_in_which_somebody_cannot_be_compared():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"ties": "half"}, "one way to take ties"),
-        ({"cluster": "voter"}, "one way to take ties"),
+        ({"ties": "half"}, "one model of ties"),
+        ({"cluster": "voter"}, "one model of ties"),
         ({"anchors": {9: 1500.0}}, "ids|no player"),
     ],
 )
@@ -113,10 +115,10 @@ def test_refusals(contests, options, said):
 
 def test_further_refusals():
     teams = jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1])
-    with pytest.raises(ValueError, match="no teams"):
+    with pytest.raises(ValueError, match="and not to teams"):
         jr.arena.fit_strengths(teams)
-    with pytest.raises(ValueError, match="in_part is of rounds"):
-        jr.arena.fit_strengths(jr.matches([[0, 1]], [1.0]), in_part=True)
+    with pytest.raises(ValueError, match="last_place_unranked is for rounds"):
+        jr.arena.fit_strengths(jr.matches([[0, 1]], [1.0]), last_place_unranked=True)
     with pytest.raises(ValueError, match="give a prior"):
         jr.arena.fit_strengths(jr.rounds([0] * 3, range(3), [0, 1, 2]))
     with pytest.raises(ValueError, match="periods"):

@@ -11,11 +11,11 @@ from jaxrate.testing import (
     compilation_properties,
     gradient_properties,
     match_properties,
-    pure_replay_properties,
     replay_properties,
+    scan_properties,
 )
 from jaxrate.testing.case_assertions import Case
-from jaxrate.testing.synthetic_histories import evidence_read, read_column_names, two_season_events
+from jaxrate.testing.synthetic_histories import column_names_read_by_rules, result_column_names, two_season_events
 
 ELO = jr.elo(side_advantage=20.0)
 RULES = ELO.rules
@@ -115,12 +115,12 @@ def by_number(params, num_players):
         (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
             with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
-            pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+            scan_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
         (
             with_rules(update=without_slope_in_scores),
-            pure_replay_properties.slopes_equal_finite_differences,
+            scan_properties.slopes_equal_finite_differences,
             "the columns score, time",
         ),
         (
@@ -128,7 +128,7 @@ def by_number(params, num_players):
             compilation_properties.another_length_compiles_nothing,
             "took . compilations",
         ),
-        (with_rules(prepare=without_slope), pure_replay_properties.slopes_equal_finite_differences, "the slope in k"),
+        (with_rules(prepare=without_slope), scan_properties.slopes_equal_finite_differences, "the slope in k"),
         (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
         (
             ELO._replace(init=by_position, make=None),
@@ -181,7 +181,7 @@ def test_every_form_is_tested_in_both_precisions():
     drawn = {one.holds for one, _ in testing.contract_cases(jr.urnings())}
     assert (
         replay_properties.untouched_rows_are_inert in drawn
-        and pure_replay_properties.slopes_equal_finite_differences not in drawn
+        and scan_properties.slopes_equal_finite_differences not in drawn
     )
 
 
@@ -198,7 +198,7 @@ def against_margin(constants, rows, event, key):
 @pytest.mark.parametrize("form", ["levels", "periods"])
 def test_a_system_gets_the_columns_that_it_reads(form):
     system = with_rules(update=by_margin)
-    assert read_column_names(system, form) == ("margin",) and read_column_names(ELO, form) == ()
+    assert column_names_read_by_rules(system, form) == ("margin",) and column_names_read_by_rules(ELO, form) == ()
     case = Case(system, form, True)
     assert list(two_season_events(case).context.columns) == ["margin"]
     replay_properties.states_are_finite_and_predictions_are_probabilities(case)
@@ -209,7 +209,7 @@ def test_a_system_gets_the_columns_that_it_reads(form):
 def test_a_system_may_learn_from_margins_alone(form):
     """Whatever the score says; a system that learns against them is found."""
     case = Case(with_rules(update=by_margin), form, True)
-    assert evidence_read(case.system, form) == ("margin",)
+    assert result_column_names(case.system, form) == ("margin",)
     replay_properties.predictions_know_neither_their_result_nor_the_future(case)
     replay_properties.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
@@ -218,8 +218,8 @@ def test_a_system_may_learn_from_margins_alone(form):
 
 def test_columns_that_predict_are_no_evidence():
     system = jr.skills(outcome="margin", margin="margin", covariates="rest")
-    assert set(read_column_names(system, "levels")) == {"margin", "rest"}
-    assert evidence_read(system, "levels") == ("margin",)
+    assert set(column_names_read_by_rules(system, "levels")) == {"margin", "rest"}
+    assert result_column_names(system, "levels") == ("margin",)
 
 
 def test_weights_are_left_out_where_they_are_refused():

@@ -29,7 +29,9 @@ def follows(number, tolerance):
     played = jr.matches(pair, games[2] / (len(weights) - 1))
     options = dict(state=jr.urns.make_urns(trace["n"], green[0] / trace["n"]), key=uniforms.T)
     if trace["adaptive"]:
-        got = jr.urns.replay_history(system, played, matchmaker=matchmakers.similar(trace["lam"]), **options)
+        got = jr.urns.replay_history(
+            system, played, matchmaker=matchmakers.similarity_matchmaker(trace["lam"]), **options
+        )
     else:
         got = jr.run(system, played, **options)
     np.testing.assert_array_equal(got.state.green, green[-1])

@@ -15,6 +15,8 @@ from jaxrate.urns import matchmakers
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
 
+MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
+
 FOLDER = Path(__file__).parent / "reference"
 GOLDEN = json.loads((FOLDER / "urnings.json").read_text())
 CASES, TRACES = GOLDEN["cases"], GOLDEN["traces"]
@@ -418,7 +420,7 @@ def test_the_stored_trace_of_matched_games(number, x64):
         games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
     system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
     constants, size = system.rules.prepare(system.params), jnp.asarray(trace["n"], jnp.int32)
-    matchmaker = matchmakers.similar(trace["lam"])
+    matchmaker = matchmakers.similarity_matchmaker(trace["lam"])
     table = matchmaker.table(State(jnp.asarray(green[0], jnp.int32), size))
 
     def game(before, games, uniforms):
@@ -438,11 +440,11 @@ def test_the_stored_trace_of_matched_games(number, x64):
 
 def test_the_replay_of_uniform_pairs_is_the_run():
     system, played, key = jr.urnings(20, 3), random_matches(9, 300, 2, seed=4), jax.random.key(1)
-    got = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.uniform())
+    got = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.uniform_matchmaker())
     wanted = jr.run(system, played, key=key)
     np.testing.assert_array_equal(got.state.green, wanted.state.green)
     np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=1e-6)
-    matched = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.chooser()).state
+    matched = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.chooser_matchmaker()).state
     assert int(matched.green.sum()) == 90 and (np.asarray(matched.green) != np.asarray(wanted.state.green)).any()
 
 
@@ -452,7 +454,7 @@ def strangers(table, state, pair):
 
 
 def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
-    system, own = jr.urnings(10), matchmakers.uniform()._replace(log_probability=strangers)
+    system, own = jr.urnings(10), matchmakers.uniform_matchmaker()._replace(log_probability=strangers)
     played, state = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.8])
     with pytest.raises(ValueError, match="players 0 and 3 never meet"):
         jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
@@ -463,7 +465,7 @@ def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
         jr.urns.replay_history(jr.elo(), played, jax.random.key(0), matchmaker=own)
     with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of"):
         drawn = jr.matches([[0, 1], [1, 2]], [1, 0.5])
-        jr.urns.replay_history(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform())
+        jr.urns.replay_history(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform_matchmaker())
     with pytest.raises(ValueError, match="the events name player 3, but there are only 3 players"):
         jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=jr.urns.make_urns([10] * 3))
 
@@ -473,7 +475,7 @@ def test_pairs_are_picked_as_probably_as_is_said(kind):
     """100,000 pairs among six players, drawn by a fixed key."""
     n, green = [4, 4, 9, 9, 9, 1], np.array([[0, 2, 9, 5, 5, 1]])
     q = pair_probabilities(kind, 0.7, green, n)[tuple(green[0])]
-    matchmaker = matchmakers.uniform() if kind == "uniform" else getattr(matchmakers, kind)(0.7)
+    matchmaker = matchmakers.uniform_matchmaker() if kind == "uniform" else MATCHMAKERS[kind](0.7)
     state = State(jnp.asarray(green[0], jnp.int32), jnp.asarray(n, jnp.int32))
     uniforms = jax.random.uniform(jax.random.key(0), (100_000, 2))
     pair = np.asarray(quick(jax.vmap(partial(matchmaker.pick, matchmaker.table(state), state)))(uniforms))
@@ -487,10 +489,10 @@ def test_pairs_are_picked_as_probably_as_is_said(kind):
 
 
 def test_bad_matchmakers_are_refused():
-    with pytest.raises(ValueError, match="strength of a matchmaker must be from 0, got -1"):
-        matchmakers.similar(-1)
+    with pytest.raises(ValueError, match="strength of a matchmaker must be at least 0, got -1"):
+        matchmakers.similarity_matchmaker(-1)
     with pytest.raises(ValueError, match="urns of 100 sizes have 5150 values, more than 4096"):
-        matchmakers.chooser().table(jr.urns.make_urns(np.arange(1, 101)))
+        matchmakers.chooser_matchmaker().table(jr.urns.make_urns(np.arange(1, 101)))
 
 
 def test_files_are_rated_saved_and_carried_on(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind, hashable_array
+from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
 from jaxrate.system import replace_params, system_factory
 

@@ -54,7 +54,10 @@ INNER = ("extend.luck.check_luck",)  # parts of others
 def public_functions():
     """The functions of `jaxrate` and of its public modules, by name."""
     found = {name: getattr(jr, name) for name in jr.__all__}
-    found |= {f"matchmakers.{name}": getattr(jr.urns.matchmakers, name) for name in ("similar", "chooser")}
+    found |= {
+        f"matchmakers.{name}": getattr(jr.urns.matchmakers, name)
+        for name in ("similarity_matchmaker", "chooser_matchmaker")
+    }
     for module in MODULES:
         namespace = attrgetter(module)(jr)
         members = vars(namespace)
@@ -87,8 +90,10 @@ def right_values():
         win=np.array([[0.5, 0.6], [0.4, 0.5]]), key=jax.random.key(0), samples=10, games=3, num_players=3,
         num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(6.0),
         plan={"knockout": ["p", "q"]}, coming=pair, source=pair, name="c", values=[10.0, 20.0],
-        league=np.array(list("xxxyyy")), before=urns, after=urns, one=urns, two=urns, proportions=[0.3, 0.5, 0.6],
-        proportion=0.5, matchmaker=jr.urns.matchmakers.uniform(), probability=0.6, text="fide", components=[(1.0, 1.0)],
+        league=np.array(list("xxxyyy")), before=urns, after=urns, first_urns=urns, second_urns=urns,
+        proportions=[0.3, 0.5, 0.6],
+        proportion=0.5, matchmaker=jr.urns.matchmakers.uniform_matchmaker(), probability=0.6, text="fide",
+        components=[(1.0, 1.0)],
         chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
         results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
         stream=jr.data.simulate.stream_league(3, 4), history=jr.league.rating_history(glicko, data.matches),

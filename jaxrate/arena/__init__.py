@@ -1,20 +1,19 @@
-"""Strengths that do not move, from results whose order does not count, and how sure they are.
+"""Strengths of players who do not change, from results in any order, with their uncertainty.
 
-votes.py      votes by two players and their counts by pair, from matches or tables of counts
-graph.py      whose results are comparable: components, and who only won or only lost
-models.py     Bradley-Terry, Davidson and Rao-Kupper: likelihood of the counts and its two derivatives
-newton.py     the likeliest strengths, by Newton's method
-rankings.py   Plackett-Luce: likelihood of rankings with ties, or of a part, and its two derivatives
-contests.py   the likeliest strengths from the rankings of rounds
-errors.py     covariances: of the curvature, of the sandwich, of clusters, of the bootstrap
-found.py      what is found, and how it reads
-certain.py    what is certain: ranks that hold together, groups, votes still needed
-moved.py      whether strengths moved: static against drifting, and player by player
-fluctuation.py the test of each player: how their results scatter over time
-sequential.py sequential tests of one against another
-frozen.py     strengths as a rating system that learns nothing
-page.py       all of it as a page of HTML
-static.py     the door
+votes.py               votes between two players, and their counts by pair, from matches or tables of counts
+comparison_graph.py    which players can be compared: components, and players who only won or only lost
+paired_comparison.py   Bradley-Terry, Davidson and Rao-Kupper: likelihood of counts, and its derivatives
+newton.py              maximum likelihood by Newton's method
+plackett_luce.py       Plackett-Luce: likelihood of rankings with ties or an unranked last place, and its derivatives
+plackett_luce_fit.py   maximum likelihood strengths from the rankings of rounds
+standard_errors.py     covariances by curvature, sandwich, clustered sandwich and bootstrap
+strength_estimates.py  the result: strengths, and how they are printed
+strength_fit.py        `fit_strengths`: strengths from matches, counts or rounds
+rank_inference.py      simultaneous sets of ranks, groups, and the number of votes that are still needed
+strength_drift.py      whether strengths changed: static against drifting, and player by player
+fluctuation_tests.py   the test of each player: how their results scatter over time
+sequential_testing.py  sequential probability ratio tests of one player against another
+frozen_system.py       strengths as a rating system that does not learn
 """
 
 from jaxrate.arena.frozen_system import freeze_strengths

@@ -1,9 +1,9 @@
-"""Strengths at rest as a rating system: ratings that no result changes.
+"""A rating system with fixed strengths: no result changes its ratings.
 
     P(a beats b) and half of P(tie), by Bradley-Terry, Davidson or Rao-Kupper, of
     (r_a - r_b + side_advantage) ln(10) / scale
 
-It predicts, and is compared, as any other system.
+It predicts and is compared like any other system.
 """
 
 import math
@@ -18,8 +18,7 @@ from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.argument_checks import to_floats
 from jaxrate.events import Matches, Periods, fail_where
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import HashableArray, bind
-from jaxrate.hashable import hashable_array as plain
+from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.system import (
     Params,
@@ -40,7 +39,7 @@ class State(NamedTuple):
 
 
 def init(ratings: HashableArray, params: Params, num_players: int) -> State:
-    """The ratings that were given; those of others are the initial one."""
+    """The fixed ratings; all other players have the initial rating."""
     known = jnp.asarray(np.asarray(ratings)[:num_players], dtype=jnp.result_type(float))
     rest = jnp.full(num_players - known.shape[0], params.initial_rating, dtype=known.dtype)
     return State(jnp.concatenate([known, rest]))
@@ -51,7 +50,7 @@ def prepare(params: Params) -> Params:
 
 
 def advance(constants: Params, rows: State, time: Array) -> State:
-    """Nothing ages."""
+    """Rows do not change with time."""
     del constants, time
     return rows
 
@@ -72,7 +71,7 @@ def predict(model: str, constants: Params, rows: State, event: Matches | Periods
 
 
 def update(constants: Params, rows: State, event: Matches | Periods, key: Array | None) -> State:
-    """Nothing is learnt."""
+    """Rows do not change."""
     del constants, event, key
     return rows
 
@@ -96,19 +95,19 @@ def freeze_strengths(
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
     initial_rating: Annotated[float, RATING._replace(meaning="rating of players beyond these")] = MEAN_RATING,
 ) -> RatingSystem:
-    """A system whose ratings no result changes, so that `compare`, `predict` and `predictions` take them.
+    """A rating system with fixed ratings, for `compare`, `predict` and other functions of rating systems.
 
-        found = jr.arena.fit_strengths(past)
-        jr.run(jr.arena.freeze_strengths(found), future, num_players=len(found.players))
+        strengths = jr.arena.fit_strengths(past)
+        jr.run(jr.arena.freeze_strengths(strengths), future, num_players=len(strengths.players))
 
-    Ids are those of the ratings: read what follows with `players=found.players`.
+    Ids are those of the ratings: read later matches with `players=strengths.players`.
 
     Args:
-      ratings: as from `fit_strengths`, whose model, ties and coefficient of "side" come with it; or [n] numbers, by id.
-      model: "bradley_terry", "davidson" or "rao_kupper", of numbers.
+      ratings: strengths from `fit_strengths`, with their model, ties and coefficient of "side"; or [n] numbers, by id.
+      model: with numbers, "bradley_terry", "davidson" or "rao_kupper".
 
     Raises:
-      ValueError: for a rating that is not finite, a model that there is not, or a value out of range.
+      ValueError: for a rating that is not finite, an unknown model, or a value out of range.
     """
     names = None
     if isinstance(ratings, Strengths):
@@ -131,15 +130,15 @@ def freeze_strengths(
     params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
-    given = plain(values)
+    fixed_ratings = hashable_array(values)
     rules = Rules(prepare, advance, bind(predict, model), update)
-    static = (("ratings", given), ("model", model))
+    static = (("ratings", fixed_ratings), ("model", model))
     return RatingSystem(
         "frozen",
         params,
         space,
         (Matches, Periods),
-        bind(init, given),
+        bind(init, fixed_ratings),
         rules,
         summary,
         static,

@@ -22,7 +22,7 @@ MODELS = "bradley_terry", "davidson", "rao_kupper"
 
 
 class LikelihoodTerms(NamedTuple):
-    """What each cell says: leaves [M]."""
+    """The log likelihood of each cell and its derivatives: leaves [M]."""
 
     value: Array  # log likelihood
     eta: Array  # its derivatives
@@ -58,40 +58,47 @@ def likelihood_terms(model: str, counts: Array, eta: Array, kappa: Array) -> Lik
     up, down = win + tie, loss + tie
     p, q = jax.nn.sigmoid(eta - kappa), jax.nn.sigmoid(-eta - kappa)
     value = up * jax.nn.log_sigmoid(eta - kappa) + down * jax.nn.log_sigmoid(-eta - kappa)
-    one, two = up * (1.0 - p), down * (1.0 - q)
-    u, v = one * p, two * q
-    gap = -jnp.expm1(-2.0 * kappa)  # 1 - theta^-2
-    value = value + tie * (2.0 * kappa + jnp.log(gap))
-    more = 4.0 * tie * (1.0 - gap) / gap**2
-    return LikelihoodTerms(value, one - two, 2.0 * tie / gap - one - two, u + v, v - u, u + v + more)
+    win_slope, loss_slope = up * (1.0 - p), down * (1.0 - q)
+    u, v = win_slope * p, loss_slope * q
+    tie_factor = -jnp.expm1(-2.0 * kappa)  # 1 - theta^-2
+    value = value + tie * (2.0 * kappa + jnp.log(tie_factor))
+    tie_curvature = 4.0 * tie * (1.0 - tie_factor) / tie_factor**2
+    return LikelihoodTerms(
+        value,
+        win_slope - loss_slope,
+        2.0 * tie / tie_factor - win_slope - loss_slope,
+        u + v,
+        v - u,
+        u + v + tie_curvature,
+    )
 
 
 def outcome_probabilities(model: str, eta: Any, kappa: float) -> tuple[Any, Any, Any]:
     """The probabilities of a win, a tie and a loss, on the host."""
     eta = np.asarray(eta, np.float64)
     if model == "bradley_terry":
-        return _logistic(eta), np.zeros_like(eta), _logistic(-eta)
+        return _sigmoid(eta), np.zeros_like(eta), _sigmoid(-eta)
     if model == "davidson":
-        eta = np.clip(eta, -ETA_LIMIT, ETA_LIMIT)  # of who only won or only lost it is infinite
+        eta = np.clip(eta, -ETA_LIMIT, ETA_LIMIT)  # it is infinite for players who only won or only lost
         log_sum = np.logaddexp(np.logaddexp(0.5 * eta, -0.5 * eta), kappa)
         return tuple(np.exp(x - log_sum) for x in (0.5 * eta, kappa, -0.5 * eta))
-    win, loss = _logistic(eta - kappa), _logistic(-eta - kappa)
+    win, loss = _sigmoid(eta - kappa), _sigmoid(-eta - kappa)
     return win, -np.expm1(-2.0 * kappa) * np.exp(kappa + kappa) * win * loss, loss
 
 
 def vote_information(model: str, eta: float, kappa: float) -> float:
-    """What one vote says of eta: the mean of the squared derivative of its log likelihood."""
+    """The Fisher information of one vote about eta: the mean squared derivative of its log likelihood."""
     win, tie, loss = (float(x) for x in outcome_probabilities(model, eta, kappa))
     if model == "rao_kupper":
         return win * (1.0 - win) ** 2 + loss * (1.0 - loss) ** 2 + tie * (loss - win) ** 2
     return 0.25 * (win + loss - (win - loss) ** 2)
 
 
-def _logistic(x: Any) -> Any:
+def _sigmoid(x: Any) -> Any:
     return np.exp(-np.logaddexp(0.0, -x))
 
 
 def initial_kappa(model: str, num_ties: float, num_votes: float) -> float:
-    """kappa of equal strengths from how many of all ended in ties."""
+    """The likeliest kappa for equal strengths, from the share of ties."""
     share = num_ties / num_votes
     return float(np.log(2.0 * share / (1.0 - share)) if model == "davidson" else np.log((1.0 + share) / (1.0 - share)))

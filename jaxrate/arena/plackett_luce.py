@@ -1,13 +1,13 @@
-"""Plackett-Luce: strengths from rankings of any length, some of them with ties or with a part only.
+"""Plackett-Luce: strengths from rankings of any length, with ties or with an unranked last place.
 
-A ranking is made from the best place on: who comes next is i with probability p_i / (sum over those who are left)
-(Plackett 1975). Those who tie came in an order that nobody saw; with S the sum over who is left before them and T that
-over themselves, the m of them divide by (Efron 1977, Cox's likelihood being the same)
+A ranking is drawn from the best place on: the next is i with probability p_i / (sum over the remaining players)
+(Plackett 1975). Players who tie came in an unknown order. With S the sum over all who remain before them and T the sum
+over the m tied players, their probabilities are divided by (Efron 1977, as in Cox's likelihood)
 
     product over l = 0 .. m - 1 of  S - (l / m) T
 
-so that a tie of two alone is p_a p_b / ((p_a + p_b) (p_a + p_b) / 2), two results of a half. Those who share the last
-place of a ranking in part were left out by who made it: they only come after the others.
+so that a tie of two players only is p_a p_b / ((p_a + p_b) (p_a + p_b) / 2), two results of a half. With an unranked
+last place, the players who share it only come after the others.
 """
 
 from functools import partial
@@ -27,13 +27,13 @@ class PaddedRankings(NamedTuple):
     """Rankings, padded, the best first: leaves [R, P]."""
 
     player: Array
-    part: Array  # bool: whether they are there
-    choice: Array  # bool: whether theirs is a place that says something, and not the last of a ranking in part
-    begin: Array  # where those who tie with them begin
-    end: Array  # and end
+    mask: Array  # bool: False for padding
+    is_choice: Array  # bool: whether their place is informative, and not an unranked last place
+    begin: Array  # start of the players who tie with them
+    end: Array  # end of these
     weight: Array  # [R]
-    held: Array  # [N] bool
-    ground: Array  # [N] as of `Problem`
+    is_fixed: Array  # [N] bool
+    ground: Array  # [N] as in `StrengthProblem`
     precision: Array  # []
 
 
@@ -43,147 +43,151 @@ class RankingRows(NamedTuple):
     ranking: HostArray  # from 0, without gaps
     player: HostArray
     rank: HostArray
-    placed: HostArray  # bool: whether they have a place of their own, and are not what a ranking in part leaves
+    has_place: HostArray  # bool: False in an unranked last place
     weight: HostArray  # [R]
 
 
-def rounds_to_rows(rounds: Ragged, in_part: bool) -> RankingRows:
-    """The rows of rounds. ValueError for teams, weights that differ within a contest, a ceiling or noise."""
+def rounds_to_rankings(rounds: Ragged, last_place_unranked: bool) -> RankingRows:
+    """The rankings of rounds. ValueError for teams, weights that differ within a contest, ceilings or noise."""
     flat: Any = rounds.events
     if not isinstance(flat, Rounds):
-        raise ValueError("static takes matches, counts, rounds or a Dataset of them, and not periods")
+        raise ValueError("strengths are fitted to matches, counts, rounds or a Dataset of them, and not to periods")
     if has_teammates(rounds):
-        raise ValueError("static ranks players who play alone, and no teams")
+        raise ValueError("strengths are fitted to single players, and not to teams")
     if flat.ceiling is not None or flat.noise is not None:
-        raise ValueError("static knows neither ceilings nor noise of contests; leave them out")
+        raise ValueError("strengths are fitted without ceilings and noise of contests; leave them out")
     start = np.asarray(rounds.player_start)
-    which = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
     weight, rank = np.asarray(flat.weight, np.float64), np.asarray(flat.rank)
     first = weight[start[:-1]]
-    if (weight != first[which]).any():
-        raise ValueError("weights differ within a contest; static weighs contests as wholes")
-    order = np.lexsort((rank, which))
+    if (weight != first[contest]).any():
+        raise ValueError("weights differ within a contest; give all its participants one weight")
+    order = np.lexsort((rank, contest))
     worst = np.maximum.reduceat(rank, start[:-1]) if len(first) else rank
-    placed = (rank < worst[which]) if in_part else np.ones(len(rank), bool)
-    return RankingRows(which, np.asarray(flat.player)[order], rank[order], placed[order], first)
+    has_place = (rank < worst[contest]) if last_place_unranked else np.ones(len(rank), bool)
+    return RankingRows(contest, np.asarray(flat.player)[order], rank[order], has_place[order], first)
 
 
-def select_players(rows: RankingRows, mask: HostArray) -> RankingRows:
-    """The rows of some players, who are numbered anew, in rankings of two at least."""
-    row = mask[rows.player]
-    row &= np.bincount(rows.ranking, row, len(rows.weight))[rows.ranking] > 1
-    left, ranking = np.unique(rows.ranking[row], return_inverse=True)
-    player = (np.cumsum(mask) - 1)[rows.player[row]]
-    return RankingRows(ranking, player, rows.rank[row], rows.placed[row], rows.weight[left])
+def select_ranked_players(rows: RankingRows, mask: HostArray) -> RankingRows:
+    """The rows of players under the mask, with new numbers, in rankings with two of them or more."""
+    is_selected = mask[rows.player]
+    is_selected &= np.bincount(rows.ranking, is_selected, len(rows.weight))[rows.ranking] > 1
+    kept_rankings, ranking = np.unique(rows.ranking[is_selected], return_inverse=True)
+    player = (np.cumsum(mask) - 1)[rows.player[is_selected]]
+    return RankingRows(ranking, player, rows.rank[is_selected], rows.has_place[is_selected], rows.weight[kept_rankings])
 
 
-def pad_rankings(rows: RankingRows, held: HostArray, ground: HostArray, precision: float) -> PaddedRankings:
-    """The rankings, padded."""
-    which = rows.ranking
-    size = np.bincount(which, minlength=len(rows.weight))
+def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, precision: float) -> PaddedRankings:
+    """Rankings as padded arrays."""
+    ranking = rows.ranking
+    size = np.bincount(ranking, minlength=len(rows.weight))
     shape = len(size), int(size.max(initial=1))
     player, begin, end = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.ones(shape, np.int32)
-    part, choice = np.zeros((2, *shape), bool)
-    place = np.arange(len(which)) - (np.cumsum(size) - size)[which]
-    at = which, place
-    new = np.append(True, (which[1:] != which[:-1]) | (rows.rank[1:] != rows.rank[:-1]))[: len(which)]
-    heads, tie = np.flatnonzero(new), np.cumsum(new) - 1
-    player[at], part[at], choice[at] = rows.player, True, rows.placed
-    begin[at] = place[heads][tie]
-    end[at] = begin[at] + np.diff(np.append(heads, len(which)))[tie]
-    return PaddedRankings(player, part, choice, begin, end, rows.weight, held, ground, np.float64(precision))
+    mask, is_choice = np.zeros((2, *shape), bool)
+    place = np.arange(len(ranking)) - (np.cumsum(size) - size)[ranking]
+    position = ranking, place
+    starts_tie = np.append(True, (ranking[1:] != ranking[:-1]) | (rows.rank[1:] != rows.rank[:-1]))[: len(ranking)]
+    heads, tie = np.flatnonzero(starts_tie), np.cumsum(starts_tie) - 1
+    player[position], mask[position], is_choice[position] = rows.player, True, rows.has_place
+    begin[position] = place[heads][tie]
+    end[position] = begin[position] + np.diff(np.append(heads, len(ranking)))[tie]
+    return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision))
 
 
 def comparable_pairs(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
-    """Pairs who met, and whether the first did not lose, and did not win: enough of them to tell who can be compared.
+    """Pairs who met, and whether the first did not lose, and did not win: enough pairs for `find_comparable_players`.
 
-    Each with who comes next, unless neither has a place of their own; and with the first of those with whom they tie.
+    Each player is paired with the next one, unless both are in an unranked last place, and with the first of those with
+    whom they tie.
     """
-    player, rank, same = rows.player, rows.rank, np.append(rows.ranking[1:] == rows.ranking[:-1], False)
-    level = same & np.append(rank[1:] == rank[:-1], False)
-    said = np.flatnonzero(same & rows.placed)
-    heads = np.flatnonzero(~np.append(False, level[:-1]))
-    behind = np.flatnonzero(np.append(False, level[:-1]) & rows.placed)
-    head = heads[np.searchsorted(heads, behind, side="right") - 1]
-    yes = np.ones(len(behind), bool)
-    first, second = np.append(player[said], player[head]), np.append(player[said + 1], player[behind])
-    return first, second, np.ones(len(first), bool), np.append(level[said], yes)
+    player, rank, same_ranking = rows.player, rows.rank, np.append(rows.ranking[1:] == rows.ranking[:-1], False)
+    ties_with_next = same_ranking & np.append(rank[1:] == rank[:-1], False)
+    informative = np.flatnonzero(same_ranking & rows.has_place)
+    heads = np.flatnonzero(~np.append(False, ties_with_next[:-1]))
+    tied_after_first = np.flatnonzero(np.append(False, ties_with_next[:-1]) & rows.has_place)
+    head = heads[np.searchsorted(heads, tied_after_first, side="right") - 1]
+    all_true = np.ones(len(tied_after_first), bool)
+    first, second = (
+        np.append(player[informative], player[head]),
+        np.append(player[informative + 1], player[tied_after_first]),
+    )
+    return first, second, np.ones(len(first), bool), np.append(ties_with_next[informative], all_true)
 
 
 def _choice_divisors(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> tuple[Array, ...]:
-    """Of one ranking [P]: e^strength relative to the strongest, the divisors, and the shares of ties within them."""
-    own = jnp.where(mask, strength[player], -jnp.inf)
-    top = own.max()
-    e = jnp.where(mask, jnp.exp(own - top), 0.0)
+    """For one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
+    strengths = jnp.where(mask, strength[player], -jnp.inf)
+    top = strengths.max()
+    e = jnp.where(mask, jnp.exp(strengths - top), 0.0)
     after = jnp.concatenate([jnp.cumsum(e[::-1])[::-1], jnp.zeros(1, e.dtype)])
     place = jnp.arange(player.shape[0], dtype=begin.dtype)
-    share = (place - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
-    left = after[begin] - share * (after[begin] - after[end])
-    return e, jnp.where(choice, left, 1.0), jnp.where(choice, share, 0.0), top
+    tie_share = (place - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
+    divisor = after[begin] - tie_share * (after[begin] - after[end])
+    return e, jnp.where(choice, divisor, 1.0), jnp.where(choice, tie_share, 0.0), top
 
 
 def ranking_log_likelihood(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> Array:
     """The log likelihood [] of one ranking."""
-    _, left, _, top = _choice_divisors(strength, player, mask, choice, begin, end)
-    return jnp.where(choice, strength[player] - top - jnp.log(left), 0.0).sum()
+    _, divisor, _, top = _choice_divisors(strength, player, mask, choice, begin, end)
+    return jnp.where(choice, strength[player] - top - jnp.log(divisor), 0.0).sum()
 
 
 def ranking_derivatives(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> tuple[Any, Any]:
-    """Of one ranking the derivatives [P] of its log likelihood by its players' strengths, and minus the second ones."""
-    e, left, share, _ = _choice_divisors(strength, player, mask, choice, begin, end)
+    """First derivatives [P] of one ranking's log likelihood by its players' strengths, and minus the second [P, P]."""
+    e, divisor, tie_share, _ = _choice_divisors(strength, player, mask, choice, begin, end)
     place = jnp.arange(player.shape[0], dtype=begin.dtype)
-    some = jnp.where(choice, 1.0, 0.0)
+    chosen = jnp.where(choice, 1.0, 0.0)
 
-    def summed(x: Array) -> Array:
+    def cumulative_sums(x: Array) -> Array:
         return jnp.concatenate([jnp.zeros(1, x.dtype), jnp.cumsum(x)])
 
-    def upto(before: Array, within: Array) -> Array:
-        """[P] the sum over places before the ties of each, and of another term over their own."""
-        return summed(before)[begin] + summed(within)[end] - summed(within)[begin]
+    def sum_up_to_tie(before: Array, within: Array) -> Array:
+        """[P] the sum of one term over places before each one's tie, and of another over the tie."""
+        return cumulative_sums(before)[begin] + cumulative_sums(within)[end] - cumulative_sums(within)[begin]
 
-    one, two = some / left, some / left**2
-    first = upto(one, (1.0 - share) * one)
-    slope = some - e * first
-    same = upto(two, (1.0 - share) ** 2 * two)  # of two who tie, and of one twice
-    later = upto(two, (1.0 - share) * two)  # of one with who comes after them
-    tied = begin[:, None] == begin[None, :]
+    inverse, inverse_square = chosen / divisor, chosen / divisor**2
+    first = sum_up_to_tie(inverse, (1.0 - tie_share) * inverse)
+    slope = chosen - e * first
+    tied_sum = sum_up_to_tie(inverse_square, (1.0 - tie_share) ** 2 * inverse_square)  # two tied players, or one twice
+    later = sum_up_to_tie(inverse_square, (1.0 - tie_share) * inverse_square)  # a player and one after them
+    is_tied = begin[:, None] == begin[None, :]
     earlier = place[:, None] < place[None, :]
-    joint = jnp.where(tied, same[:, None], jnp.where(earlier, later[:, None], later[None, :]))
+    joint = jnp.where(is_tied, tied_sum[:, None], jnp.where(earlier, later[:, None], later[None, :]))
     return slope, jnp.diag(e * first) - e[:, None] * e[None, :] * joint
 
 
-def _ranking_leaves(rankings: PaddedRankings) -> tuple[Array, ...]:
-    return rankings.player, rankings.part, rankings.choice, rankings.begin, rankings.end
+def _ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
+    return rankings.player, rankings.mask, rankings.is_choice, rankings.begin, rankings.end
 
 
 def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
-    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_ranking_leaves(rankings))
-    prior = jnp.where(rankings.held, 0.0, strength)
+    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_ranking_arrays(rankings))
+    prior = jnp.where(rankings.is_fixed, 0.0, strength)
     return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
 
 
 def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
-    """[N] the gradient, [N, N] minus the Hessian, grounded and with ones for who is held, and the grounding's scale."""
+    """The gradient [N], minus the Hessian [N, N], grounded, with ones for fixed strengths; the grounding's scale."""
     n = strength.shape[0]
 
-    def add(total: tuple[Array, Array], ranking: tuple[Any, Array]) -> tuple[tuple[Array, Array], None]:
-        one, weight = ranking
-        slope, curve = ranking_derivatives(strength, *one)
-        who = one[0]
-        square = total[1].at[who[:, None], who[None, :]].add(weight * curve)
-        return (total[0].at[who].add(weight * slope), square), None
+    def add_ranking(total: tuple[Array, Array], ranking: tuple[Any, Array]) -> tuple[tuple[Array, Array], None]:
+        ranking_arrays, weight = ranking
+        slope, curve = ranking_derivatives(strength, *ranking_arrays)
+        player = ranking_arrays[0]
+        square = total[1].at[player[:, None], player[None, :]].add(weight * curve)
+        return (total[0].at[player].add(weight * slope), square), None
 
     zero = jnp.zeros(n, strength.dtype), jnp.zeros((n, n), strength.dtype)
-    (slope, matrix), _ = lax.scan(add, zero, (_ranking_leaves(rankings), rankings.weight))
+    (slope, matrix), _ = lax.scan(add_ranking, zero, (_ranking_arrays(rankings), rankings.weight))
     scale = jnp.trace(matrix) / n
-    free = ~rankings.held
+    free = ~rankings.is_fixed
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
     matrix = matrix + scale * rankings.ground[:, None] * rankings.ground[None, :]
     matrix = matrix + jnp.diag(jnp.where(free, rankings.precision, 1.0))
@@ -192,19 +196,19 @@ def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Arr
 
 @jax.jit
 def maximise_rankings(rankings: PaddedRankings, strength: Array) -> SearchState:
-    """The maximum from these strengths [N]."""
+    """Search for the maximum from these strengths [N]."""
 
-    def way(x: Array, size: Array) -> tuple[Array, Array]:
+    def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
         del size
         slope, matrix, _ = rankings_derivatives(rankings, x)
         return slope, jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), slope)
 
-    return maximise_by_newton(partial(rankings_log_posterior, rankings), way, strength, strength.shape[0])
+    return maximise_by_newton(partial(rankings_log_posterior, rankings), gradient_and_step, strength, strength.shape[0])
 
 
 @jax.jit
 def maximise_weighted_rankings(rankings: PaddedRankings, strength: Array, weight: Array) -> SearchState:
-    """The maxima from these strengths, with each of the weights [B, R] of the rankings."""
+    """Search for the maximum from these strengths with each of the weights [B, R] of the rankings."""
     return lax.map(lambda w: maximise_rankings(rankings._replace(weight=w), strength), weight)
 
 
@@ -214,11 +218,11 @@ def rankings_curvature(rankings: PaddedRankings, strength: Array) -> tuple[Array
     _, matrix, scale = rankings_derivatives(rankings, strength)
     n = strength.shape[0]
 
-    def add(total: Array, ranking: tuple[Any, Array]) -> tuple[Array, None]:
-        one, weight = ranking
-        slope, _ = ranking_derivatives(strength, *one)
-        who, score = one[0], weight * slope
-        return total.at[who[:, None], who[None, :]].add(score[:, None] * score[None, :]), None
+    def add_ranking(total: Array, ranking: tuple[Any, Array]) -> tuple[Array, None]:
+        ranking_arrays, weight = ranking
+        slope, _ = ranking_derivatives(strength, *ranking_arrays)
+        player, score = ranking_arrays[0], weight * slope
+        return total.at[player[:, None], player[None, :]].add(score[:, None] * score[None, :]), None
 
-    squares, _ = lax.scan(add, jnp.zeros((n, n), strength.dtype), (_ranking_leaves(rankings), rankings.weight))
+    squares, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), (_ranking_arrays(rankings), rankings.weight))
     return matrix, scale, squares

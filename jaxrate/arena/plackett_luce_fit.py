@@ -1,9 +1,9 @@
-"""Strengths from contests: the rankings of rounds, by Plackett-Luce."""
+"""Maximum likelihood strengths from the rankings of rounds, by Plackett-Luce."""
 
 import jax
 import numpy as np
 
-from jaxrate.arena.comparison_graph import Comparability, find_comparable
+from jaxrate.arena.comparison_graph import Comparability, find_comparable_players
 from jaxrate.arena.newton import DIVERGENCE_DISTANCE, SearchState
 from jaxrate.arena.plackett_luce import (
     PaddedRankings,
@@ -13,25 +13,25 @@ from jaxrate.arena.plackett_luce import (
     maximise_weighted_rankings,
     pad_rankings,
     rankings_curvature,
-    rounds_to_rows,
-    select_players,
+    rounds_to_rankings,
+    select_ranked_players,
 )
 from jaxrate.arena.standard_errors import CONVERGED_STEP, StrengthUncertainty, standard_deviations, symmetric_inverse
-from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, without_errors
+from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_errors
 from jaxrate.events import Ragged
 from jaxrate.types import HostArray
 
-MAX_PLAYERS = 3000  # players up to whom there is a Hessian
+MAX_PLAYERS = 3000  # the Hessian is dense
 
 
 def read_rankings(
-    rounds: Ragged, in_part: bool, num_players: int, is_anchor: HostArray
+    rounds: Ragged, last_place_unranked: bool, num_players: int, is_anchor: HostArray
 ) -> tuple[RankingRows, Comparability]:
-    """The rows of rounds, and who can be compared."""
-    rows = rounds_to_rows(rounds, in_part)
+    """The rankings of rounds, and which players can be compared."""
+    rows = rounds_to_rankings(rounds, last_place_unranked)
     if not len(rows.weight):
         raise ValueError("there is no contest")
-    return rows, find_comparable(*comparable_pairs(rows), num_players, np.flatnonzero(is_anchor))
+    return rows, find_comparable_players(*comparable_pairs(rows), num_players, np.flatnonzero(is_anchor))
 
 
 def fit_plackett_luce(
@@ -46,11 +46,11 @@ def fit_plackett_luce(
     names: HostArray,
     notes: tuple[str, ...],
 ) -> Strengths:
-    """The likeliest strengths, as of `static`."""
-    main = comparability.main if prior is None else np.ones(len(is_anchor), bool)
+    """Maximum likelihood strengths; arguments as for `fit_strengths`."""
+    main = comparability.is_main if prior is None else np.ones(len(is_anchor), bool)
     count = int(main.sum())
-    inner = select_players(rankings, main)
-    if not len(inner.weight):
+    inner_rankings = select_ranked_players(rankings, main)
+    if not len(inner_rankings.weight):
         raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
     if count > MAX_PLAYERS:
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
@@ -58,30 +58,30 @@ def fit_plackett_luce(
     ground = np.full(count, count**-0.5 if free else 0.0)
     precision = 0.0 if prior is None else (POINTS_PER_LOG_STRENGTH / prior) ** 2
     with jax.enable_x64(True):
-        lists = pad_rankings(inner, is_anchor[main], ground, precision)
-        end = jax.tree.map(np.asarray, maximise_rankings(lists, strength[main]))
-        spread = _estimate_uncertainty(lists, end, errors or "curvature", samples, seed)
+        padded_rankings = pad_rankings(inner_rankings, is_anchor[main], ground, precision)
+        maximum = jax.tree.map(np.asarray, maximise_rankings(padded_rankings, strength[main]))
+        uncertainty = _estimate_uncertainty(padded_rankings, maximum, errors or "curvature", samples, seed)
 
-    def everybody(values: HostArray) -> HostArray:
-        out = np.full((*values.shape[:-1], len(is_anchor)), np.nan)
-        out[..., main] = values
-        return out
+    def expand_to_all_players(values: HostArray) -> HostArray:
+        expanded = np.full((*values.shape[:-1], len(is_anchor)), np.nan)
+        expanded[..., main] = values
+        return expanded
 
-    beyond = np.where(comparability.above, np.inf, np.where(comparability.below, -np.inf, np.nan))
+    unbounded_rating = np.where(comparability.only_won, np.inf, np.where(comparability.only_lost, -np.inf, np.nan))
     covariance = np.full((len(is_anchor),) * 2, np.nan)
-    assert spread.covariance is not None
-    covariance[np.ix_(main, main)] = spread.covariance * POINTS_PER_LOG_STRENGTH**2
+    assert uncertainty.covariance is not None
+    covariance[np.ix_(main, main)] = uncertainty.covariance * POINTS_PER_LOG_STRENGTH**2
     games, score = _games_and_scores(rankings, len(is_anchor))
-    far = bool(np.abs(end.x - strength[main]).max() > DIVERGENCE_DISTANCE)
-    converged = bool(end.size <= CONVERGED_STEP) and not far
-    reason = "no maximum" if far else "maximum" if converged else "no further gain" if end.stuck else "steps"
-    lost = 0.5 * precision * (np.where(is_anchor[main], 0.0, end.x) ** 2).sum()
+    diverged = bool(np.abs(maximum.x - strength[main]).max() > DIVERGENCE_DISTANCE)
+    converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
+    reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
+    prior_penalty = 0.5 * precision * (np.where(is_anchor[main], 0.0, maximum.x) ** 2).sum()
     result = Strengths(
         names,
-        np.where(main, MEAN_RATING + POINTS_PER_LOG_STRENGTH * everybody(end.x), beyond),
-        everybody(spread.error) * POINTS_PER_LOG_STRENGTH,
+        np.where(main, MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(maximum.x), unbounded_rating),
+        expand_to_all_players(uncertainty.error) * POINTS_PER_LOG_STRENGTH,
         covariance,
-        spread.source,
+        uncertainty.source,
         games,
         score,
         comparability.component,
@@ -91,55 +91,57 @@ def fit_plackett_luce(
         None,
         {},
         {},
-        float(end.value + lost),
-        float(inner.weight.sum()),
+        float(maximum.value + prior_penalty),
+        float(inner_rankings.weight.sum()),
         converged,
         reason,
-        int(end.steps),
-        (*notes, *spread.notes),
-        None if spread.samples is None else MEAN_RATING + POINTS_PER_LOG_STRENGTH * everybody(spread.samples),
+        int(maximum.steps),
+        (*notes, *uncertainty.notes),
+        None
+        if uncertainty.samples is None
+        else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples),
     )
-    return result if converged else without_errors(result)
+    return result if converged else drop_errors(result)
 
 
 def _estimate_uncertainty(
-    lists: PaddedRankings, maximum: SearchState, source: str, samples: int, seed: int
+    rankings: PaddedRankings, maximum: SearchState, source: str, samples: int, seed: int
 ) -> StrengthUncertainty:
-    """How sure the maximum is: by its curvature, by contests as clusters, or by replicates that weigh them."""
+    """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
     if source == "bootstrap":
         random = np.random.default_rng(seed)
-        weight = lists.weight * random.standard_exponential((samples, len(lists.weight)))
-        drawn = jax.tree.map(np.asarray, maximise_weighted_rankings(lists, maximum.x, weight))
-        ended = drawn.size <= CONVERGED_STEP
-        lost = f"{int((~ended).sum())} of {samples} replicates have no maximum and are left out"
-        x = drawn.x[ended]
+        weight = rankings.weight * random.standard_exponential((samples, len(rankings.weight)))
+        replicates = jax.tree.map(np.asarray, maximise_weighted_rankings(rankings, maximum.x, weight))
+        converged = replicates.size <= CONVERGED_STEP
+        note = f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out"
+        x = replicates.x[converged]
         covariance = np.cov(x.T) if len(x) > 1 else np.full((len(maximum.x),) * 2, np.nan)
         return StrengthUncertainty(
-            source, standard_deviations(covariance), covariance, x, () if ended.all() else (lost,)
+            source, standard_deviations(covariance), covariance, x, () if converged.all() else (note,)
         )
-    matrix, scale, squares = (np.asarray(x) for x in rankings_curvature(lists, maximum.x))
-    bare = symmetric_inverse(matrix)
-    if np.asarray(lists.ground).any():
-        bare -= np.outer(lists.ground, lists.ground) / scale
-    bare[lists.held] = 0.0
-    bare[:, lists.held] = 0.0
+    matrix, scale, squares = (np.asarray(x) for x in rankings_curvature(rankings, maximum.x))
+    covariance = symmetric_inverse(matrix)
+    if np.asarray(rankings.ground).any():
+        covariance -= np.outer(rankings.ground, rankings.ground) / scale
+    covariance[rankings.is_fixed] = 0.0
+    covariance[:, rankings.is_fixed] = 0.0
     if source == "sandwich":
-        n = len(lists.weight)
+        n = len(rankings.weight)
         if n < 2:
-            raise ValueError("one contest does not tell how contests differ; take errors='curvature'")
-        bare = bare @ squares @ bare * n / (n - 1)
-    return StrengthUncertainty(source, standard_deviations(bare), bare)
+            raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
+        covariance = covariance @ squares @ covariance * n / (n - 1)
+    return StrengthUncertainty(source, standard_deviations(covariance), covariance)
 
 
 def _games_and_scores(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
-    """[N] in how many contests each was, and the share of the others there whom they beat, a tie half of one."""
+    """[N] number of contests, and share of the opponents there whom they beat, with a tie as half."""
     size = np.bincount(rows.ranking, minlength=len(rows.weight))[rows.ranking]
     key = rows.ranking * (int(rows.rank.max(initial=0)) + 1) + rows.rank
-    same = np.unique(key, return_inverse=True, return_counts=True)
-    tied = same[2][same[1]] - 1
-    beaten = size - 1 - rows.rank - 0.5 * tied
+    tie_groups = np.unique(key, return_inverse=True, return_counts=True)
+    num_tied = tie_groups[2][tie_groups[1]] - 1
+    beaten = size - 1 - rows.rank - 0.5 * num_tied
     weight = rows.weight[rows.ranking]
-    games, met, won = (
+    games, opponents, won = (
         np.bincount(rows.player, weight * column, num_players) for column in (np.ones(len(size)), size - 1.0, beaten)
     )
-    return games, np.divide(won, met, out=np.full(num_players, np.nan), where=met > 0)
+    return games, np.divide(won, opponents, out=np.full(num_players, np.nan), where=opponents > 0)

@@ -1,4 +1,4 @@
-"""Sequential tests as engine testers use them: is a change worth at least so much?
+"""Sequential tests as engine testers use them: does a change gain at least so many points?
 
 The generalised sequential probability ratio test compares the largest likelihood of the counts under both hypotheses:
 
@@ -8,7 +8,7 @@ and ends where LLR leaves (log(beta / (1 - alpha)), log((1 - beta) / alpha)) (Wa
 score, or normalised Elo (Van den Bergh 2020, Normalized Elo), (mean - 1/2) / deviation of a game in units of
 ln(10) / 800, which does not depend on how many games are drawn or how openings are balanced.
 
-Games from one opening with sides reversed go together: their pairs have five results (pentanomial), and the deviation
+Two games from one opening with sides reversed are a pair with five possible results (pentanomial), and the deviation
 of a game is sqrt(2) times that of the pair's mean score. The likeliest p has p_i = f_i / (1 + x g_i) with f the
 frequencies, g_i = a_i - s for a mean score s, and, for (mean - 1/2) / deviation = t, the slope of the constraint,
 g_i = a_i - 1/2 - t d (1 + ((a_i - mean) / d)^2) / 2, at mean and deviation d of p itself.
@@ -25,26 +25,26 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events.column_checks import as_numbers, fail_where
 from jaxrate.types import HostArray
 
-NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # of a unit of (mean - 1/2) / deviation
-PSEUDO_COUNT = 1e-3  # what a result counts that never was
+NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # normalised Elo of a unit of (mean - 1/2) / deviation
+PSEUDO_COUNT = 1e-3  # count of a result that did not occur
 MAX_ROUNDS = 1000
 ELO_KINDS = "normalised", "logistic"
 
 
 class SequentialTest(NamedTuple):
-    """Where a sequential test stands."""
+    """The state of a sequential test."""
 
     decision: str  # "H0" | "H1" | "continue"
     llr: float  # log likelihood ratio
     lower: float  # H0 is accepted at or below it
     upper: float  # H1 at or above it
     games: float
-    score: float  # the mean of a game
-    elo: float  # of the mean score
+    score: float  # mean score of a game
+    elo: float  # Elo of the mean score
     elo_error: float  # standard error
     normalised_elo: float
     normalised_error: float
-    better: float  # the probability that the strength is above 0
+    probability_better: float  # probability that the strength is above 0
 
     def __repr__(self) -> str:
         between = f"({self.lower:.2f}, {self.upper:.2f})"
@@ -52,7 +52,7 @@ class SequentialTest(NamedTuple):
         normalised = f"{self.normalised_elo:.1f} ± {1.96 * self.normalised_error:.1f}"
         return (
             f"{self.decision}: LLR {self.llr:.2f} in {between} after {self.games:g} games\n"
-            f"Elo {elo}, normalised {normalised} (95 %), better with probability {self.better:.3f}"
+            f"Elo {elo}, normalised {normalised} (95 %), better with probability {self.probability_better:.3f}"
         )
 
 
@@ -62,15 +62,15 @@ def pentanomial(score: Any) -> HostArray:
         jr.arena.pentanomial([1, 0.5, 0, 1])  # pairs of 3/2 and of 1 point
 
     Args:
-      score: [2 m] of the one whose change is tested, game by game: 0, 1/2 or 1. Games 0 and 1 are a pair, 2 and 3, ...
+      score: [2 m] score of the tested player in each game: 0, 1/2 or 1. Games 0 and 1 are a pair, 2 and 3, and so on.
 
     Raises:
-      ValueError: for another score, whose row is named, or an odd number of games.
+      ValueError: for another score (names the row), or an odd number of games.
     """
     values = as_numbers("score", score, (np.size(score),)).astype(np.float64)
     fail_where(~np.isin(values, (0.0, 0.5, 1.0)), lambda row: f"score {values[row]:g} is none of 0, 0.5 and 1")
     if len(values) % 2:
-        raise ValueError(f"{len(values)} games make no pairs; leave the last one out")
+        raise ValueError(f"{len(values)} games do not form pairs; leave the last one out")
     return np.bincount((2 * values.reshape(-1, 2).sum(axis=1)).astype(int), minlength=5)
 
 
@@ -98,7 +98,7 @@ def sprt(
       beta: the probability to accept H0 where H1 holds.
 
     Raises:
-      ValueError: for counts that are none, or hypotheses or probabilities out of range.
+      ValueError: for invalid counts, or hypotheses or probabilities out of range.
     """
     counts = np.asarray(results)
     if counts.shape not in ((3,), (5,)):
@@ -114,21 +114,24 @@ def sprt(
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise ValueError(f"alpha and beta must be above 0, and below 1 together, got {alpha!r} and {beta!r}")
     total = float(counts.sum())
-    each = 1 if len(counts) == 3 else 2  # games
+    games_per_count = 1 if len(counts) == 3 else 2  # games
     frequency = np.where(counts > 0, counts, PSEUDO_COUNT)
     frequency = frequency / frequency.sum()
     points = np.linspace(0.0, 1.0, len(counts))
     if kind == "logistic":
-        p0, p1 = (likeliest_given_mean(points, frequency, 1.0 / (1.0 + 10.0 ** (-elo / 400.0))) for elo in (elo0, elo1))
+        p0, p1 = (
+            likeliest_distribution_with_mean(points, frequency, 1.0 / (1.0 + 10.0 ** (-elo / 400.0)))
+            for elo in (elo0, elo1)
+        )
     else:
         p0, p1 = (
-            likeliest_given_ratio(points, frequency, elo / NORMALISED_ELO_UNIT * math.sqrt(each))
+            likeliest_distribution_with_ratio(points, frequency, elo / NORMALISED_ELO_UNIT * math.sqrt(games_per_count))
             for elo in (elo0, elo1)
         )
     llr = total * float(frequency @ np.log(p1 / p0))
     lower, upper = math.log(beta / (1.0 - alpha)), math.log((1.0 - beta) / alpha)
-    mean, deviation = _mean_and_deviation(points, frequency)
-    ratio, games = (mean - 0.5) / (deviation * math.sqrt(each)), total * each
+    mean, deviation = mean_and_deviation(points, frequency)
+    ratio, games = (mean - 0.5) / (deviation * math.sqrt(games_per_count)), total * games_per_count
     slope = 400.0 / math.log(10.0) / (mean * (1.0 - mean))
     return SequentialTest(
         "H1" if llr >= upper else "H0" if llr <= lower else "continue",
@@ -145,32 +148,32 @@ def sprt(
     )
 
 
-def _mean_and_deviation(points: HostArray, p: HostArray) -> tuple[float, float]:
+def mean_and_deviation(points: HostArray, p: HostArray) -> tuple[float, float]:
     mean = float(p @ points)
     return mean, math.sqrt(float(p @ (points - mean) ** 2))
 
 
-def likeliest_given_mean(points: HostArray, frequency: HostArray, mean: float) -> HostArray:
+def likeliest_distribution_with_mean(points: HostArray, frequency: HostArray, mean: float) -> HostArray:
     """[k] the likeliest distribution of a mean score strictly between the least and the greatest."""
     return _tilt_to_zero_mean(points - mean, frequency)
 
 
-def likeliest_given_ratio(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:
+def likeliest_distribution_with_ratio(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:
     """[k] the likeliest distribution with a ratio of mean less one half to deviation."""
     p = np.full(len(points), 1.0 / len(points))
     for _ in range(MAX_ROUNDS):
-        mean, deviation = _mean_and_deviation(points, p)
+        mean, deviation = mean_and_deviation(points, p)
         slope = points - 0.5 - 0.5 * ratio * deviation * (1.0 + ((points - mean) / deviation) ** 2)
-        before, p = p, _tilt_to_zero_mean(slope, frequency)
-        if np.abs(p - before).max() < 1e-12:
+        previous, p = p, _tilt_to_zero_mean(slope, frequency)
+        if np.abs(p - previous).max() < 1e-12:
             return p
-    raise ValueError("strengths so extreme have no likeliest distribution; take hypotheses closer to 0")
+    raise ValueError("such extreme strengths have no likeliest distribution; choose hypotheses closer to 0")
 
 
 def _tilt_to_zero_mean(slope: HostArray, frequency: HostArray) -> HostArray:
-    """[k] f / (1 + x g) with the x that makes the mean of g zero, by bisection: it falls in x."""
+    """[k] f / (1 + x g) with the x at which the mean of g is zero, by bisection: the mean decreases with x."""
     if not slope.min() < 0 < slope.max():
-        raise ValueError("strengths so extreme have no likeliest distribution; take hypotheses closer to 0")
+        raise ValueError("such extreme strengths have no likeliest distribution; choose hypotheses closer to 0")
     low, high = -1.0 / slope.max(), -1.0 / slope.min()
     for _ in range(200):
         x = 0.5 * (low + high)

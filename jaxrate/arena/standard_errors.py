@@ -1,17 +1,17 @@
-"""Covariances of what was found: of the curvature, of the sandwich, of clusters, of the bootstrap.
+"""Covariances of fitted strengths: by curvature, sandwich, clustered sandwich and bootstrap.
 
-The curvature is right if the model is. The sandwich V B V, with V the inverse of the curvature and B the sum of the
-squared scores (White 1982), is also right where the model is not; with B the sum over clusters of the squared sum of
-their scores it is right where votes of a cluster go together (Liang and Zeger 1986), and with
+The curvature is right if the model is right. The sandwich V B V, with V the inverse of the curvature and B the sum of
+the squared scores (White 1982), is also right if the model is wrong. With B the sum over clusters of the squared sum of
+their scores it allows votes within a cluster to depend on each other (Liang and Zeger 1986), and with
 
     B = B_1 + B_2 - B_12
 
-where they do in two ways at once (Cameron, Gelbach and Miller 2011, equation 2.11). Negative eigenvalues of R^T B R,
+with two clusterings at once (Cameron, Gelbach and Miller 2011, equation 2.11). Negative eigenvalues of R^T B R,
 with R R^T = V, count as zero there, whatever the units. Each sum over C clusters is multiplied by C / (C - 1).
 
 The bootstrap weighs votes, or clusters of them, by independent exponential variables (Rubin 1981): the count of an
 outcome becomes a gamma variable, so that its cost does not depend on the number of votes. No vote is ever left out, so
-that each replicate has finite strengths if the data have. Clusters of two ways multiply their weights (Owen 2007).
+that each replicate has finite strengths if the data have. Weights of two clusterings are multiplied (Owen 2007).
 """
 
 from typing import NamedTuple
@@ -33,24 +33,24 @@ from jaxrate.arena.votes import VoteCells, Votes
 from jaxrate.types import HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
-REPLICATE_BATCH = 32  # replicates that are drawn together
-CONVERGED_STEP = 1e-6  # of log strengths: a step that is none
+REPLICATE_BATCH = 32  # replicates that are drawn at once
+CONVERGED_STEP = 1e-6  # of log strengths: a smaller step means convergence
 
 
 class FittedModel(NamedTuple):
-    """What was searched, and the maximum."""
+    """A problem and its maximum."""
 
     model: str
     problem: StrengthProblem
     cells: VoteCells
-    counts: HostArray  # [3, M] those of the cells, padded as the problem is
+    counts: HostArray  # [3, M] counts of the cells, padded as the problem
     x: HostArray  # [N + E]
 
 
 class StrengthUncertainty(NamedTuple):
-    """How sure the maximum is."""
+    """The uncertainty of the maximum."""
 
-    source: str  # of the errors, as `Strengths` has it
+    source: str  # as `Strengths.errors`
     error: HostArray  # [N + E]
     covariance: HostArray | None = None  # [N + E, N + E]
     samples: HostArray | None = None  # [B, N + E]
@@ -60,61 +60,67 @@ class StrengthUncertainty(NamedTuple):
 def estimate_uncertainty(
     fitted: FittedModel, votes: Votes, errors: str | None, is_dense: bool, samples: int, seed: int
 ) -> StrengthUncertainty:
-    """The spread by a method, or by what suits. ValueError for a method that so many players do not have."""
+    """The uncertainty by a method, or by the default one. ValueError for a method that needs fewer players."""
     if not is_dense:
         if errors is not None or votes.clusters:
-            raise ValueError("so many players have errors of their own curvature only; give neither errors nor cluster")
+            raise ValueError("so many players have errors by their own curvature only; leave out errors and cluster")
         return StrengthUncertainty("curvature, others held", _conditional_errors(fitted))
-    whole, bare = _inverse_curvature(fitted)
+    inverse_curvature, model_covariance = _inverse_curvature(fitted)
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
-        return StrengthUncertainty(source, standard_deviations(bare), bare)
+        return StrengthUncertainty(source, standard_deviations(model_covariance), model_covariance)
     if source == "sandwich":
         covariance = (
-            _clustered_covariance(fitted, votes, bare) if votes.clusters else bare @ _vote_score_squares(fitted) @ bare
+            _clustered_covariance(fitted, votes, model_covariance)
+            if votes.clusters
+            else model_covariance @ _vote_score_squares(fitted) @ model_covariance
         )
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
-    drawn, ended = _bootstrap_maxima(fitted, votes, whole, samples, seed)
-    notes = () if ended.all() else (f"{int((~ended).sum())} of {samples} replicates have no maximum and are left out",)
-    drawn = drawn[ended]
-    covariance = np.cov(drawn.T) if len(drawn) > 1 else np.full_like(bare, np.nan)
-    return StrengthUncertainty(source, standard_deviations(covariance), covariance, drawn, notes)
+    replicates, converged = _bootstrap_maxima(fitted, votes, inverse_curvature, samples, seed)
+    notes = (
+        ()
+        if converged.all()
+        else (f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out",)
+    )
+    replicates = replicates[converged]
+    covariance = np.cov(replicates.T) if len(replicates) > 1 else np.full_like(model_covariance, np.nan)
+    return StrengthUncertainty(source, standard_deviations(covariance), covariance, replicates, notes)
 
 
 def standard_deviations(covariance: HostArray) -> HostArray:
-    """[n] from variances, of which rounding may make one negative."""
+    """[n] standard deviations; variances that are negative by rounding count as 0."""
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
 
 def symmetric_inverse(matrix: HostArray) -> HostArray:
-    """The symmetric inverse; NaN where there is none, as when the likelihood has no maximum and is flat far away."""
+    """The symmetric inverse; NaN if there is none, as for a likelihood without a maximum, which is flat far away."""
     try:
-        inverted = np.linalg.inv(matrix)
+        inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         return np.full_like(matrix, np.nan)
-    return 0.5 * (inverted + inverted.T)
+    return 0.5 * (inverse + inverse.T)
 
 
 def _conditional_errors(fitted: FittedModel) -> HostArray:
-    """[N + E] errors where everybody else is held; NaN for coefficients and kappa."""
-    n = len(fitted.problem.held)
+    """[N + E] errors with all other strengths fixed; NaN for coefficients and kappa."""
+    n = len(fitted.problem.is_fixed)
     weight = np.asarray(information_diagonal(fitted.model, fitted.problem, fitted.counts, fitted.x))
-    error = np.where(fitted.problem.held, 0.0, 1.0 / np.sqrt(weight))
+    error = np.where(fitted.problem.is_fixed, 0.0, 1.0 / np.sqrt(weight))
     return np.concatenate([error, np.full(len(fitted.x) - n, np.nan)])
 
 
 def _inverse_curvature(fitted: FittedModel) -> tuple[HostArray, HostArray]:
-    """The inverse [N + E, N + E] of minus the Hessian, grounded; and without the grounding and who is held."""
+    """The inverse [N + E, N + E] of minus the grounded Hessian; and without the grounding and fixed strengths."""
     model, problem, _, counts, x = fitted
     matrix, scale = (np.asarray(part) for part in hessian_at_maximum(model, problem, counts, x))
-    whole = symmetric_inverse(matrix)
-    n, ground = len(problem.held), np.asarray(problem.ground)
-    bare = whole.copy()
+    inverse = symmetric_inverse(matrix)
+    n, ground = len(problem.is_fixed), np.asarray(problem.ground)
+    covariance = inverse.copy()
     if ground.any():
-        bare[:n, :n] -= np.outer(ground, ground) / scale
-    bare[:n][problem.held] = 0.0
-    bare[:, :n][:, problem.held] = 0.0
-    return whole, bare
+        covariance[:n, :n] -= np.outer(ground, ground) / scale
+    covariance[:n][problem.is_fixed] = 0.0
+    covariance[:, :n][:, problem.is_fixed] = 0.0
+    return inverse, covariance
 
 
 def _cell_scores(fitted: FittedModel) -> tuple[HostArray, HostArray]:
@@ -122,62 +128,68 @@ def _cell_scores(fitted: FittedModel) -> tuple[HostArray, HostArray]:
     model, problem, _, _, x = fitted
     strength, coefficient, kappa = (np.asarray(part) for part in split_parameters(problem, x))
     eta = strength[problem.first] - strength[problem.second] + problem.covariates @ coefficient
-    found = [likelihood_terms(model, np.repeat(np.eye(3)[:, [o]], len(eta), axis=1), eta, kappa) for o in range(3)]
-    return np.stack([np.asarray(one.eta) for one in found]), np.stack([np.asarray(one.kappa) for one in found])
+    outcome_terms = [
+        likelihood_terms(model, np.repeat(np.eye(3)[:, [o]], len(eta), axis=1), eta, kappa) for o in range(3)
+    ]
+    return np.stack([np.asarray(one.eta) for one in outcome_terms]), np.stack(
+        [np.asarray(one.kappa) for one in outcome_terms]
+    )
 
 
 def _vote_score_squares(fitted: FittedModel) -> HostArray:
-    """[N + E, N + E] the sum over votes of their squared scores, from counts."""
+    """[N + E, N + E] the sum of the squared scores of votes, from counts."""
     _, problem, _, counts, x = fitted
     eta, kappa = _cell_scores(fitted)
     zero = np.zeros(counts.shape[1])
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
-    plain = problem._replace(ground=0.0 * problem.ground, precision=np.zeros(()))
+    problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=np.zeros(()))
     return np.asarray(
-        grounded_hessian(plain, LikelihoodTerms(zero, zero, zero, *squares), len(x) - len(problem.held))[0]
+        grounded_hessian(
+            problem_without_prior, LikelihoodTerms(zero, zero, zero, *squares), len(x) - len(problem.is_fixed)
+        )[0]
     )
 
 
 def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: HostArray) -> HostArray:
     """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
     _, problem, _, _, x = fitted
-    place, outcome, codes = _votes_in_cells(fitted.cells, votes)
-    eta, kappa = (sum(o * t[place] for o, t in zip(outcome, table, strict=True)) for table in _cell_scores(fitted))
-    columns = [np.asarray(ends)[place] for ends in (problem.first, problem.second)]
+    cell, outcome, codes = _clustered_votes_in_cells(fitted.cells, votes)
+    eta, kappa = (sum(o * t[cell] for o, t in zip(outcome, table, strict=True)) for table in _cell_scores(fitted))
+    columns = [np.asarray(ends)[cell] for ends in (problem.first, problem.second)]
     values = [eta, -eta]
-    for j in range(len(x) - len(problem.held)):
-        column = eta * problem.covariates[place, j] if j < problem.covariates.shape[1] else kappa
-        columns.append(np.full(len(eta), len(problem.held) + j))
+    for j in range(len(x) - len(problem.is_fixed)):
+        column = eta * problem.covariates[cell, j] if j < problem.covariates.shape[1] else kappa
+        columns.append(np.full(len(eta), len(problem.is_fixed) + j))
         values.append(column)
-    where, what = np.stack(columns, axis=1), np.stack(values, axis=1)
-    squares = [_cluster_score_squares(code, where, what, len(x)) for code in codes]
+    positions, scores = np.stack(columns, axis=1), np.stack(values, axis=1)
+    squares = [_cluster_score_squares(code, positions, scores, len(x)) for code in codes]
     if len(squares) == 1:
         return model_covariance @ squares[0] @ model_covariance
     one, two = codes
-    both = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]
+    combined = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]
     value, vector = np.linalg.eigh(model_covariance)
     root = vector * np.sqrt(np.maximum(value, 0.0))
     value, vector = np.linalg.eigh(
-        root.T @ (squares[0] + squares[1] - _cluster_score_squares(both, where, what, len(x))) @ root
+        root.T @ (squares[0] + squares[1] - _cluster_score_squares(combined, positions, scores, len(x))) @ root
     )
     root = root @ vector * np.sqrt(np.maximum(value, 0.0))
     return root @ root.T
 
 
-def _votes_in_cells(cells: VoteCells, votes: Votes) -> tuple[HostArray, list[HostArray], list[HostArray]]:
-    """Of the votes in cells: these [n], the outcomes of the first player there, and the clusters, numbered from 0."""
-    assert cells.of_vote is not None and cells.turned is not None
-    kept = cells.of_vote >= 0
+def _clustered_votes_in_cells(cells: VoteCells, votes: Votes) -> tuple[HostArray, list[HostArray], list[HostArray]]:
+    """The votes in cells: their cells [n], outcomes of the cell's first player, and clusters, numbered from 0."""
+    assert cells.cell_of_vote is not None and cells.is_swapped is not None
+    in_cell = cells.cell_of_vote >= 0
     win, tie, loss = votes.outcome
-    outcome = np.where(cells.turned, loss, win), tie, np.where(cells.turned, win, loss)
-    codes = [np.unique(code[kept], return_inverse=True)[1] for code in votes.clusters]
+    outcome = np.where(cells.is_swapped, loss, win), tie, np.where(cells.is_swapped, win, loss)
+    codes = [np.unique(code[in_cell], return_inverse=True)[1] for code in votes.clusters]
     if min(code.max(initial=0) for code in codes) == 0:
-        raise ValueError("all votes are of one cluster, which does not tell how clusters differ; take another column")
-    return cells.of_vote[kept], [column[kept] for column in outcome], codes
+        raise ValueError("all votes are in one cluster; choose a column with at least two clusters")
+    return cells.cell_of_vote[in_cell], [column[in_cell] for column in outcome], codes
 
 
 def _cluster_score_squares(cluster: HostArray, positions: HostArray, values: HostArray, size: int) -> HostArray:
-    """[size, size] the sum over clusters of the squared sums of vectors with values [n, k] at places [n, k]."""
+    """[size, size] the sum over clusters of the squared sums of vectors with values [n, k] at positions [n, k]."""
     order = np.argsort(cluster, kind="stable")
     count = int(cluster.max(initial=-1)) + 1
     start = np.searchsorted(cluster[order], np.arange(count + 1))
@@ -194,34 +206,34 @@ def _cluster_score_squares(cluster: HostArray, positions: HostArray, values: Hos
 def _bootstrap_maxima(
     fitted: FittedModel, votes: Votes, inverse_curvature: HostArray, samples: int, seed: int
 ) -> tuple[HostArray, HostArray]:
-    """[samples, N + E] what replicates of the data give, and [samples] whether each search came to its end."""
+    """[samples, N + E] maxima of replicates of the data, and [samples] whether each search converged."""
     model, problem, cells, counts, x = fitted
-    random = np.random.Generator(np.random.SFC64(seed))  # the quickest
-    abreast = max(1, min(REPLICATE_BATCH, samples))
-    at_once = None if jax.default_backend() == "cpu" else max(1, min(abreast, BLOCK_NUMBERS // len(x) ** 2))
-    inside = _votes_in_cells(cells, votes) if votes.clusters else None
+    random = np.random.Generator(np.random.SFC64(seed))  # the fastest generator
+    batch = max(1, min(REPLICATE_BATCH, samples))
+    searches_at_once = None if jax.default_backend() == "cpu" else max(1, min(batch, BLOCK_NUMBERS // len(x) ** 2))
+    clustered_votes = _clustered_votes_in_cells(cells, votes) if votes.clusters else None
 
-    def draw() -> HostArray:
-        if inside is not None:
-            return np.stack([_weighted_counts(random, *inside, counts.shape[1]) for _ in range(abreast)])
-        return random.standard_gamma(counts, (abreast, *counts.shape))
+    def draw_counts() -> HostArray:
+        if clustered_votes is not None:
+            return np.stack([_draw_weighted_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch)])
+        return random.standard_gamma(counts, (batch, *counts.shape))
 
-    maxima, ended, drawn = [], [], draw()
-    for low in range(0, samples, abreast):
-        search = maximise_replicates(model, at_once, problem, inverse_curvature, drawn, x)
-        drawn = draw() if low + abreast < samples else drawn  # while that is being searched
+    maxima, converged, counts_drawn = [], [], draw_counts()
+    for low in range(0, samples, batch):
+        search = maximise_replicates(model, searches_at_once, problem, inverse_curvature, counts_drawn, x)
+        counts_drawn = draw_counts() if low + batch < samples else counts_drawn  # during the search
         maximum, size = (np.asarray(part) for part in search)
-        wanted = slice(0, samples - low)
-        maxima.append(maximum[wanted])
-        ended.append((size <= REPLICATE_TOLERANCE)[wanted])
-    return np.concatenate(maxima), np.concatenate(ended)
+        kept = slice(0, samples - low)
+        maxima.append(maximum[kept])
+        converged.append((size <= REPLICATE_TOLERANCE)[kept])
+    return np.concatenate(maxima), np.concatenate(converged)
 
 
-def _weighted_counts(
-    random: np.random.Generator, place: HostArray, outcome: list[HostArray], codes: list[HostArray], num_cells: int
+def _draw_weighted_counts(
+    random: np.random.Generator, cell: HostArray, outcome: list[HostArray], codes: list[HostArray], num_cells: int
 ) -> HostArray:
-    """[3, M] counts where each cluster has a weight of its own."""
-    weight = np.ones(len(place))
+    """[3, M] counts with a random weight for each cluster."""
+    weight = np.ones(len(cell))
     for code in codes:
         weight *= random.standard_exponential(int(code.max(initial=-1)) + 1)[code]
-    return np.stack([np.bincount(place, weight * column, num_cells) for column in outcome])
+    return np.stack([np.bincount(cell, weight * column, num_cells) for column in outcome])

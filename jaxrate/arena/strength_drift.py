@@ -1,13 +1,14 @@
-"""Whether strengths moved: of all players by predictions, of each by how their results scatter over time.
+"""Tests whether strengths changed: of all players by predictions, of each by the scatter of their results.
 
-Predictions. Glicko with growth c > 0 drifts; with c = 0 it is a filter of strengths that rest, whose deviations only
-shrink. Both predict each vote from those before it. Initial deviations, and growths of the one, are not chosen but
-mixed: each predicts with the weight that its predictions of earlier votes earned (a Bayesian mixture; Dawid 1984, "The
-prequential approach"). Nothing is fitted to what is predicted, and the summed difference of log loss is a Bayes factor.
+Predictions. Glicko with growth c > 0 lets strengths drift; with c = 0 it is a filter of constant strengths, whose
+deviations only shrink. Both predict each vote from the votes before it. Initial deviations, and growths, are not chosen
+but mixed: each has the weight that its predictions of earlier votes earned (a Bayesian mixture; Dawid 1984, "The
+prequential approach"). Nothing is fitted to the predicted votes, and the summed difference of log loss is a log Bayes
+factor.
 
-Each player is tested as in fluctuation.py. Who moved takes part in the votes of others: so the player with the least p
-is called moved if p times the number of players is at most the level (Holm 1979), their votes are taken away, and the
-others are tested anew, until nobody is.
+Each player is tested as in fluctuation_tests.py. A player who moved also affects the tests of their opponents. So the
+player with the least p is said to have moved if p times the number of players is at most the level (Holm 1979), their
+votes are removed, and the others are tested again, until nobody else has moved.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import jax
 import numpy as np
 
 from jaxrate.arena.fluctuation_tests import fluctuation_by_player
-from jaxrate.arena.rank_inference import check_open_fraction
+from jaxrate.arena.rank_inference import check_in_open_unit_interval
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.arena.strength_fit import fit_strengths
 from jaxrate.arena.votes import Votes, read_votes
@@ -29,35 +30,35 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.glicko import glicko
-from jaxrate.text_format import format_number, format_table, html_table
+from jaxrate.text_format import format_html_table, format_number, format_table
 from jaxrate.types import Array, HostArray
 
 INITIAL_DEVIATIONS = 75.0, 150.0, 300.0  # points, before the first vote
 GROWTH_RATES = 25.0, 50.0, 100.0, 200.0, 400.0  # points from the first vote to the last
-CHUNK = 1 << 18  # votes that are mixed at once
-MIN_PROBABILITY = 1e-15  # of a probability
+CHUNK_VOTES = 1 << 18  # votes whose predictions are mixed at once
+MIN_PROBABILITY = 1e-15  # predictions are clipped so far from 0 and 1
 
 
 class StrengthDrift(NamedTuple):
-    """Whether strengths moved, and whose. Log losses are nats a vote; gains are static less drifting."""
+    """Whether strengths changed, and of which players. Log losses are nats a vote; gains are static less drifting."""
 
     players: HostArray  # [N] names, or ids
     games: HostArray  # [N] votes on each
     change: HostArray  # [N] points, about: the later half of a player's votes less the earlier; NaN: cannot be compared
     change_error: HostArray  # [N] its standard error
-    gain: HostArray  # [N] mean over a player's votes of the log loss that drifting saves
+    gain: HostArray  # [N] mean over a player's votes of static less drifting log loss
     gain_error: HostArray  # [N] its standard error
-    p: HostArray  # [N] of the test of each
-    adjusted: HostArray  # [N] the least level at which the player is among the moved
+    p: HostArray  # [N] p value of each player's test
+    adjusted: HostArray  # [N] p adjusted for all players: the least level at which the player has moved
     moved: HostArray  # [N] bool
-    level: float  # the chance, if nobody moved, that anybody is among them
+    level: float  # probability that anybody is said to have moved, if nobody did
     votes: float
-    static_loss: float  # log loss of strengths that rest
+    static_loss: float  # log loss of constant strengths
     drifting_loss: float
-    gain_of_all: float  # the mean of their difference
+    gain_of_all: float  # the mean of static less drifting loss
     gain_of_all_error: float
     log_bayes_factor: float  # the summed difference: positive for drift
-    drift: float  # points from the first vote to the last, the mean of the growths by what they earned
+    drift: float  # points from the first vote to the last: the mean of the growths by their weights
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -68,9 +69,9 @@ class StrengthDrift(NamedTuple):
         return table_to_json(self)
 
     def columns(self) -> ColumnTable:
-        """The table as columns, the likeliest to have moved first."""
-        each = {name: np.asarray(x)[self.order] for name, x in self._asdict().items() if np.ndim(x) == 1}
-        return ColumnTable({"player": each.pop("players"), **each})
+        """The table as columns, the least p first."""
+        columns = {name: np.asarray(x)[self.order] for name, x in self._asdict().items() if np.ndim(x) == 1}
+        return ColumnTable({"player": columns.pop("players"), **columns})
 
     @property
     def order(self) -> HostArray:
@@ -78,28 +79,28 @@ class StrengthDrift(NamedTuple):
         return np.lexsort([self.p, self.adjusted])
 
     def table(self, top: int | None = None) -> str:
-        """The likeliest to have moved first."""
-        return format_table(*self.shown(top))
+        """The table as text, the least p first."""
+        return format_table(*self.table_rows(top))
 
     def __repr__(self) -> str:
         return "\n".join([*self.summary_lines(), self.table(12)])
 
     def _repr_html_(self) -> str:
-        return f"<p>{'<br>'.join(self.summary_lines())}</p>{html_table(*self.shown(12))}"
+        return f"<p>{'<br>'.join(self.summary_lines())}</p>{format_html_table(*self.table_rows(12))}"
 
     def summary_lines(self) -> list[str]:
-        """What was found, in sentences."""
+        """The result in sentences."""
         count = int(self.moved.sum())
-        who = f"{count} of {len(self.players):,} players moved" if count else "nobody surely moved"
-        saved = f"{self.gain_of_all:+.4f} ± {self.gain_of_all_error:.4f} saved"
+        verdict = f"{count} of {len(self.players):,} players moved" if count else "nobody surely moved"
+        saving = f"{self.gain_of_all:+.4f} ± {self.gain_of_all_error:.4f} saved"
         return [
-            f"{who} (at {self.level:.0%}, all players together)",
+            f"{verdict} (at {self.level:.0%}, all players together)",
             f"log loss {self.static_loss:.4f} at rest, {self.drifting_loss:.4f} with a drift of {self.drift:.0f} points"
-            f" in all: {saved}, log Bayes factor {self.log_bayes_factor:+.1f}",
+            f" in all: {saving}, log Bayes factor {self.log_bayes_factor:+.1f}",
         ]
 
-    def shown(self, top: int | None) -> tuple[list[str], list[Any]]:
-        """Heads and rows of the table."""
+    def table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
+        """Headings and rows of the table."""
         head = ["player", "moved", "change", "p", "adjusted p", "log loss saved", "votes"]
         rows = []
         for i in self.order[:top].tolist():
@@ -117,37 +118,39 @@ class StrengthDrift(NamedTuple):
 def detect_drift(
     data: Any, *, ties: str | None = None, covariates: Sequence[str] = (), cluster: Any = None, level: float = 0.05
 ) -> StrengthDrift:
-    """Whether strengths stayed as they were, by static against drifting ones, and who moved.
+    """Test whether strengths changed, by static against drifting strengths, and which players moved.
 
-        moved = jr.arena.detect_drift(votes)
-        moved.players[moved.moved]
+        drift = jr.arena.detect_drift(votes)
+        drift.players[drift.moved]
 
-    Strength is relative: if everybody gains alike, nobody moved, and of two who only met each other both are named.
+    Strength is relative: if all players gain alike, nobody moved, and of two who only met each other both are named.
 
     Args:
       data: matches with times, or a `Dataset` of them. Their weights count.
-      ties, covariates: as of `static`. Predictions take ties as half a win, and of covariates "side" alone.
-      cluster: votes of a cluster go together, as in `static`: the name of a column, or an array [n]. Without it votes
-        that one person gave in one sitting raise false alarms.
-      level: the chance, if nobody moved, that anybody is said to have; above 0 and below 1.
+      ties, covariates: as for `fit_strengths`. Predictions count ties as half a win, and use only the covariate "side".
+      cluster: clusters of votes that are not independent, as for `fit_strengths`: the name of a column, or an array
+        [n]. Without it, votes that one person gave in one sitting raise false alarms.
+      level: the probability, if nobody moved, that anybody is said to have moved; above 0 and below 1.
 
     Returns:
-      `Moved`. Few votes do not tell: then nobody is among the moved.
+      `StrengthDrift`. With few votes nobody is said to have moved.
 
     Raises:
-      ValueError: for what has no order in time, such as counts; a level out of range; and as `static`.
+      ValueError: for data without times, such as counts; for a level out of range; and as for `fit_strengths`.
     """
-    check_open_fraction("level", level)
+    check_in_open_unit_interval("level", level)
     matches = data.events if isinstance(data, Dataset) else data
     if not isinstance(matches, Matches):
-        raise ValueError(f"moved takes matches or a Dataset of them, and not {type(matches).__name__}: it needs times")
+        raise ValueError(
+            f"drift is detected in matches or a Dataset of them, and not in {type(matches).__name__}: it needs times"
+        )
     time = np.asarray(matches.time, np.float64)
     if len(time) and time[0] == time[-1]:
-        raise ValueError("all matches have one time, so that nothing can move; give their times")
+        raise ValueError("all matches have the same time; give their times")
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     votes = read_votes(data, ties or "davidson", names, cluster)
     if len(votes.clusters) > 1:
-        raise ValueError("moved clusters by one column, and not by two")
+        raise ValueError("drift is tested with one column of clusters, and not with two")
     strengths = fit_strengths(data, ties=ties, covariates=names)
     tests = _test_players(data, matches, votes, strengths, {"ties": ties, "covariates": names}, level)
     return _build_drift_result(
@@ -156,60 +159,60 @@ def detect_drift(
 
 
 def _test_players(
-    data: Any, matches: Matches, votes: Votes, strengths: Strengths, static_options: dict[str, Any], level: float
+    data: Any, matches: Matches, votes: Votes, strengths: Strengths, fit_options: dict[str, Any], level: float
 ) -> tuple[HostArray, HostArray, HostArray, HostArray, HostArray]:
-    """[N] change, its error, p, adjusted p, and who moved: one after the other, each without the votes of the last."""
-    group, time = votes.clusters[0] if votes.clusters else None, np.asarray(matches.time, np.float64)
-    kept, out = np.ones(len(time), bool), np.zeros(len(strengths.players), bool)
-    values = np.full((4, len(out)), np.nan)  # change, its error, p, adjusted p
-    least = 0.0
+    """[N] change, its error, p, adjusted p, and whether they moved: one by one, without the votes of those before."""
+    cluster, time = votes.clusters[0] if votes.clusters else None, np.asarray(matches.time, np.float64)
+    mask, has_moved = np.ones(len(time), bool), np.zeros(len(strengths.players), bool)
+    values = np.full((4, len(has_moved)), np.nan)  # change, its error, p, adjusted p
+    min_adjusted = 0.0
     while True:
-        tested = fluctuation_by_player(strengths, votes, kept, group, time)
-        values[:3, ~out] = np.stack(tested)[:, ~out]
-        p = np.where(out | np.isnan(values[2]), np.inf, values[2])
-        some = int(np.isfinite(p).sum())
-        values[3] = np.where(np.isfinite(p), np.maximum(np.minimum(p * some, 1.0), least), values[3])
+        test_results = fluctuation_by_player(strengths, votes, mask, cluster, time)
+        values[:3, ~has_moved] = np.stack(test_results)[:, ~has_moved]
+        p = np.where(has_moved | np.isnan(values[2]), np.inf, values[2])
+        num_tested = int(np.isfinite(p).sum())
+        values[3] = np.where(np.isfinite(p), np.maximum(np.minimum(p * num_tested, 1.0), min_adjusted), values[3])
         best = np.isfinite(p) & (p <= p.min(initial=np.inf) * (1.0 + 1e-9))
-        if not some or values[3, best][0] > level:
-            return *values, out
-        least, out = values[3, best][0], out | best
-        kept &= ~out[votes.player].any(axis=1)
+        if not num_tested or values[3, best][0] > level:
+            return *values, has_moved
+        min_adjusted, has_moved = values[3, best][0], has_moved | best
+        mask &= ~has_moved[votes.player].any(axis=1)
         try:
-            strengths = fit_strengths(_mask_weights(data, matches, kept), **static_options)
+            strengths = fit_strengths(_zero_masked_weights(data, matches, mask), **fit_options)
         except ValueError:  # the others did not meet
-            values[2:, ~out] = np.nan
-            return *values, out
+            values[2:, ~has_moved] = np.nan
+            return *values, has_moved
 
 
-def _mask_weights(data: Any, matches: Matches, mask: HostArray) -> Any:
-    """The same with a weight of 0 for what is not kept, so that nothing changes its shape."""
+def _zero_masked_weights(data: Any, matches: Matches, mask: HostArray) -> Any:
+    """The data with weight 0 outside the mask, so that no shape changes."""
     weight = matches.context.weight
     weight = mask.astype(float) if weight is None else np.where(mask, weight, 0.0)
-    after = matches._replace(context=matches.context._replace(weight=weight))
-    return data._replace(events=after) if isinstance(data, Dataset) else after
+    masked_matches = matches._replace(context=matches.context._replace(weight=weight))
+    return data._replace(events=masked_matches) if isinstance(data, Dataset) else masked_matches
 
 
 def _mixture_losses(matches: Matches, votes: Votes, side: float) -> tuple[HostArray, HostArray, HostArray, float]:
-    """[n] log losses of the static and of the drifting mixture, the weights, and by how much strengths drift."""
+    """[n] log losses of the static and of the drifting mixture, the weights, and the drift in points."""
     plan, span = schedule_by_level(matches), float(matches.time[-1]) - float(matches.time[0])
     score, weight = np.asarray(matches.score, np.float64), np.sum(votes.outcome, axis=0)
     losses, drift = [], 0.0
-    for growths in ((0.0,), GROWTH_RATES):
-        guesses = []
-        for growth in growths:
+    for growth_rates in ((0.0,), GROWTH_RATES):
+        predictions = []
+        for growth_rate in growth_rates:
             for deviation in INITIAL_DEVIATIONS:
-                plain = glicko(c=growth, period=span, initial_deviation=deviation, deviation_max=None)
-                params = plain.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
-                guesses.append(np.asarray(_glicko_predictions(params, plan, votes.num_players))[: len(score)])
-        loss, earned = mix_predictions(guesses, score, weight)
+                system = glicko(c=growth_rate, period=span, initial_deviation=deviation, deviation_max=None)
+                params = system.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
+                predictions.append(np.asarray(_glicko_predictions(params, plan, votes.num_players))[: len(score)])
+        loss, mixture_weight = mix_predictions(predictions, score, weight)
         losses.append(loss)
-        drift = float(np.repeat(growths, len(INITIAL_DEVIATIONS)) @ earned)
+        drift = float(np.repeat(growth_rates, len(INITIAL_DEVIATIONS)) @ mixture_weight)
     return losses[0], losses[1], weight, drift
 
 
 @partial(jax.jit, static_argnums=2)
 def _glicko_predictions(params: Any, plan: Any, num_players: int) -> Array:
-    """[plan.size] what Glicko predicts."""
+    """[plan.size] predictions of Glicko."""
     system = glicko(deviation_max=None)
     return scan(system, params, system.init(params, num_players), plan).prediction
 
@@ -217,25 +220,25 @@ def _glicko_predictions(params: Any, plan: Any, num_players: int) -> Array:
 def mix_predictions(
     predictions: Sequence[HostArray], score: HostArray, weight: HostArray
 ) -> tuple[HostArray, HostArray]:
-    """[n] log loss of the mixture of predictions [n], and the share that each has earned in the end."""
-    log_share, loss = np.full((len(predictions), 1), -np.log(len(predictions))), np.empty(len(score))
-    for low in range(0, len(score), CHUNK):
-        part = slice(low, low + CHUNK)
+    """[n] log loss of the mixture of several predictions [n], and the weight of each at the end."""
+    log_weight, loss = np.full((len(predictions), 1), -np.log(len(predictions))), np.empty(len(score))
+    for low in range(0, len(score), CHUNK_VOTES):
+        rows = slice(low, low + CHUNK_VOTES)
         p = np.clip(
-            np.stack([np.asarray(guess[part], np.float64) for guess in predictions]),
+            np.stack([np.asarray(guess[rows], np.float64) for guess in predictions]),
             MIN_PROBABILITY,
             1.0 - MIN_PROBABILITY,
         )
-        s = score[part]
-        earned = np.cumsum(weight[part] * (s * np.log(p) + (1.0 - s) * np.log1p(-p)), axis=1)
-        before = log_share + np.append(np.zeros((len(p), 1)), earned[:, :-1], axis=1)
-        share = np.exp(before - before.max(axis=0))
-        guess = (share * p).sum(axis=0) / share.sum(axis=0)
-        loss[part] = -s * np.log(guess) - (1.0 - s) * np.log1p(-guess)
-        log_share = log_share + earned[:, -1:]
-        log_share -= log_share.max()
-    share = np.exp(log_share[:, 0])
-    return loss, share / share.sum()
+        s = score[rows]
+        log_likelihood = np.cumsum(weight[rows] * (s * np.log(p) + (1.0 - s) * np.log1p(-p)), axis=1)
+        log_weight_before = log_weight + np.append(np.zeros((len(p), 1)), log_likelihood[:, :-1], axis=1)
+        mixture_weight = np.exp(log_weight_before - log_weight_before.max(axis=0))
+        mixture = (mixture_weight * p).sum(axis=0) / mixture_weight.sum(axis=0)
+        loss[rows] = -s * np.log(mixture) - (1.0 - s) * np.log1p(-mixture)
+        log_weight = log_weight + log_likelihood[:, -1:]
+        log_weight -= log_weight.max()
+    mixture_weight = np.exp(log_weight[:, 0])
+    return loss, mixture_weight / mixture_weight.sum()
 
 
 def _build_drift_result(
@@ -252,16 +255,16 @@ def _build_drift_result(
     weight: HostArray,
     drift: float,
 ) -> StrengthDrift:
-    """The answer, with what drift saves of each and of all."""
-    gain, each, n = static_loss - drifting_loss, np.tile(weight, 2), len(strengths.players)
+    """The result, with the gain of drifting strengths for each player and for all."""
+    gain, vote_weight, n = static_loss - drifting_loss, np.tile(weight, 2), len(strengths.players)
     player = votes.player.T.ravel()
-    total = np.bincount(player, each, n)
+    total = np.bincount(player, vote_weight, n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.bincount(player, each * np.tile(gain, 2), n) / total
-        square = np.bincount(player, each * (np.tile(gain, 2) - mean[player]) ** 2, n)
+        mean = np.bincount(player, vote_weight * np.tile(gain, 2), n) / total
+        square = np.bincount(player, vote_weight * (np.tile(gain, 2) - mean[player]) ** 2, n)
         error = np.sqrt(square / total / np.maximum(total - 1.0, 0.0))
     count = float(weight.sum())
-    of_all = float(weight @ gain) / count
+    mean_gain = float(weight @ gain) / count
     return StrengthDrift(
         strengths.players,
         total,
@@ -276,8 +279,8 @@ def _build_drift_result(
         count,
         float(weight @ static_loss) / count,
         float(weight @ drifting_loss) / count,
-        of_all,
-        float(np.sqrt(weight @ (gain - of_all) ** 2 / count / max(count - 1.0, 1.0))),
+        mean_gain,
+        float(np.sqrt(weight @ (gain - mean_gain) ** 2 / count / max(count - 1.0, 1.0))),
         float(weight @ gain),
         drift,
     )

@@ -1,4 +1,4 @@
-"""Votes between two players, and what is counted of them by pair."""
+"""Votes between two players, and their counts by pair."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,62 +13,64 @@ from jaxrate.text_format import format_cell, suggest_name
 from jaxrate.types import HostArray
 
 COUNT_NAMES = "wins", "losses", "ties"
-MAX_DIRECT_PLAYERS = 4096  # players up to whom every pair has a place of its own
+MAX_DIRECT_PLAYERS = 4096  # number of players up to which every pair has its own cell
 
 
 class VoteCounts(NamedTuple):
-    """Results of two players, counted: a row for each pair, or more of one pair."""
+    """Counted results of two players: one or more rows for each pair."""
 
     player: HostArray  # [n, 2] ids
     wins: HostArray  # [n] of player 0
     losses: HostArray  # [n]
     ties: HostArray  # [n]
     players: HostArray | None = None  # [num_players] names in order of id
-    columns: dict[str, HostArray] | None = None  # [n] further numbers by name, of every match of the row
+    columns: dict[str, HostArray] | None = None  # [n] further numbers by name, equal for all matches of the row
 
     def __repr__(self) -> str:
         count = self.wins.sum() + self.losses.sum() + self.ties.sum()
-        known = self.player.max(initial=-1) + 1 if self.players is None else len(self.players)
-        return f"Counts of {count:,.15g} results of {known:,} players in {len(self.wins):,} rows"
+        num_players = self.player.max(initial=-1) + 1 if self.players is None else len(self.players)
+        return f"Counts of {count:,.15g} results of {num_players:,} players in {len(self.wins):,} rows"
 
 
 @check_arguments
 def count_votes(
     a: Any, b: Any, wins: Any, losses: Any, ties: Any = None, *, columns: Mapping[str, Any] | None = None
 ) -> VoteCounts:
-    """Checked `Counts` from columns.
+    """Checked `VoteCounts` from columns.
 
         jr.arena.count_votes(["Ada", "Ada"], ["Bo", "Cy"], wins=[7, 4], losses=[2, 4], ties=[1, 0])
 
     Args:
       a, b: [n] the two players: integer ids from 0, or names.
-      wins, losses: [n] how often a won and lost (numbers from 0; they need not be whole).
-      ties: [n] how often neither did. None: never.
-      columns: by name, [n] finite numbers that hold for every match of the row: covariates and clusters.
+      wins, losses: [n] numbers of wins and losses of a (from 0; they need not be integers).
+      ties: [n] numbers of ties. None: no ties.
+      columns: by name, [n] finite numbers that apply to every match of the row: covariates and clusters.
 
     Raises:
-      ValueError: names the first bad row, counting from 0, and what is wrong with it.
+      ValueError: names the first invalid row, counting from 0, and what is wrong with it.
     """
     for name, x in (("a", a), ("b", b)):
         check_not_traced(name, x, "jr.scan rates what is traced")
-    one, two = np.asarray(a), np.asarray(b)
-    if one.ndim != 1 or one.shape != two.shape:
-        raise ValueError(f"a and b must be columns of one length, got the shapes {one.shape} and {two.shape}")
-    n, names = len(one), None
-    if {one.dtype.kind, two.dtype.kind} <= {*"iu"}:
-        player = np.stack([as_ids("a", one, (n,)), as_ids("b", two, (n,))], axis=1)
+    first, second = np.asarray(a), np.asarray(b)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
+    n, names = len(first), None
+    if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
+        player = np.stack([as_ids("a", first, (n,)), as_ids("b", second, (n,))], axis=1)
     else:
-        listed = [*one.tolist(), *two.tolist()]
+        all_names = [*first.tolist(), *second.tolist()]
         fail_where(
-            np.array([not isinstance(name, str) for name in listed[:n] + listed[n:]], bool).reshape(2, n).any(axis=0),
-            lambda row: f"{format_cell(one[row])} and {format_cell(two[row])} must both be names, or both ids",
+            np.array([not isinstance(name, str) for name in all_names[:n] + all_names[n:]], bool)
+            .reshape(2, n)
+            .any(axis=0),
+            lambda row: f"{format_cell(first[row])} and {format_cell(second[row])} must both be names, or both ids",
         )
-        code = {name: i for i, name in enumerate(dict.fromkeys(listed))}
-        player = np.array([code[name] for name in listed], np.int32).reshape(2, n).T
+        code = {name: i for i, name in enumerate(dict.fromkeys(all_names))}
+        player = np.array([code[name] for name in all_names], np.int32).reshape(2, n).T
         names = np.array([*code], object)
-    shown = player if names is None else names[player]
+    displayed = player if names is None else names[player]
     fail_where(
-        player[:, 0] == player[:, 1], lambda row: f"{format_cell(shown[row, 0])} is on both sides; remove the row"
+        player[:, 0] == player[:, 1], lambda row: f"{format_cell(displayed[row, 0])} is on both sides; remove the row"
     )
     ties = np.zeros(n) if ties is None else ties
     table = [
@@ -77,8 +79,8 @@ def count_votes(
     ]
     for name, values in zip(COUNT_NAMES, table, strict=True):
         fail_where(values < 0, _negative_count_message(name, values))
-    further = {name: as_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()} or None
-    return VoteCounts(player, table[0], table[1], table[2], names, further)
+    extra_columns = {name: as_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()} or None
+    return VoteCounts(player, table[0], table[1], table[2], names, extra_columns)
 
 
 def _negative_count_message(name: str, values: HostArray) -> Callable[[int], str]:
@@ -86,34 +88,33 @@ def _negative_count_message(name: str, values: HostArray) -> Callable[[int], str
 
 
 class Votes(NamedTuple):
-    """Results of two players with what is known of each."""
+    """Results of two players, with covariates and clusters."""
 
     player: HostArray  # [n, 2] ids
     outcome: tuple[HostArray, HostArray, HostArray]  # [n] wins of player 0, ties, losses
-    whole: bool  # whether every row is one result or counts of such, and not a share of one
     covariates: HostArray  # [n, p] in favour of player 0
-    clusters: tuple[HostArray, ...]  # [n] from 0, for each way of clustering
+    clusters: tuple[HostArray, ...]  # [n] numbers from 0, for each clustering
     players: HostArray | None  # [num_players] names
     num_players: int
 
 
 def read_votes(data: Any, ties: str, covariates: Sequence[str], cluster: Any, num_players: int | None = None) -> Votes:
-    """The votes of matches or counts. ValueError where they are none, or lack a column; names the row."""
+    """The votes of matches or counts. ValueError for other data or a missing column; names the row."""
     names = None
     if isinstance(data, Dataset):
         names, data = data.players, data.matches
     if isinstance(data, VoteCounts):
         names = data.players if names is None else names
-        player, outcome, whole = data.player, (data.wins, data.ties, data.losses), True
+        player, outcome = data.player, (data.wins, data.ties, data.losses)
         columns, n = data.columns or {}, len(data.wins)
     elif isinstance(data, Matches):
         player, columns, n = np.asarray(data.player), dict(data.context.columns or {}), len(data.score)
         if data.context.side is not None:
             columns["side"] = data.context.side
-        outcome, whole = _match_outcomes(data, ties)
+        outcome = _match_outcomes(data, ties)
     else:
         kind = "periods" if isinstance(data, Ragged) else type(data).__name__
-        raise ValueError(f"static takes matches, counts, rounds or a Dataset of them, and not {kind}")
+        raise ValueError(f"strengths are fitted to matches, counts, rounds or a Dataset of them, and not to {kind}")
     if ties == "none":
         outcome = outcome[0], np.zeros(n), outcome[2]
     z = (
@@ -121,51 +122,53 @@ def read_votes(data: Any, ties: str, covariates: Sequence[str], cluster: Any, nu
         if covariates
         else None
     )
-    count = int(player.max(initial=-1)) + 1 if names is None else len(names)
+    num_names = int(player.max(initial=-1)) + 1 if names is None else len(names)
     return Votes(
         player,
         outcome,
-        whole,
         np.zeros((n, 0)) if z is None else z,
         tuple(_cluster_codes(one, columns, n) for one in resolve_cluster_columns(cluster)),
         names,
-        max(count, num_players or 0),
+        max(num_names, num_players or 0),
     )
 
 
 def resolve_cluster_columns(cluster: Any) -> list[Any]:
-    """The columns by which votes are clustered, none to two of them."""
+    """The columns by which votes are clustered: at most two."""
     if cluster is None:
         return []
-    several = isinstance(cluster, (list, tuple)) and all(isinstance(x, str) or np.ndim(x) == 1 for x in cluster)
-    cluster_columns = list(cluster) if several else [cluster]
+    is_list = isinstance(cluster, (list, tuple)) and all(isinstance(x, str) or np.ndim(x) == 1 for x in cluster)
+    cluster_columns = list(cluster) if is_list else [cluster]
     if not 1 <= len(cluster_columns) <= 2:
         raise ValueError(f"cluster by one column or by two, and not by {len(cluster_columns)}")
     return cluster_columns
 
 
-def _match_outcomes(matches: Matches, ties: str) -> tuple[tuple[HostArray, HostArray, HostArray], bool]:
+def _match_outcomes(matches: Matches, ties: str) -> tuple[HostArray, HostArray, HostArray]:
     """Wins, ties and losses of player 0, by weight."""
     score = np.asarray(matches.score, np.float64)
-    tied = score == 0.5
-    parts = ~tied & (score != 0) & (score != 1)
+    is_tie = score == 0.5
+    is_fraction = ~is_tie & (score != 0) & (score != 1)
     if ties != "half":
-        fail_where(parts, lambda row: f"score {score[row]:g} is no win, tie or loss; ties='half' takes it as a share")
+        fail_where(
+            is_fraction,
+            lambda row: f"score {score[row]:g} is no win, tie or loss; ties='half' counts it as a fraction of a win",
+        )
     weight = np.ones(len(score)) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
     return (
-        np.where(tied, 0.0, weight * score),
-        np.where(tied, weight, 0.0),
-        np.where(tied, 0.0, weight * (1.0 - score)),
-    ), not parts.any()
+        np.where(is_tie, 0.0, weight * score),
+        np.where(is_tie, weight, 0.0),
+        np.where(is_tie, 0.0, weight * (1.0 - score)),
+    )
 
 
 def _numeric_column(role: str, name: str, columns: Mapping[str, Any], n: int) -> HostArray:
-    """[n] a column of the data by its name."""
+    """[n] the column of this name in the data."""
     if not isinstance(name, str):
         raise ValueError(f"{role}s are names of columns of the data, got {type(name).__name__}")
     if name not in columns:
-        known = f"the data have {', '.join(map(repr, columns))}" if columns else "the data have no further columns"
-        raise ValueError(f"there is no column {name!r} for the {role}{suggest_name(name, columns)}; {known}")
+        available = f"the data have {', '.join(map(repr, columns))}" if columns else "the data have no further columns"
+        raise ValueError(f"there is no column {name!r} for the {role}{suggest_name(name, columns)}; {available}")
     return as_numbers(f"{role} {name!r}", columns[name], (n,)).astype(np.float64)
 
 
@@ -178,51 +181,59 @@ def _cluster_codes(cluster: Any, columns: Mapping[str, Any], n: int) -> HostArra
 
 
 class VoteCells(NamedTuple):
-    """Votes counted by pair, and by covariates where there are some. The first player has the lower number."""
+    """Votes counted by pair, and by covariates if there are any. The first player has the lower number."""
 
     first: HostArray  # [M]
     second: HostArray  # [M]
     counts: HostArray  # [3, M] wins of the first player, ties, losses
     covariates: HostArray  # [M, p] in favour of the first player
-    of_vote: HostArray | None  # [n] the cell of each vote
-    turned: HostArray | None  # [n] whether the vote names the second player first
+    cell_of_vote: HostArray | None  # [n] the cell of each vote
+    is_swapped: HostArray | None  # [n] whether the vote names the second player first
 
 
 def group_votes(
-    player: HostArray, outcome: Sequence[HostArray], covariates: HostArray, num_players: int, keep_places: bool
+    player: HostArray, outcome: Sequence[HostArray], covariates: HostArray, num_players: int, keep_vote_cells: bool
 ) -> VoteCells:
-    """The cells of votes among so many players; `keep` says whether to remember the cell of each vote."""
-    turned = player[:, 0] > player[:, 1]
-    low = np.where(turned, player[:, 1], player[:, 0]).astype(np.int64)
-    key = low * num_players + np.where(turned, player[:, 0], player[:, 1])
+    """Count votes in cells; `keep_vote_cells` says whether to keep the cell of each vote."""
+    is_swapped = player[:, 0] > player[:, 1]
+    low = np.where(is_swapped, player[:, 1], player[:, 0]).astype(np.int64)
+    key = low * num_players + np.where(is_swapped, player[:, 0], player[:, 1])
     win, tie, loss = outcome
-    columns = np.where(turned, loss, win), tie, np.where(turned, win, loss)
+    columns = np.where(is_swapped, loss, win), tie, np.where(is_swapped, win, loss)
     if not covariates.shape[1] and num_players <= MAX_DIRECT_PLAYERS:
         total = np.bincount(key, minlength=num_players * num_players)
         pair = np.flatnonzero(total)
-        table = np.stack([np.bincount(key, column, num_players * num_players)[pair] for column in columns])
-        place = None
-        if keep_places:
-            where = np.zeros(num_players * num_players, np.int64)
-            where[pair] = np.arange(len(pair))
-            place = where[key]
+        counts = np.stack([np.bincount(key, column, num_players * num_players)[pair] for column in columns])
+        cell_of_vote = None
+        if keep_vote_cells:
+            cell_of_key = np.zeros(num_players * num_players, np.int64)
+            cell_of_key[pair] = np.arange(len(pair))
+            cell_of_vote = cell_of_key[key]
         return VoteCells(
-            *_pair_members(pair, num_players), table, np.zeros((len(pair), 0)), place, turned if keep_places else None
+            *_split_pair_codes(pair, num_players),
+            counts,
+            np.zeros((len(pair), 0)),
+            cell_of_vote,
+            is_swapped if keep_vote_cells else None,
         )
-    z = np.where(turned[:, None], -covariates, covariates) + 0.0  # no negative zeros
+    z = np.where(is_swapped[:, None], -covariates, covariates) + 0.0  # no negative zeros
     order = np.lexsort([*z.T, key]) if z.shape[1] else np.argsort(key, kind="stable")
     key = key[order]
-    new = np.append(True, (key[1:] != key[:-1]) | (z[order[1:]] != z[order[:-1]]).any(axis=1))[: len(key)]
-    start = np.flatnonzero(new)
-    table = np.stack([np.add.reduceat(column[order], start) if len(start) else column for column in columns])
-    place = None
-    if keep_places:
-        place = np.empty(len(key), np.int64)
-        place[order] = np.cumsum(new) - 1
+    is_new_cell = np.append(True, (key[1:] != key[:-1]) | (z[order[1:]] != z[order[:-1]]).any(axis=1))[: len(key)]
+    start = np.flatnonzero(is_new_cell)
+    counts = np.stack([np.add.reduceat(column[order], start) if len(start) else column for column in columns])
+    cell_of_vote = None
+    if keep_vote_cells:
+        cell_of_vote = np.empty(len(key), np.int64)
+        cell_of_vote[order] = np.cumsum(is_new_cell) - 1
     return VoteCells(
-        *_pair_members(key[start], num_players), table, z[order[start]], place, turned if keep_places else None
+        *_split_pair_codes(key[start], num_players),
+        counts,
+        z[order[start]],
+        cell_of_vote,
+        is_swapped if keep_vote_cells else None,
     )
 
 
-def _pair_members(pair: HostArray, count: int) -> tuple[HostArray, HostArray]:
-    return (pair // count).astype(np.int32), (pair % count).astype(np.int32)
+def _split_pair_codes(pair_code: HostArray, num_players: int) -> tuple[HostArray, HostArray]:
+    return (pair_code // num_players).astype(np.int32), (pair_code % num_players).astype(np.int32)

@@ -133,7 +133,7 @@ def arena(
     if page is not None:
         with report.stage("making the page"):
             page.write_text(
-                jr.site.write_arena_page(strengths, ranks=ranks, moved=drift, title=title_from_file(file)),
+                jr.site.write_arena_page(strengths, ranks=ranks, drift=drift, title=title_from_file(file)),
                 encoding="utf-8",
             )
         report.note(f"saved the page to {page}")
@@ -176,7 +176,7 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
 
 def _fit_summary(strengths: Strengths) -> list[str]:
     """The lines above the table: the model, its likelihood and its coefficients."""
-    from jaxrate.arena.strength_estimates import value_and_error
+    from jaxrate.arena.strength_estimates import format_value_and_error
 
     lines = [
         f"{strengths.model.replace('_', '-').title()}: {strengths.votes:,.15g} votes, "
@@ -188,10 +188,10 @@ def _fit_summary(strengths: Strengths) -> list[str]:
     )
     if strengths.tie is not None:
         name = "nu" if strengths.model == "davidson" else "theta"
-        lines.append(f"ties: {name} {value_and_error(strengths.tie, strengths.tie_error, 4)}")
+        lines.append(f"ties: {name} {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
     for name, value in strengths.coefficient.items():
         sign, error = "+" * (value >= 0), strengths.coefficient_error[name]
-        lines.append(f"{name}: {sign}{value_and_error(value, error, 2)} points for each unit")
+        lines.append(f"{name}: {sign}{format_value_and_error(value, error, 2)} points for each unit")
     return lines
 
 
@@ -205,7 +205,7 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rating, error = strengths.rating[i], strengths.standard_error[i]
         has_interval = np.isfinite(rating) and np.isfinite(error)
         interval = f"{rating - Z_95 * error:.0f} to {rating + Z_95 * error:.0f}" if has_interval else ""
-        interval = "anchor" if strengths.held[i] else interval
+        interval = "anchor" if strengths.is_anchor[i] else interval
         rating_text = "" if np.isnan(rating) else f"{rating:.1f}"
         score = f"{strengths.score[i]:.3f}" if strengths.games[i] else ""
         rank_range = [] if ranks is None else [f"{ranks.least[i]} to {ranks.greatest[i]}"]

@@ -17,7 +17,7 @@ from jaxrate.cli.shared_options import period_option, system_option
 from jaxrate.cli.system_selection import check_period, check_times
 from jaxrate.cli.terminal import print_escaped
 from jaxrate.events import slice_events
-from jaxrate.memory_limits import device_memory, format_bytes
+from jaxrate.memory_limits import device_memory_bytes, format_bytes
 from jaxrate.text_format import format_number, format_table
 
 SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
@@ -71,7 +71,7 @@ def plan(
         seconds = time.perf_counter() - start
     kind, gpu_step_counts = type(flat).__name__.lower(), gpu_steps(events, widest)
     unit = "participations" if isinstance(flat, jr.Rounds) else "matches"
-    memory, device = device_memory(jax.devices()[0]), jax.devices()[0].device_kind
+    memory, device = device_memory_bytes(jax.devices()[0]), jax.devices()[0].device_kind
     summary = {unit: n, "players": players, **_time_span(data)}
     shape = _schedule_shape(events, widest)
     if not as_json:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
-from jaxrate.text_format import suggest_name, to_one_line, truncate
+from jaxrate.text_format import suggest_name, to_one_line, truncate_text
 
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
@@ -254,7 +254,7 @@ def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
         count = len(next(rows, []))
         bad = ((row, fields) for row, fields in enumerate(rows) if len(fields) != count)
         messages = [
-            (row, f"Expected {count} columns, got {len(fields)}: {truncate(delimiter.join(fields))}")
+            (row, f"Expected {count} columns, got {len(fields)}: {truncate_text(delimiter.join(fields))}")
             for row, fields in islice(bad, MAX_REPORTED_ROWS)
         ]
         if messages:

@@ -17,7 +17,7 @@ from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.memory_limits import device_memory
+from jaxrate.memory_limits import device_memory_bytes
 from jaxrate.replay.execution import default_policy
 from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
@@ -122,7 +122,7 @@ def settings_per_batch(task: PredictionTask, count: int, copies_per_setting: int
 
 def batch_memory_limit() -> int:
     """Bytes that settings computed together may take: on a GPU a quarter of its memory."""
-    memory = device_memory(jax.devices()[0]) if has_launch_overhead() else None
+    memory = device_memory_bytes(jax.devices()[0]) if has_launch_overhead() else None
     return BATCH_MEMORY if memory is None else max(int(memory) // 4, BATCH_MEMORY)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.system import Params, RatingSystem, State
-from jaxrate.text_format import format_table, html_table
+from jaxrate.text_format import format_html_table, format_table
 from jaxrate.types import Array, HostArray
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
@@ -62,7 +62,7 @@ class Fit(NamedTuple):
 
     def _repr_html_(self) -> str:
         summary = html.escape(self._format_summary()).replace("\n", "<br>")
-        return f"<p>{summary}</p>{html_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
+        return f"<p>{summary}</p>{format_html_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
 
     def _format_summary(self) -> str:
         """The lines above the table: losses, parameters without effect or left open, held-out losses."""

@@ -31,7 +31,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.hashable import bind, display_name
+from jaxrate.hashable_values import bind, display_name
 from jaxrate.system import Predict, RatedEvent, RatingSystem, Record, State
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
 from jaxrate.systems.rounds import cdf_sums

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.argument_checks import Numbers, check_arguments
 from jaxrate.events import Matches
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.replay.event_prediction import predict
 from jaxrate.system import Params, RatingSystem
 from jaxrate.systems.blat_mmr import likelihood_sums

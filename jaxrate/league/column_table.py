@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.table_writing import to_frame, to_numpy_columns
-from jaxrate.text_format import format_number, format_table, html_table, rating_decimals
+from jaxrate.text_format import format_html_table, format_number, format_table, rating_decimals
 from jaxrate.types import HostArray
 
 LEFT_ALIGNED_COLUMNS = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
@@ -47,7 +47,7 @@ class ColumnTable(dict[str, HostArray]):
         return format_table(*self.heads_and_cells(top), left_aligned=LEFT_ALIGNED_COLUMNS)
 
     def _repr_html_(self) -> str:
-        return html_table(*self.heads_and_cells(), left_aligned=LEFT_ALIGNED_COLUMNS)
+        return format_html_table(*self.heads_and_cells(), left_aligned=LEFT_ALIGNED_COLUMNS)
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""

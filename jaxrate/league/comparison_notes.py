@@ -5,7 +5,7 @@ from typing import Any
 
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, logistic_lead, mean_side_score
+from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, mean_side_score
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
@@ -73,7 +73,10 @@ def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
         return []
     score = mean_side_score(data.matches, num_past)
     source = "as usual" if score == DEFAULT_SIDE_SCORE else f"by the {num_past:,} matches before"
-    return [f"The side is worth as much as {logistic_lead(score):.0f} points of Elo to {join_names(names)}, {source}."]
+    return [
+        f"The side is worth as much as {logistic_lead_for_score(score):.0f} points of Elo "
+        f"to {join_names(names)}, {source}."
+    ]
 
 
 def describe_margin(names: list[str], num_past: int) -> list[str]:

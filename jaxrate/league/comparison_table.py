@@ -9,7 +9,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.evaluation import format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number, format_table, html_table
+from jaxrate.text_format import format_html_table, format_number, format_table
 
 LOSS_DIFFERENCE_HEAD = "log loss behind"
 
@@ -113,7 +113,10 @@ class Comparison(NamedTuple):
         return "\n".join([format_table(self.head, self.rows, left_aligned=("system", "form")), "", *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(self.head, self.rows, left_aligned=("system", "form")) + f"<p>{html.escape(self.about)}</p>"
+        return (
+            format_html_table(self.head, self.rows, left_aligned=("system", "form"))
+            + f"<p>{html.escape(self.about)}</p>"
+        )
 
 
 def result_label(result: SystemResult) -> str:

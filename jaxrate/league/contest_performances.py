@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.league.event_ratings import History, record_history
@@ -16,7 +16,9 @@ from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
 
 @check_arguments
 def performance_ratings(
-    system: RatingSystem | Rated, contests: Annotated[Ragged | Dataset | None, OWN] = None, **options: Any
+    system: RatingSystem | Rated,
+    contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
+    **options: Any,
 ) -> Performances:
     """The rating at which each participant performed in each contest, and the rank that would have kept their rating.
 

@@ -29,7 +29,7 @@ from jaxrate.league.event_ratings import History
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import add_seasons
-from jaxrate.storage.plain_tables import as_table, end_to_end, has_pyarrow
+from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.rounds.worst_ranks import Performances
 from jaxrate.text_format import format_cell
@@ -155,7 +155,7 @@ def build_rated(
     names = _arrow_names(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
     games = count_games(data.events if matches else data.rounds, n)
-    table = as_table(
+    table = to_arrow_if_installed(
         rated_match_columns(data, result, names)
         if matches
         else _rated_contest_columns(data, result, performances, names, onto)
@@ -289,7 +289,7 @@ def _arrow_names(values: HostArray) -> Any:
 def _concatenate_predictions(first: Any, second: Any) -> Any:
     """Two tables of predictions, one after the other."""
     if not has_pyarrow():
-        return end_to_end(first, second)
+        return concatenate_tables(first, second)
     return import_pyarrow().concat_tables(_harmonize_tables(first, second), promote_options="permissive")
 
 

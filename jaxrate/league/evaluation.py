@@ -9,7 +9,6 @@ from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games, count_teams
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import (
-    Calibration,
     calibration,
     contests_as_matches,
     log_loss,
@@ -17,6 +16,7 @@ from jaxrate.metrics.prediction_metrics import (
     mirror_winner_first,
     ranking_metrics,
 )
+from jaxrate.metrics.sample_metrics import Calibration
 from jaxrate.types import HostArray
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.gather import describe_shapes
 from jaxrate.system import Params, RatedEvent, Rating, RatingSystem, Record, State, check_system, split_sides

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.text_format import format_intervals, format_number, format_table, html_table, rating_decimals
+from jaxrate.text_format import format_html_table, format_intervals, format_number, format_table, rating_decimals
 from jaxrate.types import HostArray
 
 COLUMN_ORDER = (
@@ -56,7 +56,7 @@ class Leaderboard(ColumnTable):
         return "\n".join(filter(None, [format_table(*self._format_columns()), self.scope]))
 
     def _repr_html_(self) -> str:
-        return html_table(*self._format_columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
+        return format_html_table(*self._format_columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
 
     def _format_columns(self) -> tuple[list[str], list[Any]]:
         digits = rating_decimals(self.rating)

@@ -10,7 +10,7 @@ from jaxrate.league.leaderboard_table import format_times
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.text_format import format_intervals, format_table, html_table, rating_decimals
+from jaxrate.text_format import format_html_table, format_intervals, format_table, rating_decimals
 from jaxrate.types import HostArray
 
 
@@ -36,7 +36,7 @@ class PeakRatings(NamedTuple):
         return format_table(*self._format_columns())
 
     def _repr_html_(self) -> str:
-        return html_table(*self._format_columns())
+        return format_html_table(*self._format_columns())
 
     def _format_columns(self) -> tuple[list[str], list[Any]]:
         digits = rating_decimals(self.rating)

@@ -1,4 +1,4 @@
-"""Rated histories that go on: one match or contest at a time."""
+"""Live ratings: rated histories that are continued by one match or contest at a time."""
 
 from jaxrate.live.live_ratings import Live, start_history
 

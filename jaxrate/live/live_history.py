@@ -1,10 +1,10 @@
-"""A history that goes on: its state in place, who and when, and what was rated since it began.
+"""A live history: its state on the device, its players, its last time, and a log of the events since it began.
 
-What changes stands in one tuple, `Now`, and takes its place by one assignment. An update gives its buffers to a
-program, and writes its record and newcomers behind those that count. Whatever stops it before the assignment, as
-Ctrl-C, leaves a tuple that no longer fits what it points to. The next call sees that, cuts what is too long and rates
-the events since the last checkpoint again. A signal handler may call in the middle of another call: that one then finds
-another tuple in place, and begins anew.
+All that changes is in one tuple, `LiveState`, which is replaced by one assignment. An update donates its buffers to a
+program, and appends a record and newcomers to lists. If it is interrupted before the assignment, as by Ctrl-C, the old
+tuple no longer fits its buffers and lists. The next call notices this, truncates the lists and rates the events since
+the last checkpoint again. A signal handler may call in the middle of another call: that call then finds another tuple
+in place, and starts again.
 """
 
 import logging
@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.league.contest_performances import mask_uncontested
 from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.event_ratings import History, record_ratings
@@ -34,14 +34,14 @@ from jaxrate.live.event_log import (
     unpack_matches,
 )
 from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
-from jaxrate.live.single_events import EVENT_NAMES, check_name, to_host_prediction
+from jaxrate.live.single_events import EVENT_NAMES, check_player_name, to_host_prediction
 from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.system import Rating, RatingSystem, State, resolve_sizes
 from jaxrate.types import Array
 
 LOG = logging.getLogger(__name__)
-MIN_CAPACITY = 64  # players at the least for whom there is room
+MIN_CAPACITY = 64  # rows for players, at least
 CHECKPOINT_EVENTS, CHECKPOINT_CAPACITY_SHARE = (
     1024,
     8,
@@ -49,306 +49,346 @@ CHECKPOINT_EVENTS, CHECKPOINT_CAPACITY_SHARE = (
 
 
 class LiveHistory:
-    """What `Live` works on: everything is checked before anything changes, and changes at once."""
+    """The history behind `Live`: everything is checked before anything changes, and all changes are made at once."""
 
     def __init__(
         self, system: RatingSystem, state: State, players: list[Any], base: Rated | None, key: Array | None
     ) -> None:
         self.system, self.key, self.lock = system, key, threading.RLock()
         self.categories = None if base is None else base.categories
-        self.double = bool(jax.config.read("jax_enable_x64"))
-        self.float = np.dtype(jnp.result_type(float))
+        self.uses_float64 = bool(jax.config.read("jax_enable_x64"))
+        self.float_type = np.dtype(jnp.result_type(float))
         rules = resolve_sizes(system.rules, system.params)
         performances = {Matches: None, Rounds: system.traits.performances}
         records = {kind: bind(record_ratings, system.summary, one, False) for kind, one in performances.items()}
         self.rules = {kind: rules._replace(record=record) for kind, record in records.items()}
-        self.known, self.arrays = event_programs.prepare_constants(self.rules[Matches], system.params)
+        self.constants, self.arrays = event_programs.split_constants(self.rules[Matches], system.params)
         self.programs: dict[event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
         self.layouts: list[RecordLayout] = []
         self.shapes: dict[type, Any] = {}
-        self.single = False  # whether the prediction of a match is one number
-        room, count = max(MIN_CAPACITY, 1 << max(len(players) - 1, 1).bit_length()), len(players)
+        self.predicts_one_number = False  # whether predictions of matches are single numbers
+        capacity, count = max(MIN_CAPACITY, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
         if base is not None and count_rows(base):
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = {name: i for i, name in enumerate(players)}, RatedPast((Checkpoint(0, count, state),), base, 0, 0)
-        begun = make_state(system, system.params, state, room, count)
-        self.spent: State = None  # of the history, given to a program that makes the next of it
-        self.first = self.now = LiveState(begun, room, 0, count, [], players, ids, last, clock, kind, past)
+        first_state = make_state(system, system.params, state, capacity, count)
+        self.donated_state: State = None  # the state that was donated to a program
+        self.initial = self.current = LiveState(
+            first_state, capacity, 0, count, [], players, ids, last, clock, kind, past
+        )
 
-    # --- Calls, and what is left of those that did not end. ---
+    # --- Calls, and repairs after calls that were interrupted. ---
 
     def run_exclusively(self, action: Callable[[LiveState], Any]) -> Any:
-        """What `act` returns of the history as it is, alone and in the history's own precision."""
+        """The result of an action on the current state, under the lock and in the history's own precision."""
         with self.lock:
-            if jax.config.read("jax_enable_x64") is not self.double:
-                with jax.enable_x64(self.double):
+            if jax.config.read("jax_enable_x64") is not self.uses_float64:
+                with jax.enable_x64(self.uses_float64):
                     return self.run_exclusively(action)
             while True:
-                now = self._repair_interrupted()
+                current = self._repair_interrupted()
                 try:
-                    return action(now)
-                except Exception:  # which counts for nothing if it came of a change in the middle
-                    if self.now is now:
+                    return action(current)
+                except Exception:  # try again if another call changed the history meanwhile
+                    if self.current is current:
                         raise
 
     def _repair_interrupted(self) -> LiveState:
-        """The history, put in order if a call was stopped in the middle."""
+        """The current state, repaired if a call was interrupted."""
         while True:
-            now = self.now
-            gone = self.spent is now.state
-            if len(now.log) == now.number and len(now.names) == len(now.ids) == now.players and not gone:
-                return now
-            after = self._rerate(now, now.number) if gone else self._truncate(now, now.number)
-            if self.now is now:
-                self.now = after
-                LOG.warning("a call was stopped in the middle; the history is that of its %d results", now.number)
+            current = self.current
+            is_donated = self.donated_state is current.state
+            if (
+                len(current.log) == current.number
+                and len(current.names) == len(current.ids) == current.players
+                and not is_donated
+            ):
+                return current
+            new_state = self._rerate(current, current.number) if is_donated else self._truncate(current, current.number)
+            if self.current is current:
+                self.current = new_state
+                LOG.warning("a call was interrupted; the history is that of its %d results", current.number)
 
-    def _replace_current(self, now: LiveState, after: LiveState) -> LiveState:
-        """Put a tuple in place of another; `Stale` if that one is no longer there."""
-        if self.now is not now:
+    def _replace_current(self, current: LiveState, new_state: LiveState) -> LiveState:
+        """Replace the current state; `StaleHistoryError` if another call has replaced it."""
+        if self.current is not current:
             raise StaleHistoryError
-        self.now = after
-        return after
+        self.current = new_state
+        return new_state
 
-    def _truncate(self, now: LiveState, number: int) -> LiveState:
-        """The history after so many events, but for its state."""
-        log, past, first = now.log[:number], now.past, self.first
+    def _truncate(self, current: LiveState, number: int) -> LiveState:
+        """The history after `number` events, except for the state of the players."""
+        log, past, first = current.log[:number], current.past, self.initial
         players = record_player_count(log[-1]) if log else first.players
-        names = now.names[:players]
+        names = current.names[:players]
         if past.number > number:
             past = past._replace(table=first.past.table, number=0, rows=0)
         past = past._replace(checkpoints=tuple(x for x in past.checkpoints if x.number <= number))
-        last, clock, kind = (now.last, now.clock, now.kind) if log else (first.last, first.clock, first.kind)
+        last, clock, kind = (
+            (current.last, current.clock, current.kind) if log else (first.last, first.clock, first.kind)
+        )
         if log and clock is not None:
             last = self._unpack_event(log[-1]).time
         ids = {name: i for i, name in enumerate(names)}
-        return LiveState(now.state, now.room, number, players, log, names, ids, last, clock, kind, past)
+        return LiveState(current.state, current.capacity, number, players, log, names, ids, last, clock, kind, past)
 
-    def _rerate(self, now: LiveState, number: int, later_events: Sequence[PackedEvent] = ()) -> LiveState:
-        """The history after so many events, rated again from the last checkpoint, and then after more of its own."""
-        after, whole = self._truncate(now, number), now.number
-        begin = after.past.checkpoints[-1]
-        state = make_state(self.system, self.system.params, begin.state, now.room, begin.players)
-        for place in range(begin.number, number):
-            _, state, _ = self._rate_event(state, self._unpack_event(after.log[place]), place)
-        players = [record_player_count(record) for record in now.log[number:whole]]
-        for place, (event, count) in enumerate(zip(later_events, players, strict=False), number):
-            layout, state, shown = self._rate_event(state, event, place)
-            after.log.append(layout.pack(event, count, shown))
+    def _rerate(self, current: LiveState, number: int, later_events: Sequence[PackedEvent] = ()) -> LiveState:
+        """The history after `number` events, rated again from the last checkpoint, and then after later events."""
+        new_state, total = self._truncate(current, number), current.number
+        checkpoint = new_state.past.checkpoints[-1]
+        state = make_state(self.system, self.system.params, checkpoint.state, current.capacity, checkpoint.players)
+        for index in range(checkpoint.number, number):
+            _, state, _ = self._run_rating_program(state, self._unpack_event(new_state.log[index]), index)
+        players = [record_player_count(record) for record in current.log[number:total]]
+        for index, (event, count) in enumerate(zip(later_events, players, strict=False), number):
+            layout, state, outputs = self._run_rating_program(state, event, index)
+            new_state.log.append(layout.pack(event, count, outputs))
         if later_events:
-            after = after._replace(
-                names=now.names[: now.players], ids=dict(now.ids), players=now.players, last=now.last
+            new_state = new_state._replace(
+                names=current.names[: current.players],
+                ids=dict(current.ids),
+                players=current.players,
+                last=current.last,
             )
-            after = after._replace(number=len(after.log), clock=now.clock, kind=now.kind)
-        return after._replace(state=state)
+            new_state = new_state._replace(number=len(new_state.log), clock=current.clock, kind=current.kind)
+        return new_state._replace(state=state)
 
-    def event(self, now: LiveState, index: int) -> PackedEvent:
-        """An event of the history."""
-        return self._unpack_event(now.log[index])
+    def event_at(self, current: LiveState, index: int) -> PackedEvent:
+        """The event at an index of the log."""
+        return self._unpack_event(current.log[index])
 
     def _unpack_event(self, record: bytes) -> PackedEvent:
         return self.layouts[record_layout_number(record)].unpack(record)
 
-    # --- What an event needs. ---
+    # --- Checks of events. ---
 
-    def check_kind(self, now: LiveState, kind: type) -> None:
-        """ValueError unless the system, and the history, are of such events."""
+    def check_event_kind(self, current: LiveState, kind: type) -> None:
+        """ValueError unless the system rates such events and the history consists of them."""
         if kind not in self.system.events:
             hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
             raise ValueError(f"{self.system.name} rates no {EVENT_NAMES[kind]}; {hint}")
-        if now.kind not in (None, kind):
-            raise ValueError(f"the history is of {EVENT_NAMES[now.kind]}, this is one of {EVENT_NAMES[kind]}")
+        if current.kind not in (None, kind):
+            raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
 
-    def find(self, now: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
-        """The ids of players, those of newcomers behind all others, and the newcomers."""
-        known, ids = now.ids, []
-        new: list[Any] = []
+    def find_player_ids(self, current: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
+        """The ids of players, where newcomers come after all others, and the names of newcomers."""
+        known_ids, ids = current.ids, []
+        newcomers: list[Any] = []
         for name in players:
             try:
-                found = known.get(name)
+                player_id = known_ids.get(name)
             except TypeError:
-                found = None
-            if found is None:
-                check_name(name, (*now.names[:1], *new))
+                player_id = None
+            if player_id is None:
+                check_player_name(name, (*current.names[:1], *newcomers))
                 name = name.item() if isinstance(name, np.generic) else name
-                if name not in new:
-                    new.append(name)
-                found = now.players + new.index(name)
-            ids.append(found)
-        return ids, new
+                if name not in newcomers:
+                    newcomers.append(name)
+                player_id = current.players + newcomers.index(name)
+            ids.append(player_id)
+        return ids, newcomers
 
-    def check_event_time(self, now: LiveState, time: Any) -> float:
+    def check_event_time(self, current: LiveState, time: Any) -> float:
         """The time of the next event."""
         if time is None:
-            if now.clock is not None:
+            if current.clock is not None:
                 raise ValueError("the events so far have times; give time=")
             return 0.0
-        if now.kind is not None and now.clock is None:
+        if current.kind is not None and current.clock is None:
             raise ValueError("the events so far have no times; leave out time")
-        clock, last, quick = now.clock, now.last, type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
-        if clock is not None and not (quick and clock == "numbers"):
+        clock, last, is_plain_float = (
+            current.clock,
+            current.last,
+            type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME,
+        )
+        if clock is not None and not (is_plain_float and clock == "numbers"):
             check_clock(clock, time)
-        when: float = time if quick else as_event_time("time", time)
+        event_time: float = time if is_plain_float else as_event_time("time", time)
         if (
             last is not None
-            and when < last
-            and (now.kind is Matches or self.system.depends_on_time(self.system.params))
+            and event_time < last
+            and (current.kind is Matches or self.system.depends_on_time(self.system.params))
         ):
-            early, late = (format_time(x, now.clock) for x in (when, last))
+            early, late = (format_time(x, current.clock) for x in (event_time, last))
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
-        return when
+        return event_time
 
-    def check_prediction_time(self, now: LiveState, time: Any) -> float:
+    def check_prediction_time(self, current: LiveState, time: Any) -> float:
         """The time of a prediction."""
-        return (now.last or 0.0) if time is None else self.check_event_time(now, time)
+        return (current.last or 0.0) if time is None else self.check_event_time(current, time)
 
     # --- Rating. ---
 
-    def _get_program(self, event: PackedEvent) -> tuple[RecordLayout, Any]:
-        """How events of a form are kept, and what rates them, compiled when it is first called."""
-        while event.form not in self.programs:
-            layout = RecordLayout.of(len(layouts := self.layouts), event)
-            given = self.system.params, self.now.state, self.key
-            program, more = (
+    def _compile_program(self, event: PackedEvent) -> tuple[RecordLayout, Any]:
+        """The layout of records of such events, and the program that rates them, compiled at its first call."""
+        while event.structure not in self.programs:
+            layout = RecordLayout.from_event(len(layouts := self.layouts), event)
+            donated_inputs = self.system.params, self.current.state, self.key
+            program, all_layouts = (
                 compile_replay(
                     event_programs.update_with_event,
-                    given,
+                    donated_inputs,
                     traits=ProgramTraits(event.kind, stream=event.kind is Matches),
                 ),
                 [*layouts, layout],
             )
             if self.layouts is layouts:
-                self.layouts = more
-                self.programs[event.form] = layout, program
-        return self.programs[event.form]
+                self.layouts = all_layouts
+                self.programs[event.structure] = layout, program
+        return self.programs[event.structure]
 
     def _program_arguments(self, state: State, event: PackedEvent, number: int) -> tuple[Any, ...]:
-        numbers = np.array([*event.whole, number], np.int32), np.array(event.real, self.float)
-        return self.rules[event.kind], event_programs.OnlineSpec(self.known, event.form), self.arrays, state, *numbers
-
-    def _rate_event(self, state: State, event: PackedEvent, number: int) -> tuple[RecordLayout, State, Any]:
-        """How an event is kept, the state after it, in place of the one before, and what it showed.
-
-        That is [1, k] of a match, and [P, k] of a contest with its padding.
-        """
-        layout, program = self.programs.get(event.form) or self._get_program(event)
-        given = (*self._program_arguments(state, event, number), self.key)
-        try:
-            if event.kind not in self.shapes:
-                shapes = jax.eval_shape(partial(event_programs.predicted_shapes, *given[:2]), *given[2:])
-                if event.kind is Matches:
-                    self.single = getattr(shapes[0], "shape", None) == ()
-                self.shapes[event.kind] = shapes
-            state, shown = program(*given)
-        except (KeyError, TypeError) as error:
-            if event.kind is Matches and not (isinstance(error, TypeError) and event.tree.context.columns):
-                raise ValueError(f"{self.system.name} reads columns that the match lacks ({error})") from error
-            raise
-        return layout, state, np.asarray(shown)
-
-    def _grow_capacity(self, now: LiveState, new: list[Any]) -> LiveState:
-        """The history with room for newcomers."""
-        if now.players + len(new) <= now.room:
-            return now
-        room = 1 << (now.players + len(new) - 1).bit_length()
-        state = make_state(self.system, self.system.params, now.state, room, now.room)
-        return self._replace_current(now, now._replace(state=state, room=room))
-
-    def learn(self, now: LiveState, event: PackedEvent, new: list[Any], time: Any, size: int | None = None) -> Any:
-        """The prediction of an event, once it is in the history.
-
-        Args:
-          new: names of newcomers.
-          time: as the caller has it.
-          size: participants of a contest.
-        """
-        now = self._grow_capacity(now, new) if new else now
-        self.spent = now.state
-        layout, state, shown = self._rate_event(now.state, event, now.number)
-        players, log, names = now.players + len(new), now.log, now.names
-        for name in new:
-            now.ids[name] = len(names)
-            names.append(name)
-        log.append(layout.pack(event, players, shown))
-        last, clock, number = now.last, now.clock, now.number + 1
-        if time is not None:
-            last, clock = event.time, clock or ("dates" if is_date(time) else "numbers")
-        fields = state, now.room, number, players, log, names, now.ids, last, clock, event.kind, now.past
-        self._replace_current(now, after := LiveState._make(fields))  # which takes half the time of Now(...)
-        if (
-            not number % CHECKPOINT_EVENTS
-            and number - now.past.checkpoints[-1].number >= now.room // CHECKPOINT_CAPACITY_SHARE
-        ):
-            self._keep_checkpoint(after)
+        numbers = np.array([*event.integers, number], np.int32), np.array(event.floats, self.float_type)
         return (
-            shown.item(0)
-            if self.single and event.kind is Matches
-            else self._unpack_prediction(event.kind, shown[:size])
+            self.rules[event.kind],
+            event_programs.LiveProgramSpec(self.constants, event.structure),
+            self.arrays,
+            state,
+            *numbers,
         )
 
-    def _keep_checkpoint(self, now: LiveState) -> None:
-        state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
-        kept = now.past.checkpoints
-        kept = (kept[0], *kept[1:][-1:], Checkpoint(now.number, now.players, state))
-        after = now._replace(past=now.past._replace(checkpoints=kept))
-        if self.now is now:
-            self.now = after
+    def _run_rating_program(self, state: State, event: PackedEvent, number: int) -> tuple[RecordLayout, State, Any]:
+        """The layout of the event's record, the state after it in the same buffers, and the event's outputs.
 
-    def undo(self, now: LiveState, n: int) -> None:
-        """Forget the last n events."""
-        self._replace_current(now, self._rerate(now, now.number - n))
+        Outputs are [1, k] of a match, and [P, k] of a contest with its padding.
+        """
+        layout, program = self.programs.get(event.structure) or self._compile_program(event)
+        arguments = (*self._program_arguments(state, event, number), self.key)
+        try:
+            if event.kind not in self.shapes:
+                shapes = jax.eval_shape(partial(event_programs.event_outputs, *arguments[:2]), *arguments[2:])
+                if event.kind is Matches:
+                    self.predicts_one_number = getattr(shapes[0], "shape", None) == ()
+                self.shapes[event.kind] = shapes
+            state, outputs = program(*arguments)
+        except (KeyError, TypeError) as error:
+            if event.kind is Matches and not (isinstance(error, TypeError) and event.event.context.columns):
+                raise ValueError(f"{self.system.name} reads columns that the match lacks ({error})") from error
+            raise
+        return layout, state, np.asarray(outputs)
+
+    def _grow_capacity(self, current: LiveState, newcomers: list[Any]) -> LiveState:
+        """The history with rows for newcomers."""
+        if current.players + len(newcomers) <= current.capacity:
+            return current
+        capacity = 1 << (current.players + len(newcomers) - 1).bit_length()
+        state = make_state(self.system, self.system.params, current.state, capacity, current.capacity)
+        return self._replace_current(current, current._replace(state=state, capacity=capacity))
+
+    def rate_event(
+        self, current: LiveState, event: PackedEvent, newcomers: list[Any], time: Any, size: int | None = None
+    ) -> Any:
+        """Rate an event and add it to the history; returns its prediction.
+
+        Args:
+          newcomers: names of newcomers.
+          time: the caller's time, a number, a date or None.
+          size: number of participants of a contest.
+        """
+        current = self._grow_capacity(current, newcomers) if newcomers else current
+        self.donated_state = current.state
+        layout, state, outputs = self._run_rating_program(current.state, event, current.number)
+        players, log, names = current.players + len(newcomers), current.log, current.names
+        for name in newcomers:
+            current.ids[name] = len(names)
+            names.append(name)
+        log.append(layout.pack(event, players, outputs))
+        last, clock, number = current.last, current.clock, current.number + 1
+        if time is not None:
+            last, clock = event.time, clock or ("dates" if is_date(time) else "numbers")
+        fields = (
+            state,
+            current.capacity,
+            number,
+            players,
+            log,
+            names,
+            current.ids,
+            last,
+            clock,
+            event.kind,
+            current.past,
+        )
+        self._replace_current(current, new_state := LiveState._make(fields))  # half the time of LiveState(...)
+        if (
+            not number % CHECKPOINT_EVENTS
+            and number - current.past.checkpoints[-1].number >= current.capacity // CHECKPOINT_CAPACITY_SHARE
+        ):
+            self._keep_checkpoint(new_state)
+        return (
+            outputs.item(0)
+            if self.predicts_one_number and event.kind is Matches
+            else self._unpack_prediction(event.kind, outputs[:size])
+        )
+
+    def _keep_checkpoint(self, current: LiveState) -> None:
+        state = jax.tree.map(lambda x: np.array(x[: current.players]), jax.tree.map(np.asarray, current.state))
+        checkpoints = current.past.checkpoints
+        checkpoints = (checkpoints[0], *checkpoints[1:][-1:], Checkpoint(current.number, current.players, state))
+        new_state = current._replace(past=current.past._replace(checkpoints=checkpoints))
+        if self.current is current:
+            self.current = new_state
+
+    def undo(self, current: LiveState, n: int) -> None:
+        """Remove the last n events."""
+        self._replace_current(current, self._rerate(current, current.number - n))
         LOG.info("%d results are undone", n)
 
-    def correct(self, now: LiveState, index: int, event: PackedEvent) -> None:
-        """Put an event in place of another, of the same players and time."""
-        later = [event, *map(self._unpack_event, now.log[index + 1 : now.number])]
-        self._replace_current(now, self._rerate(now, index, later))
-        LOG.info("result %d is corrected, and %d are rated again", index, len(later) - 1)
+    def correct(self, current: LiveState, index: int, event: PackedEvent) -> None:
+        """Replace an event by another with the same players and time."""
+        later_events = [event, *map(self._unpack_event, current.log[index + 1 : current.number])]
+        self._replace_current(current, self._rerate(current, index, later_events))
+        LOG.info("result %d is corrected, and %d are rated again", index, len(later_events) - 1)
 
-    def predict_event(self, now: LiveState, event: PackedEvent, new: list[Any], size: int | None = None) -> Any:
-        """The prediction of an event; arguments as of `learn`."""
-        now = self._grow_capacity(now, new)
-        prediction = event_programs.predict_event_online(*self._program_arguments(now.state, event, now.number))
+    def predict_event(
+        self, current: LiveState, event: PackedEvent, newcomers: list[Any], size: int | None = None
+    ) -> Any:
+        """The prediction of an event; arguments as for `rate_event`."""
+        current = self._grow_capacity(current, newcomers)
+        prediction = event_programs.predict_live_event(*self._program_arguments(current.state, event, current.number))
         return to_host_prediction(
             jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), prediction)
         )
 
-    def _unpack_prediction(self, kind: type, shown: Any) -> Any:
-        """The prediction among what was shown."""
-        guess = event_programs.unflatten_leaves(shown, self.shapes[kind][0], kind)
-        return jax.tree.map(lambda x: x[0], guess) if kind is Matches else guess
+    def _unpack_prediction(self, kind: type, outputs: Any) -> Any:
+        """The prediction in the outputs of an event."""
+        prediction = event_programs.unflatten_leaves(outputs, self.shapes[kind][0], kind)
+        return jax.tree.map(lambda x: x[0], prediction) if kind is Matches else prediction
 
-    # --- What is known. ---
+    # --- Results. ---
 
-    def rated(self, now: LiveState) -> Rated:
-        """The history as `rate` would have returned it; ValueError if there is none."""
-        past, kind = now.past, now.kind
+    def to_rated(self, current: LiveState) -> Rated:
+        """The history as `rate` would have returned it; ValueError if nothing has been rated."""
+        past, kind = current.past, current.kind
         base = past.table
-        if now.number == past.number:
+        if current.number == past.number:
             if base is None:
                 raise ValueError("nothing has been rated yet")
             return base
         assert kind is not None
-        state = jax.tree.map(lambda x: np.array(x[: now.players]), jax.tree.map(np.asarray, now.state))
-        players = np.array(now.names, object if isinstance((*now.names, "")[0], str) else None)
-        read: Any = unpack_matches if kind is Matches else unpack_contests
-        events, rows = read(now.log[past.number :], self.layouts, self.float)
-        guess, before, _, inferred = event_programs.unflatten_leaves(rows, self.shapes[kind], kind)
-        performed = None if inferred is None else mask_uncontested(self.system, inferred, events)
-        own = np.arange(len(rows)) + past.rows
-        data = Dataset(events, players, own, self.categories, now.clock)
-        onto = base if base is not None and count_rows(base) else None  # a table of nothing may be of any events
-        rated = build_rated(self.system, data, None, onto, History(state, guess, before), performed)
+        state = jax.tree.map(lambda x: np.array(x[: current.players]), jax.tree.map(np.asarray, current.state))
+        players = np.array(current.names, object if isinstance((*current.names, "")[0], str) else None)
+        unpack_records: Any = unpack_matches if kind is Matches else unpack_contests
+        events, rows = unpack_records(current.log[past.number :], self.layouts, self.float_type)
+        prediction, before, _, inferred = event_programs.unflatten_leaves(rows, self.shapes[kind], kind)
+        performances = None if inferred is None else mask_uncontested(self.system, inferred, events)
+        row_numbers = np.arange(len(rows)) + past.rows
+        data = Dataset(events, players, row_numbers, self.categories, current.clock)
+        earlier = base if base is not None and count_rows(base) else None  # an empty table fits any events
+        rated = build_rated(self.system, data, None, earlier, History(state, prediction, before), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(
-            now, now._replace(past=past._replace(table=rated, number=now.number, rows=past.rows + len(own)))
+            current,
+            current._replace(past=past._replace(table=rated, number=current.number, rows=past.rows + len(row_numbers))),
         )
         return rated
 
-    def ratings(self, now: LiveState, ids: Any, time: float | None) -> Rating:
-        """Of some ids, on the host: as their last events left them, or as of a time."""
-        which = np.array(ids, np.int32), None if time is None else np.array(time, self.float)
-        spec = self.known, self.system.summary
-        found = event_programs.rate_rows(self.rules[Matches], spec, self.system.params, self.arrays, now.state, which)
-        return Rating(*(None if x is None else np.asarray(x) for x in found))
+    def player_ratings(self, current: LiveState, ids: Any, time: float | None) -> Rating:
+        """Ratings of some ids, on the host: as their last events left them, or at a time."""
+        ids_and_time = np.array(ids, np.int32), None if time is None else np.array(time, self.float_type)
+        spec = self.constants, self.system.summary
+        summary = event_programs.summarise_rows(
+            self.rules[Matches], spec, self.system.params, self.arrays, current.state, ids_and_time
+        )
+        return Rating(*(None if x is None else np.asarray(x) for x in summary))

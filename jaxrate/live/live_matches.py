@@ -1,4 +1,4 @@
-"""Matches that are rated live: checked, and packed for the program."""
+"""Single matches: checked, and packed for the live program."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,55 +16,57 @@ SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 
 
 class MatchRequirements(NamedTuple):
-    """What a system needs of a match."""
+    """The columns that a system needs of a match."""
 
     system: RatingSystem
-    margins: tuple[str, ...]  # columns that are known once it is over
-    columns: tuple[str, ...]  # all that it must have
-    simple: bool  # whether it has no columns, and no checks of its own
+    margins: tuple[str, ...]  # columns that are known after the match only
+    columns: tuple[str, ...]  # all columns that it must have
+    is_simple: bool  # whether it needs no columns, and has no checks of its own
 
 
-def needs_of(system: RatingSystem) -> MatchRequirements:
-    """What a system needs, by its settings."""
+def match_requirements(system: RatingSystem) -> MatchRequirements:
+    """The columns that a system needs, by its settings."""
     margins = tuple(system.settings.get("margin", ())) if system.settings.get("outcome") == "margin" else ()
     columns = *margins, *system.settings.get("covariates", ())
     return MatchRequirements(system, margins, columns, system.check is accept_any_events and not columns)
 
 
 def pack_match(
-    needs: MatchRequirements,
-    a: Any,
+    requirements: MatchRequirements,
+    first_name: Any,
     ids: list[int],
     score: float,
     time: float,
     context: Mapping[str, Any],
     categories: Any,
 ) -> PackedEvent:
-    """A match of the players of these ids, the first called `a`; ValueError if something is wrong with it."""
+    """A match of the players with these ids, packed; ValueError if it is invalid."""
     if ids[0] == ids[1]:
-        raise ValueError(f"player {a!r} is on both sides")
-    if not context and needs.simple:
+        raise ValueError(f"player {first_name!r} is on both sides")
+    if not context and requirements.is_simple:
         return PackedEvent(Matches, MATCH_FORMS[False, False], ids, [score, time])
-    given = {name: x for name, x in context.items() if x is not None}
-    side, weight = given.get("side"), given.get("weight")
-    form, real = MATCH_FORMS[side is not None, weight is not None], [score, time]
+    known_context = {name: x for name, x in context.items() if x is not None}
+    side, weight = known_context.get("side"), known_context.get("weight")
+    structure, floats = MATCH_FORMS[side is not None, weight is not None], [score, time]
     if side is not None:
-        given["side"] = check_number("side", _parse_side(side), -1.0, 1.0)
-        real.append(given["side"])
+        known_context["side"] = check_number("side", _parse_side(side), -1.0, 1.0)
+        floats.append(known_context["side"])
     if weight is not None:
-        real.append(check_number("weight", weight, 0.0, np.inf, exclusive_low=True))
-    plain = len(given) == len(real) - 2
-    if plain and needs.simple:
-        return PackedEvent(Matches, form, ids, real)
-    event = build_match(ids, score, time, given, categories)
-    lacking = [name for name in needs.columns if name not in (event.context.columns or {})]
-    if lacking:
-        told = ", ".join(f"{name!r}: ..." for name in lacking)
-        raise ValueError(f"{needs.system.name} learns from {lacking[0]!r}, which is missing; give columns={{{told}}}")
-    needs.system.check(event)
+        floats.append(check_number("weight", weight, 0.0, np.inf, exclusive_low=True))
+    has_standard_fields = len(known_context) == len(floats) - 2
+    if has_standard_fields and requirements.is_simple:
+        return PackedEvent(Matches, structure, ids, floats)
+    event = build_match(ids, score, time, known_context, categories)
+    missing = [name for name in requirements.columns if name not in (event.context.columns or {})]
+    if missing:
+        example = ", ".join(f"{name!r}: ..." for name in missing)
+        raise ValueError(
+            f"{requirements.system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}"
+        )
+    requirements.system.check(event)
     return (
-        PackedEvent(Matches, form, ids, real)
-        if plain
+        PackedEvent(Matches, structure, ids, floats)
+        if has_standard_fields
         else PackedEvent(Matches, *pack_event(jax.tree.map(lambda x: x[0], event)))
     )
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments, check_concrete, is_whole
+from jaxrate.argument_checks import Key, check_arguments, check_concrete, is_whole_number
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
@@ -15,15 +15,15 @@ from jaxrate.league.rated_history import Rated, count_rows, format_time, unpack_
 from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.event_programs import pack_event, pad_round
 from jaxrate.live.live_history import LiveHistory
-from jaxrate.live.live_matches import needs_of, pack_match
+from jaxrate.live.live_matches import match_requirements, pack_match
 from jaxrate.live.live_state import LiveState
 from jaxrate.live.single_events import (
-    as_teams,
     build_contest,
-    check_names,
     check_number,
+    check_player_names,
     contest_arguments,
     match_context,
+    to_teams,
 )
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import leaves_by_name
@@ -33,14 +33,14 @@ from jaxrate.system import Rating, RatingSystem, State, check_system
 
 
 class Live:
-    """Ratings in place: each result is predicted, then learnt. `live` makes it, and says what its methods take.
+    """Ratings that are updated in place: each result is predicted, then rated. `start_history` makes them.
 
-    Its numbers are those of one run over the same events. Whatever raises an error has changed nothing. Several threads
-    may use it at a time; they take turns.
+    The numbers are those of one run over the same events. A method that raises an error changes nothing. Several
+    threads may use it; they take turns.
     """
 
     def __init__(self, history: LiveHistory) -> None:
-        self._history, self._needs = history, needs_of(history.system)
+        self._history, self._requirements = history, match_requirements(history.system)
 
     @property
     def system(self) -> RatingSystem:
@@ -48,11 +48,11 @@ class Live:
         return self._history.system
 
     def __repr__(self) -> str:
-        def tell(now: LiveState) -> str:
-            last = "" if now.last is None else f", the last at {format_time(now.last, now.clock)}"
-            return f"Live: {self.system!r}, {now.players:,} players, {now.number:,} new events{last}"
+        def describe(current: LiveState) -> str:
+            last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
+            return f"Live: {self.system!r}, {current.players:,} players, {current.number:,} new events{last}"
 
-        return str(self._history.run_exclusively(tell))
+        return str(self._history.run_exclusively(describe))
 
     # --- Matches. ---
 
@@ -61,49 +61,49 @@ class Live:
 
         Args:
           a, b: names.
-          score: of `a` in [0, 1]; a draw is 0.5.
-          time: a number or a date, not before the last event. None: there are no times at all.
-          context: what else is known: `side`, `weight`, `category` and `columns`, as of one match in `jr.matches`;
-            categories by name if the history has names for them.
+          score: score of `a` in [0, 1]; a draw is 0.5.
+          time: a number or a date, not before the last event. None: the history has no times.
+          context: `side`, `weight`, `category` and `columns`, as for one match in `jr.matches`; categories by name if
+            the history has names for them.
 
         Returns:
-          What was expected before: the expected score of `a`, or what else the system predicts.
+          The prediction before the match: the expected score of `a`, or another prediction of the system.
 
         Raises:
-          ValueError: for the same player twice, what is no name, a score outside [0, 1], a time before the last event,
-            a date where times are numbers, and whatever `jr.matches` and the system refuse. Nothing has changed then.
+          ValueError: for the same player twice, an invalid name, a score outside [0, 1], a time before the last event,
+            a date where times are numbers, and all that `jr.matches` and the system refuse. Nothing has changed then.
         """
         history = self._history
 
-        def learn(now: LiveState) -> Any:
-            history.check_kind(now, Matches)
-            ids, new = history.find(now, (a, b))
-            result, when = check_number("score", score, 0.0, 1.0), history.check_event_time(now, time)
-            return history.learn(now, self._build_match(a, ids, result, when, context), new, time)
+        def rate_match(current: LiveState) -> Any:
+            history.check_event_kind(current, Matches)
+            ids, newcomers = history.find_player_ids(current, (a, b))
+            result, event_time = check_number("score", score, 0.0, 1.0), history.check_event_time(current, time)
+            return history.rate_event(current, self._build_match(a, ids, result, event_time, context), newcomers, time)
 
-        return history.run_exclusively(learn)
+        return history.run_exclusively(rate_match)
 
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
-        """What `update` would return; nothing is learnt, and nobody joins. None as time: that of the last event.
+        """The prediction that `update` would return, without rating. None as time: the time of the last event.
 
-        A margin is not asked for: it is to come.
+        Margins are not needed: they are not known before a match.
 
         Raises:
           ValueError: as `update`.
         """
         history = self._history
 
-        def foresee(now: LiveState) -> Any:
-            ids, new = history.find(now, (a, b))
-            when, columns = history.check_prediction_time(now, time), context.get("columns")
-            if self._needs.margins and isinstance(columns, Mapping | None):
-                context["columns"] = dict.fromkeys(self._needs.margins, 0.0) | dict(columns or {})
-            return history.predict_event(now, self._build_match(a, ids, 0.5, when, context), new)
+        def predict_match(current: LiveState) -> Any:
+            ids, newcomers = history.find_player_ids(current, (a, b))
+            event_time, columns = history.check_prediction_time(current, time), context.get("columns")
+            if self._requirements.margins and isinstance(columns, Mapping | None):
+                context["columns"] = dict.fromkeys(self._requirements.margins, 0.0) | dict(columns or {})
+            return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
 
-        return history.run_exclusively(foresee)
+        return history.run_exclusively(predict_match)
 
     def _build_match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> PackedEvent:
-        return pack_match(self._needs, a, ids, score, time, context, self._history.categories)
+        return pack_match(self._requirements, a, ids, score, time, context, self._history.categories)
 
     # --- Contests. ---
 
@@ -124,26 +124,26 @@ class Live:
 
         Args:
           players: names; a list of names in place of one is a team.
-          rank: [players or teams] lower is better, equal is a tie. None: they stand in their order, and nobody ties.
-          time: as of `update`.
-          weight: a number, or one for every player in order; as of `jr.rounds`.
-          ceiling, noise: as of `jr.rounds`.
+          rank: [players or teams] lower is better, equal is a tie. None: in the order of `players`, without ties.
+          time: as for `update`.
+          weight: a number, or one for every player in order; as for `jr.rounds`.
+          ceiling, noise: as for `jr.rounds`.
 
         Returns:
-          What was expected before, of every player in order: the share of the others to be left behind, or what else
-          the system predicts.
+          The prediction before the contest, for every player in order: the share of the others whom they are expected
+          to beat, or another prediction of the system.
 
         Raises:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
         history = self._history
 
-        def learn(now: LiveState) -> Any:
-            history.check_kind(now, Rounds)
-            event, new, size = self._build_contest(now, players, rank, time, (weight, ceiling, noise))
-            return history.learn(now, event, new, time, size)
+        def rate_contest(current: LiveState) -> Any:
+            history.check_event_kind(current, Rounds)
+            event, newcomers, size = self._build_contest(current, players, rank, time, (weight, ceiling, noise))
+            return history.rate_event(current, event, newcomers, time, size)
 
-        return history.run_exclusively(learn)
+        return history.run_exclusively(rate_contest)
 
     def predict_round(
         self,
@@ -154,157 +154,175 @@ class Live:
         ceiling: float | None = None,
         noise: float | None = None,
     ) -> Any:
-        """What `update_round` would return; nothing is learnt, and nobody joins. None as time: that of the last event.
+        """The prediction that `update_round` would return, without rating. None as time: that of the last event.
 
         Raises:
           ValueError: as `update_round`.
         """
         history = self._history
 
-        def foresee(now: LiveState) -> Any:
+        def predict_contest(current: LiveState) -> Any:
             return history.predict_event(
-                now, *self._build_contest(now, players, None, time, (weight, ceiling, noise), is_prediction=True)
+                current,
+                *self._build_contest(current, players, None, time, (weight, ceiling, noise), is_prediction=True),
             )
 
-        return history.run_exclusively(foresee)
+        return history.run_exclusively(predict_contest)
 
     def _build_contest(
         self,
-        now: LiveState,
+        current: LiveState,
         players: Any,
         rank: Any,
         time: Any,
         weight_ceiling_noise: Sequence[Any],
         is_prediction: bool = False,
     ) -> tuple[PackedEvent, list[Any], int]:
-        """A contest, checked and packed; the names of newcomers; and how many take part."""
+        """A contest, checked and packed; the names of newcomers; and the number of participants."""
         history = self._history
-        when = history.check_prediction_time(now, time) if is_prediction else history.check_event_time(now, time)
-        teams = as_teams(players)
-        ids, new = history.find(now, [name for team in teams for name in team])
+        event_time = (
+            history.check_prediction_time(current, time) if is_prediction else history.check_event_time(current, time)
+        )
+        teams = to_teams(players)
+        ids, newcomers = history.find_player_ids(current, [name for team in teams for name in team])
         sizes = [*map(len, teams)]
         contest = build_contest(
-            ids, sizes, rank, when, weight_ceiling_noise, lambda i: [*now.names[: now.players], *new][i]
+            ids,
+            sizes,
+            rank,
+            event_time,
+            weight_ceiling_noise,
+            lambda i: [*current.names[: current.players], *newcomers][i],
         )
         check_events(self.system, contest, history.key)
-        return PackedEvent(Rounds, *pack_event(pad_round(contest))), new, len(ids)
+        return PackedEvent(Rounds, *pack_event(pad_round(contest))), newcomers, len(ids)
 
-    # --- What was wrong. ---
+    # --- Corrections. ---
 
     def undo(self, n: int = 1) -> None:
-        """Forget the last results; newcomers who first played in them go with them.
+        """Remove the last results, and newcomers who first played in them.
 
             live.undo()
 
-        The ratings are to the bit those of a history without them: what is left is rated again, from the last of the
-        states that are kept in between.
+        The ratings equal to the bit those of a history without these results: the other events are rated again from the
+        last checkpoint.
 
         Args:
-          n: how many results, matches or contests, of those that were rated live.
+          n: number of results, matches or contests, of those that were rated live.
 
         Raises:
-          ValueError: if fewer were rated since `live` began.
+          ValueError: if fewer results were rated live.
         """
 
-        def undo(now: LiveState) -> None:
-            if not is_whole(n) or not 0 <= n <= now.number:
-                raise ValueError(f"n must be a whole number from 0 to {now.number}, the results rated live, got {n!r}")
-            self._history.undo(now, n)
+        def undo_results(current: LiveState) -> None:
+            if not is_whole_number(n) or not 0 <= n <= current.number:
+                raise ValueError(
+                    f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}"
+                )
+            self._history.undo(current, n)
 
-        self._history.run_exclusively(undo)
+        self._history.run_exclusively(undo_results)
 
     def correct(self, index: int, score: float | None = None, *, rank: Any = None, **context: Any) -> None:
-        """Put another result in place of one, and rate all that follow again.
+        """Replace a result by another, and rate all later events again.
 
             live.correct(-1, score=0.5)
             live.correct(-1, rank=[2, 1, 3])
 
-        The ratings, and the predictions in `rated`, are to the bit those of a history with that result from the start.
-        Players and time stay; where those were wrong, `undo` it.
+        The ratings, and the predictions of `to_rated`, equal to the bit those of a history with that result from the
+        start. Players and time stay; if those were wrong, use `undo`.
 
         Args:
-          index: of the match or contest among those that were rated live, from 0; -1 is the last, -2 the one before.
-          score: of a match, as in `update`. None: as it was.
-          rank: of a contest, as in `update_round`.
-          context: what else was wrong of a match: `side`, `weight`, `category` or `columns`, as in `update`.
+          index: index of the match or contest among those that were rated live, from 0; -1 is the last.
+          score: new score of a match, as in `update`. None: unchanged.
+          rank: new ranks of a contest, as in `update_round`.
+          context: new `side`, `weight`, `category` or `columns` of a match, as in `update`.
 
         Raises:
-          ValueError: if there is no such result, or as `update` and `update_round`. Nothing has changed then.
+          ValueError: if there is no such result, and as for `update` and `update_round`. Nothing has changed then.
         """
         history = self._history
 
-        def correct(now: LiveState) -> None:
-            if not is_whole(index) or not -now.number <= index < now.number:
+        def replace_result(current: LiveState) -> None:
+            if not is_whole_number(index) or not -current.number <= index < current.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
-                raise ValueError(f"no result {index!r}: {now.number} {rule}")
-            old = history.event(now, place := index % now.number)
+                raise ValueError(f"no result {index!r}: {current.number} {rule}")
+            old = history.event_at(current, position := index % current.number)
             if old.kind is Matches:
                 if rank is not None or (score is None and not context):
-                    raise ValueError("a match has a score; give score=, or what else was wrong, and not rank=")
-                told = match_context(old.tree, history.categories) | context
-                result = old.real[0] if score is None else check_number("score", score, 0.0, 1.0)
-                event = self._build_match(now.names[old.whole[0]], old.whole[:2], result, old.time, told)
+                    raise ValueError(
+                        "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
+                    )
+                known_context = match_context(old.event, history.categories) | context
+                result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
+                event = self._build_match(
+                    current.names[old.integers[0]], old.integers[:2], result, old.time, known_context
+                )
             else:
                 if score is not None or context or rank is None:
-                    raise ValueError("a contest has ranks; give rank=, and nothing else")
-                ids, sizes, when, more = contest_arguments(old.tree)
-                contest = build_contest(ids, sizes, rank, when, more, lambda i: now.names[i])
+                    raise ValueError("a contest has ranks; give rank= only")
+                ids, sizes, event_time, weight_ceiling_noise = contest_arguments(old.event)
+                contest = build_contest(ids, sizes, rank, event_time, weight_ceiling_noise, lambda i: current.names[i])
                 check_events(self.system, contest, history.key)
                 event = PackedEvent(Rounds, *pack_event(pad_round(contest)))
-            history.correct(now, place, event)
+            history.correct(current, position, event)
 
-        history.run_exclusively(correct)
+        history.run_exclusively(replace_result)
 
-    # --- What is known. ---
+    # --- Results. ---
 
     @property
     def players(self) -> list[Any]:
         """The names of the players in order of id."""
-        return list(self._history.run_exclusively(lambda now: now.names[: now.players]))
+        return list(self._history.run_exclusively(lambda current: current.names[: current.players]))
 
     def rating(self, player: Any, *, time: Any = None) -> Rating:
-        """A player's rating and deviation, as their last event left them, or as of a time, not before the last event.
+        """A player's rating and deviation after their last event, or at a time that is not before the last event.
 
         Raises:
-          ValueError: if there is no such player, or for such a time.
+          ValueError: if there is no such player, or for a time before the last event.
         """
         history = self._history
 
-        def look(now: LiveState) -> Rating:
-            ids, new = history.find(now, (player,))
-            if new:
+        def read_rating(current: LiveState) -> Rating:
+            ids, newcomers = history.find_player_ids(current, (player,))
+            if newcomers:
                 raise ValueError(f"no player {player!r}")
-            mean, deviation = history.ratings(
-                now, ids, None if time is None else history.check_prediction_time(now, time)
+            mean, deviation = history.player_ratings(
+                current, ids, None if time is None else history.check_prediction_time(current, time)
             )
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
-        return cast(Rating, history.run_exclusively(look))
+        return cast(Rating, history.run_exclusively(read_rating))
 
     def to_json(self) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
 
-        def tell(now: LiveState) -> dict[str, Any]:
-            found, last, count = self._history.ratings(now, range(now.room), None), now.last, now.players
-            told = {
+        def ratings_table(current: LiveState) -> dict[str, Any]:
+            summary, last, count = (
+                self._history.player_ratings(current, range(current.capacity), None),
+                current.last,
+                current.players,
+            )
+            table = {
                 "system": self.system.name,
-                "last": format_time(last, "dates") if last is not None and now.clock == "dates" else last,
-                "player": now.names[:count],
-                "rating": found.mean[:count].tolist(),
+                "last": format_time(last, "dates") if last is not None and current.clock == "dates" else last,
+                "player": current.names[:count],
+                "rating": summary.mean[:count].tolist(),
             }
-            more = {} if found.deviation is None else {"deviation": found.deviation[:count].tolist()}
-            return told | more
+            deviations = {} if summary.deviation is None else {"deviation": summary.deviation[:count].tolist()}
+            return table | deviations
 
-        return json.dumps(self._history.run_exclusively(tell))
+        return json.dumps(self._history.run_exclusively(ratings_table))
 
-    def rated(self) -> Rated:
-        """The history as `rate` would have returned it, to be saved, shown and carried on; it stays what it is.
+    def to_rated(self) -> Rated:
+        """The history so far as `rate` would have returned it. Later updates do not change it.
 
         Raises:
           ValueError: if nothing has been rated.
         """
-        found: Rated = self._history.run_exclusively(self._history.rated)
-        return found
+        result: Rated = self._history.run_exclusively(self._history.to_rated)
+        return result
 
 
 @check_arguments
@@ -315,7 +333,7 @@ def start_history(
     *,
     key: Key | None = None,
 ) -> Live:
-    """Ratings that learn each result as it comes, in some tens of microseconds a match.
+    """Live ratings, which take one result at a time, in some tens of microseconds a match.
 
         live = jr.live.start_history(jr.load("season"))  # or jr.live.start_history(jr.glicko())
         live.update("Ada", "Bo", 1.0, time="2026-06-01")
@@ -323,21 +341,21 @@ def start_history(
         jr.save("season", live)
 
     The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
-    Glicko-2, otherwise to rounding. The first event of each form is compiled, as is the first after the room for
-    players has doubled. Every prediction is kept for `rated`, in about 100 bytes a match. Seasons are those that the
-    system knows; no others begin.
+    Glicko-2, otherwise to rounding. A program is compiled for the first event of each kind, and again whenever the
+    number of rows for players has doubled. Every prediction is kept for `to_rated`, in about 100 bytes a match. Seasons
+    are those in the system's settings; no others begin.
 
     Args:
-      rated: a rated history to carry on, as from `rate`, `rate_files` or `load`; or a system of matches, of contests,
-        or of both, as TrueSkill.
-      players: of a system: the names of players, all text or all numbers. Others join when they first play.
-      state: of a system: the state of these players, as `run` or `start` made it. None: all are newcomers.
-      key: a PRNG key for systems that draw random numbers, as of `run`. None: one that follows from how much was rated
-        before, as of `rate`.
+      rated: a rated history to continue, as from `rate`, `rate_files` or `load`; or a system of matches, of contests or
+        of both.
+      players: with a system, the names of players, all text or all numbers. Others join when they first play.
+      state: with a system, the state of these players, as from `run` or `initial_state`. None: all are newcomers.
+      key: a PRNG key for systems that draw random numbers, as for `run`. None: a key that depends on the number of
+        events before, as for `rate`.
 
     Raises:
-      ValueError: for a system of rating periods alone, a history in periods, names that repeat or that a table cannot
-        hold together, or a state of other players or another system.
+      ValueError: for a system of rating periods only, a history in periods, names that repeat or that one table cannot
+        hold, or a state of other players or of another system.
     """
     base: Any = (
         rated_from_files(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
@@ -353,7 +371,7 @@ def start_history(
         )
     if is_random_numbers(key):
         raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
-    names = check_names(players)
+    names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if system.rules.draw is not None and key is None:

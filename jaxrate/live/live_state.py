@@ -1,4 +1,4 @@
-"""What a live history consists of."""
+"""The state of a live history."""
 
 from typing import Any, NamedTuple
 
@@ -7,29 +7,29 @@ from jaxrate.system import State
 
 
 class Checkpoint(NamedTuple):
-    """A state to rate again from."""
+    """A state from which events are rated again."""
 
-    number: int  # of events before it
+    number: int  # number of events before it
     players: int
     state: State  # leaves [players, ...] on the host; None: all are newcomers
 
 
 class RatedPast(NamedTuple):
-    """What changes rarely: from where to rate again, and the table of what was rated."""
+    """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
 
     checkpoints: tuple[Checkpoint, ...]  # the first, and the last two
     table: Rated | None
-    number: int  # of events in the table
-    rows: int  # that they take there
+    number: int  # number of events in the table
+    rows: int  # rows of these events
 
 
 class LiveState(NamedTuple):
-    """All that changes. Lists may be longer than what counts of them, after an update that did not end."""
+    """All that changes. Lists may be too long after an update that was interrupted."""
 
     state: State  # leaves [room, ...]
-    room: int
-    number: int  # of events in the log that count
-    players: int  # who count
+    capacity: int
+    number: int  # number of valid events in the log
+    players: int  # number of valid players
     log: list[bytes]
     names: list[Any]
     ids: dict[Any, int]
@@ -40,4 +40,4 @@ class LiveState(NamedTuple):
 
 
 class StaleHistoryError(Exception):
-    """Another call, of a signal handler, has changed the history meanwhile."""
+    """Another call, such as one of a signal handler, has changed the history meanwhile."""

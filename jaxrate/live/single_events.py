@@ -1,4 +1,4 @@
-"""Single events from what a caller tells of them: checked as columns are, and put end to end again."""
+"""Single events from a caller's arguments: checked as columns are, and turned back into arguments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ NAME_TYPES: tuple[Any, ...] = (
     str,
     bytes,
     (int, float, np.integer, np.floating),
-)  # of names, which a table can hold if all are of one
+)  # types of names; a table needs names of one type
 
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
 OPTIONAL_LEAVES = None, np.zeros(())
-MATCH_FORMS = {  # of matches, by whether a side and a weight are given
+MATCH_FORMS = {  # structures of matches without and with a side and a weight
     (i, j): pack_event(EMPTY_MATCH._replace(context=Context(OPTIONAL_LEAVES[i], OPTIONAL_LEAVES[j])))[0]
     for i in (False, True)
     for j in (False, True)
@@ -29,7 +29,7 @@ MATCH_FORMS = {  # of matches, by whether a side and a weight are given
 
 
 def check_number(name: str, value: Any, low: float, high: float, exclusive_low: bool = False) -> float:
-    """A number from `low` to `high`, or `above` the former; ValueError for anything else."""
+    """A number from `low` to `high`; with `exclusive_low` above `low`. ValueError for anything else."""
     if type(value) is not float:
         check_not_traced(name, value, "jr.scan rates what is traced")
         array = np.asarray(value)
@@ -42,8 +42,8 @@ def check_number(name: str, value: Any, low: float, high: float, exclusive_low: 
     return value
 
 
-def check_name(name: Any, others: Sequence[Any]) -> None:
-    """ValueError unless it can be a name beside others."""
+def check_player_name(name: Any, others: Sequence[Any]) -> None:
+    """ValueError unless a table can hold the name together with others."""
     kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_name(name):
         raise ValueError(f"{format_cell(name)} cannot be the name of a player")
@@ -55,18 +55,18 @@ def check_name(name: Any, others: Sequence[Any]) -> None:
         )
 
 
-def check_names(players: Sequence[Any] | None) -> list[Any]:
-    """The names of players; ValueError for one that a table cannot hold beside the others, or that stands twice."""
+def check_player_names(players: Sequence[Any] | None) -> list[Any]:
+    """The names of players; ValueError for one that a table cannot hold with the others, or that is repeated."""
     names: list[Any] = np.asarray([] if players is None else players, object).tolist()
     for name in names:
-        check_name(name, names[:1])
+        check_player_name(name, names[:1])
     if len(set(names)) < len(names):
         raise ValueError("players names somebody twice")
     return names
 
 
 def build_match(ids: list[int], score: float, time: float, context: Mapping[str, Any], categories: Any) -> Matches:
-    """Checked `Matches`, one of them; categories by name, where there are names, or by number."""
+    """One checked match as `Matches`; categories are names if the history has names, or numbers."""
     match_columns: dict[str, Any] = {}
     for name, value in context.items():
         if name in ("side", "weight"):
@@ -84,14 +84,14 @@ def build_match(ids: list[int], score: float, time: float, context: Mapping[str,
 def _category_index(value: Any, categories: Any) -> Any:
     if categories is None or np.ndim(value):
         return value
-    known = categories.tolist()
-    if value not in known:
-        raise ValueError(f"no category {value!r}; there are {', '.join(map(str, known))}")
-    return known.index(value)
+    category_names = categories.tolist()
+    if value not in category_names:
+        raise ValueError(f"no category {value!r}; there are {', '.join(map(str, category_names))}")
+    return category_names.index(value)
 
 
-def as_teams(players: Any) -> list[list[Any]]:
-    """Names of teams; a name that is in no list is a team of one."""
+def to_teams(players: Any) -> list[list[Any]]:
+    """Teams as lists of names; a name outside a list is a team of one."""
     if not isinstance(players, (list, tuple, np.ndarray)) or not len(players):
         raise ValueError(f"players must be a list of names, or of lists of names, got {format_cell(players)}")
     teams = [list(x) if isinstance(x, (list, tuple, np.ndarray)) else [x] for x in players]
@@ -108,7 +108,7 @@ def build_contest(
     weight_ceiling_noise: Sequence[Any],
     name_of_index: Callable[[int], Any],
 ) -> Ragged:
-    """Checked rounds, one of them, of teams of these sizes; `more` is weight, ceiling and noise."""
+    """One checked contest, as rounds, of teams of these sizes."""
     rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
     if rank.shape != (len(sizes),):
         raise ValueError(
@@ -120,14 +120,20 @@ def build_contest(
         for key, x in zip(("weight", "ceiling", "noise"), weight_ceiling_noise, strict=True)
         if x is not None
     }
-    shown = NameFormatters(player=lambda i: repr(name_of_index(i)))
+    formatters = NameFormatters(player=lambda i: repr(name_of_index(i)))
     return build_rounds(
-        np.zeros(count, int), ids, rank[team], team=team, time=np.full(count, time), formatters=shown, **round_columns
+        np.zeros(count, int),
+        ids,
+        rank[team],
+        team=team,
+        time=np.full(count, time),
+        formatters=formatters,
+        **round_columns,
     )
 
 
 def match_context(match: Matches, categories: Any) -> dict[str, Any]:
-    """What `one_match` was told of a match beside players, score and time."""
+    """The context of a match, as arguments of `build_match`."""
     context = match.context
     match_columns: dict[str, Any] = {"side": context.side, "weight": context.weight, "category": context.category}
     match_columns = {name: x.tolist() for name, x in match_columns.items() if x is not None}
@@ -139,13 +145,13 @@ def match_context(match: Matches, categories: Any) -> dict[str, Any]:
 
 
 def contest_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
-    """The ids, sizes of teams, time, and further arguments that `one_contest` made a padded contest of."""
-    there = contest.rank != LAST_ID
-    sizes = np.unique(contest.team[there], return_counts=True)[1]
-    more = contest.weight[there], contest.ceiling, contest.noise
-    return contest.player[there].tolist(), sizes.tolist(), float(contest.time), more
+    """The arguments of `build_contest` of a padded contest: ids, sizes of teams, time, (weight, ceiling, noise)."""
+    is_participant = contest.rank != LAST_ID
+    sizes = np.unique(contest.team[is_participant], return_counts=True)[1]
+    weight_ceiling_noise = contest.weight[is_participant], contest.ceiling, contest.noise
+    return contest.player[is_participant].tolist(), sizes.tolist(), float(contest.time), weight_ceiling_noise
 
 
 def to_host_prediction(prediction: Any) -> Any:
-    """A prediction on the host; a number alone as a float."""
+    """A prediction on the host; a single number as a float."""
     return float(prediction) if getattr(prediction, "shape", None) == () else prediction

@@ -1,10 +1,9 @@
-"""How good predictions and rankings are."""
+"""Metrics of predictions and rankings."""
 
 from jaxrate.metrics.prediction_metrics import (
-    Calibration,
     LogLossDifference,
     accuracy,
-    brier,
+    brier_score,
     calibration,
     compare_log_loss,
     contests_as_matches,
@@ -16,12 +15,13 @@ from jaxrate.metrics.prediction_metrics import (
     rank_deviation,
     ranking_metrics,
 )
+from jaxrate.metrics.sample_metrics import Calibration
 
 __all__ = [
     "Calibration",
     "LogLossDifference",
     "accuracy",
-    "brier",
+    "brier_score",
     "calibration",
     "compare_log_loss",
     "contests_as_matches",

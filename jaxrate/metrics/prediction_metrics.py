@@ -1,17 +1,17 @@
-"""How good predictions and ratings were. Host-side, in float64.
+"""Metrics of predictions and of ratings, on the host and in float64.
 
 The functions for matches take predictions [n] (probability, or expected score, of player 0), scores [n] in [0, 1] (a
-draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score. Those of an
-`outlook` count as the expected scores that they give.
+draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n] of the matches to score.
+Outcome probabilities count as the expected scores that follow from them.
 
-Those for rounds, `pair_inversion` and `rank_deviation`, take the rounds, or their `Dataset`, the ratings [sum P] that
-the participants had before them, and an optional boolean mask [sum P] of the participants to score, who are compared
-among themselves. Contests with fewer than two of them are left out, and so are those where all participants, masked or
-not, tie: they rank nobody. Teammates tie, and each is scored alone.
+The functions for rounds, `pairwise_accuracy` and `rank_deviation`, take the rounds, or their `Dataset`, the ratings
+[sum P] that the participants had before them, and an optional boolean mask [sum P] of the participants to score, who
+are compared among themselves. Contests with fewer than two of these are left out, and so are those in which all
+participants tie, masked or not: they rank nobody. Teammates tie, and each of them is scored separately.
 
-`paired` compares two forecasters. `scores` and `standings` are all measures of either kind by name. `duels` makes
-matches of contests of two sides, and `both_sides` two matches of one that tells the winner and the loser. `seen` makes
-masks.
+`compare_log_loss` compares two forecasters. `match_metrics` and `ranking_metrics` have all metrics of either kind by
+name. `contests_as_matches` makes matches of contests of two sides, `mirror_winner_first` counts matches from both sides
+if the winner is always first, and `experience_mask` makes masks.
 
 All raise ValueError for shapes that differ, for the first row to be scored with a prediction or score outside [0, 1], a
 negative weight or a rating that is not finite (NaN included), and if nothing is left to score.
@@ -21,24 +21,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_not_traced, to_floats
-from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, repeat_seat_mask
+from jaxrate.argument_checks import check_arguments, to_floats
+from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.metrics.inversions import count_inversions, to_smallest_dtype
+from jaxrate.metrics.sample_metrics import (
+    Calibration,
+    accuracy_of_samples,
+    brier_score_of_samples,
+    calibration_of_samples,
+    log_loss_of_samples,
+    log_losses_of_samples,
+    probability_margin,
+    select_samples,
+)
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
-    return _log_loss(_select_samples(prediction, score, weight, mask), _clip_margin(prediction))
+    return log_loss_of_samples(select_samples(prediction, score, weight, mask), probability_margin(prediction))
 
 
 class LogLossDifference(NamedTuple):
     """The log loss of one forecaster less that of another, of the same matches."""
 
     difference: float  # nats; below 0 the first one is better
-    error: float  # the standard error of the difference, NaN of one match
+    error: float  # standard error of the difference; NaN for one match
 
 
 def compare_log_loss(
@@ -52,33 +62,24 @@ def compare_log_loss(
     than that of either loss. Losses are those of `log_loss`.
     """
     losses = []
-    for one in (prediction, other_prediction):
-        p, s, w = _select_samples(one, score, weight, mask)
-        losses.append(_log_losses(p, s, _clip_margin(one)))
-    above, share = losses[0] - losses[1], w / w.sum()
-    mean, n = float(share @ above), np.count_nonzero(w)
+    for forecast in (prediction, other_prediction):
+        p, s, w = select_samples(forecast, score, weight, mask)
+        losses.append(log_losses_of_samples(p, s, probability_margin(forecast)))
+    loss_difference, share = losses[0] - losses[1], w / w.sum()
+    mean, n = float(share @ loss_difference), np.count_nonzero(w)
     return LogLossDifference(
-        mean, float(np.sqrt(share**2 @ (above - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan")
+        mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan")
     )
 
 
-def brier(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
+def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
-    return _brier(_select_samples(prediction, score, weight, mask))
+    return brier_score_of_samples(select_samples(prediction, score, weight, mask))
 
 
 def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
-    return _accuracy(_select_samples(prediction, score, weight, mask))
-
-
-class Calibration(NamedTuple):
-    """Predictions in equal-width bins of [0, 1], and how far they were off."""
-
-    predicted: HostArray  # [bins] mean prediction, NaN where empty
-    observed: HostArray  # [bins] mean score, NaN where empty
-    weight: HostArray  # [bins] number of matches, or their weight
-    error: float  # expected calibration error: mean of |observed - predicted| by weight
+    return accuracy_of_samples(select_samples(prediction, score, weight, mask))
 
 
 @check_arguments
@@ -86,25 +87,25 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    return _calibration(_select_samples(prediction, score, weight, mask), bins)
+    return calibration_of_samples(select_samples(prediction, score, weight, mask), bins)
 
 
 def match_metrics(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> dict[str, float]:
-    """Log loss, Brier score, accuracy and calibration error by name; the last of both sides, as `both_sides` says."""
-    samples = _select_samples(prediction, score, weight, mask)
+    """Log loss, Brier score, accuracy and calibration error by name; the last after `mirror_winner_first`."""
+    samples = select_samples(prediction, score, weight, mask)
     return {
-        "log loss": _log_loss(samples, _clip_margin(prediction)),
-        "Brier score": _brier(samples),
-        "accuracy": _accuracy(samples),
-        "calibration error": _calibration(mirror_winner_first(*samples), 10).error,
+        "log loss": log_loss_of_samples(samples, probability_margin(prediction)),
+        "Brier score": brier_score_of_samples(samples),
+        "accuracy": accuracy_of_samples(samples),
+        "calibration error": calibration_of_samples(mirror_winner_first(*samples), 10).error,
     }
 
 
 def mirror_winner_first(prediction: Any, score: Any, weight: Any = None) -> tuple[HostArray, HostArray, HostArray]:
-    """Predictions, scores and weights, each match twice, from either side, if the first player won every one.
+    """Predictions, scores and weights; if the first player won every match, each match twice, from either side.
 
-    Where tables tell the winner and the loser, a prediction is always that of the player who won, and no calibration of
-    it can be right. Weights are 1 if there are none.
+    In tables of winners and losers a prediction is always that of the winner, so that its calibration cannot be right.
+    Weights are 1 if there are none.
     """
     p, s = to_floats("prediction", expected_score(prediction)), np.atleast_1d(to_floats("score", score))
     w = np.ones(s.shape) if weight is None else np.asarray(weight)
@@ -132,42 +133,46 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
 
 
 def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
-    """Pair inversion and rank deviation by name; NaN if there is nothing to tell them by.
+    """Pairwise accuracy ("pair inversion") and rank deviation by name; NaN if no participants can be compared.
 
     Each is given for all who have played before and, as "5plus", for those who have played in at least 5 contests.
 
     Args:
-      rounds, rating, mask: as for `pair_inversion`.
-      played: [num_players] the number of contests before these. None: they are the first.
+      rounds, rating, mask: as for `pairwise_accuracy`.
+      played: [num_players] number of earlier contests of each player. None: there are none.
     """
     ragged, flat, event = _flatten_rounds(rounds)
-    scored = (
+    is_comparable = (
         _has_untied_opponent(flat, event)
         if mask is None
         else _has_untied_opponent(flat, event) & (to_floats("mask", mask) > 0)
     )
-    before = _check_games_before(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
-    quality = {}
+    before = _check_games_played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
+    metrics = {}
     for least, label_suffix in ((1, ""), (5, ", 5plus")):
-        lacking = np.maximum(least - before, 0)
-        some = scored & np.any([(lacking == k) & experience_mask(ragged, int(k)) for k in np.unique(lacking)], axis=0)
-        ranking = _prepare_ranking(ragged, rating, some) if np.bincount(event[some]).max(initial=0) > 1 else None
-        quality[f"pair inversion{label_suffix}"] = float("nan") if ranking is None else _pairwise_accuracy(ranking)
-        quality[f"rank deviation{label_suffix}"] = float("nan") if ranking is None else _rank_deviation(ranking)
-    return quality
+        games_lacking = np.maximum(least - before, 0)
+        is_scored = is_comparable & np.any(
+            [(games_lacking == k) & experience_mask(ragged, int(k)) for k in np.unique(games_lacking)], axis=0
+        )
+        ranking = (
+            _prepare_ranking(ragged, rating, is_scored) if np.bincount(event[is_scored]).max(initial=0) > 1 else None
+        )
+        metrics[f"pair inversion{label_suffix}"] = float("nan") if ranking is None else _pairwise_accuracy(ranking)
+        metrics[f"rank deviation{label_suffix}"] = float("nan") if ranking is None else _rank_deviation(ranking)
+    return metrics
 
 
 def contests_as_matches(rounds: Ragged | Dataset) -> tuple[HostArray, HostArray] | None:
     """Contests of two sides as matches: the row [E] of one participant of each, and the score [E] of their side.
 
-    The prediction of that row is that of the match. None unless all contests are of two sides.
+    The prediction in that row is the prediction of the match. None unless all contests have two sides.
     """
     ragged, flat, _ = _flatten_rounds(rounds)
     if (count_teams(ragged) != 2).any():
         return None
     first = ragged.player_start[:-1]
-    won = np.where(np.maximum.reduceat(flat.rank, first) > 0, 1.0, 0.5)
-    return first, np.where(flat.rank[first] > 0, 0.0, won)
+    first_score = np.where(np.maximum.reduceat(flat.rank, first) > 0, 1.0, 0.5)
+    return first, np.where(flat.rank[first] > 0, 0.0, first_score)
 
 
 @check_arguments
@@ -176,11 +181,11 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
 
     Args:
       events: matches, or rounds, or their `Dataset`.
-      games: how many each must have played before.
+      min_games: games that each must have played before.
 
     Returns:
-      [n] whether both players of a match have; for rounds, [sum P] whether the participant has. Contests of one player
-      or of one tie say nothing about anybody, and do not count.
+      [n] whether both players of a match have played so many; for rounds, [sum P] whether the participant has. Contests
+      of one player, and contests in which all tie, do not count.
     """
     events, _ = resolve_events(events)
     if isinstance(events, Matches):
@@ -200,27 +205,29 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
 
 
 def _flatten_rounds(data: Any) -> tuple[Ragged, Rounds, HostArray]:
-    """Rounds, their participants end to end, and [sum P] the number of each one's contest."""
+    """Rounds, their participants, and [sum P] the index of each participant's contest."""
     rounds, _ = resolve_events(data)
     if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
         size = np.diff(rounds.player_start)
         return rounds, rounds.events, np.repeat(np.arange(len(size)), size)
     kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
-    raise ValueError(f"expected rounds of many players, as `jaxrate.rounds` makes them, got {kind}")
+    raise ValueError(f"expected rounds of many players, as from `jaxrate.rounds`, got {kind}")
 
 
-def _check_games_before(played: Any, least: int) -> HostArray:
+def _check_games_played(played: Any, num_players: int) -> HostArray:
     """[num_players] contests before these, checked."""
-    counts = np.zeros(least) if played is None else to_floats("played", played)
-    if counts.ndim != 1 or len(counts) < least:
-        raise ValueError(f"played must be [num_players] for {least} players or more, got the shape {counts.shape}")
+    counts = np.zeros(num_players) if played is None else to_floats("played", played)
+    if counts.ndim != 1 or len(counts) < num_players:
+        raise ValueError(
+            f"played must be [num_players] for {num_players} players or more, got the shape {counts.shape}"
+        )
     return counts
 
 
 def _has_untied_opponent(flat: Rounds, event: HostArray) -> HostArray:
-    """[sum P] whether there is anyone in the participant's contest with whom they do not tie."""
-    behind = np.bincount(event, np.asarray(flat.rank) > 0)
-    return np.asarray(behind[event] > 0)
+    """[sum P] whether the contest has somebody with whom the participant does not tie."""
+    num_behind = np.bincount(event, np.asarray(flat.rank) > 0)
+    return np.asarray(num_behind[event] > 0)
 
 
 class _ScoredRanking(NamedTuple):
@@ -230,23 +237,23 @@ class _ScoredRanking(NamedTuple):
     size: HostArray  # [E] participants scored
     low: HostArray  # [n] the first rank of the tie, from 0 and among those scored
     high: HostArray  # [n] the last one
-    order: HostArray  # [n] who comes where by rating, contest by contest from the highest, equal ratings as they stand
+    order: HostArray  # [n] participants by rating, contest by contest, highest first; equal ratings in order of rank
 
 
 def _prepare_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
     (rounds, flat, event), x = _flatten_rounds(data), to_floats("rating", rating)
     rank = np.asarray(flat.rank)
-    keep = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
-    if not x.shape == keep.shape == rank.shape:
-        shapes = f"{rank.shape}, {x.shape} and {keep.shape}"
+    is_scored = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
+    if not x.shape == is_scored.shape == rank.shape:
+        shapes = f"{rank.shape}, {x.shape} and {is_scored.shape}"
         raise ValueError(f"participants, rating and mask must be [sum P] alike, got {shapes}")
-    if keep.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {keep.dtype}")
-    fail_where(keep & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
-    keep = keep & _has_untied_opponent(flat, event)
-    size = np.bincount(event[keep], minlength=len(rounds.player_start) - 1)
+    if is_scored.dtype != bool:
+        raise ValueError(f"mask must be boolean, got {is_scored.dtype}")
+    fail_where(is_scored & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
+    is_scored = is_scored & _has_untied_opponent(flat, event)
+    size = np.bincount(event[is_scored], minlength=len(rounds.player_start) - 1)
     size[size < 2] = 0
-    rows = np.flatnonzero(keep & (size[event] > 0))
+    rows = np.flatnonzero(is_scored & (size[event] > 0))
     if not rows.size:
         raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
     event, rank = event[rows], rank[rows]
@@ -262,7 +269,7 @@ def _prepare_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
 def _pairwise_accuracy(ranking: _ScoredRanking) -> float:
     event, size, low, _, order = ranking
     place, begin = np.empty(len(order), np.int64), _contest_starts(size, event)
-    # in the standing, ties broken by the rating: a permutation of each contest
+    # places in the ranking, with ties broken by rating: a permutation of each contest
     place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
     wrong = 2.0 * count_inversions(place - begin, begin) / (size[event] - 1)
     return float(1.0 - wrong.sum() / len(wrong))
@@ -276,61 +283,5 @@ def _rank_deviation(ranking: _ScoredRanking) -> float:
 
 
 def _contest_starts(size: HostArray, event: HostArray) -> HostArray:
-    """[n] where each one's contest begins."""
+    """[n] index of the first participant of each one's contest."""
     return np.asarray((np.cumsum(size) - size)[event])
-
-
-def _clip_margin(prediction: Any) -> float:
-    """How far from 0 and 1 predictions of this precision are kept."""
-    return 1e-15 if np.asarray(expected_score(prediction)).dtype == np.float64 else 2.0**-24
-
-
-def _log_loss(samples: tuple[HostArray, HostArray, HostArray], margin: float) -> float:
-    p, s, w = samples
-    return float(np.average(_log_losses(p, s, margin), weights=w))
-
-
-def _log_losses(p: HostArray, s: HostArray, margin: float) -> HostArray:
-    p = np.clip(p, margin, 1.0 - margin)
-    return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
-
-
-def _brier(samples: tuple[HostArray, HostArray, HostArray]) -> float:
-    p, s, w = samples
-    return float(np.average((p - s) ** 2, weights=w))
-
-
-def _accuracy(samples: tuple[HostArray, HostArray, HostArray]) -> float:
-    p, s, w = samples
-    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
-
-
-def _calibration(samples: tuple[HostArray, HostArray, HostArray], bins: int) -> Calibration:
-    p, s, w = samples
-    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
-    total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
-    error = float(np.abs(observed - predicted).sum() / w.sum())
-    with np.errstate(invalid="ignore"):
-        return Calibration(predicted / total, observed / total, total, error)
-
-
-def _select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[HostArray, HostArray, HostArray]:
-    """Predictions, scores and weights to be scored, checked."""
-    for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
-        check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
-    p, s = to_floats("prediction", expected_score(prediction)), to_floats("score", score)
-    w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
-    keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
-    if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
-        shapes = f"{p.shape}, {s.shape}, {w.shape} and {keep.shape}"
-        raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
-    if keep.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {keep.dtype}")
-    p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
-    for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
-        bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
-        if bad.size:
-            raise RowError(int(np.flatnonzero(keep)[bad[0]]), f"{name} is {x[bad[0]]}")
-    if not w.sum() > 0:
-        raise ValueError("no matches to score: the mask or the weights leave none")
-    return p, s, w

@@ -1,4 +1,4 @@
-"""Roots and maxima, found by as many steps as they take, with implicit derivatives."""
+"""Roots and maxima by Newton's method, with implicit derivatives."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ import numpy as np
 from jax import lax
 
 from jaxrate.device import has_launch_overhead
-from jaxrate.numerics.special_functions import solve_definite
+from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.types import Array
 
-MAX_ITERATIONS = 200  # that a search takes at most
+MAX_ITERATIONS = 200  # iterations of a search
 
 
 def decreasing_root(
@@ -20,9 +20,9 @@ def decreasing_root(
     lower: Array,
     upper: Array,
     unit: float | Array = 1.0,
-    turns: int | None = None,
+    num_steps: int | None = None,
 ) -> Array:
-    """The root of a function that is positive below it and negative above it, elementwise, to machine precision.
+    """The root of a function that is positive below its root and negative above, elementwise, to machine precision.
 
     Newton steps from `guess`, kept inside the shrinking bracket by bisection; stops when every element has converged.
     The derivative with respect to whatever `function` closes over is the implicit one, -f'/slope, so no derivative
@@ -31,9 +31,9 @@ def decreasing_root(
     Args:
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
-      unit: the root is found to rounding of itself, or of this if it is smaller; a number, or as `guess`.
-      turns: in how many steps it is always found, if that is known. Off the CPU they are then unrolled, which makes one
-        kernel of all of them, where a loop takes several a turn.
+      unit: the error is about the rounding of the larger of |root| and this; a number, or of the shape of `guess`.
+      num_steps: a number of steps that always suffices, if one is known. Off the CPU the steps are then unrolled into
+        one kernel, where a loop takes several kernels a step.
     """
     eps = float(np.finfo(guess.dtype).eps)
     rounding = 4.0 * eps
@@ -49,51 +49,51 @@ def decreasing_root(
             scale = jnp.maximum(jnp.abs(x), unit)
             small = jnp.maximum(tolerance * jnp.sqrt(scale) * near, eps * scale)  # after a step h, h^2 / unit is left
             # Steps that do not halve may swing around the root for ever; tiny ones are rounding.
-            halves = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, small)
-            trusted = (newton >= low) & (newton <= high) & halves
+            is_shrinking = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, small)
+            trusted = (newton >= low) & (newton <= high) & is_shrinking
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
-            moved = jnp.where(size > jnp.where(trusted, small, rounding * scale), size, 0.0)  # 0: converged
-            return new, low, high, moved
+            change = jnp.where(size > jnp.where(trusted, small, rounding * scale), size, 0.0)  # 0: converged
+            return new, low, high, change
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
-        found: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low))
-        if has_launch_overhead():  # no kernel to count turns, or to look at a condition: brackets shrink, so it ends
-            if turns is not None:
-                for _turn in range(turns):
-                    found = step(found)
-                return found[0]
+        carry: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low))
+        if has_launch_overhead():  # no kernels that count steps; brackets shrink, so the loop ends
+            if num_steps is not None:
+                for _turn in range(num_steps):
+                    carry = step(carry)
+                return carry[0]
 
-            def turn(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-                found = step(carry[:4])
-                return *found, jnp.any(found[3] > 0)
+            def step_and_test(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+                result = step(carry[:4])
+                return *result, jnp.any(result[3] > 0)
 
-            return lax.while_loop(lambda c: c[4], turn, (*found, jnp.array(True)))[0]
+            return lax.while_loop(lambda c: c[4], step_and_test, (*carry, jnp.array(True)))[0]
         return lax.while_loop(
-            lambda c: jnp.any(c[3] > 0) & (c[4] < MAX_ITERATIONS), lambda c: (*step(c[:4]), c[4] + 1), (*found, 0)
+            lambda c: jnp.any(c[3] > 0) & (c[4] < MAX_ITERATIONS), lambda c: (*step(c[:4]), c[4] + 1), (*carry, 0)
         )[0]
 
-    def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
+    def solve_tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         gain = linear(jnp.ones_like(y))
         return y / jnp.where(gain == 0, 1.0, gain)  # a flat spot can only be padding
 
-    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
+    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, solve_tangent)
 
 
 def concave_maximum(
-    function: Callable[[Array], tuple[Array, Array]], guess: Array, ready: Array, unit: float = 1.0
+    function: Callable[[Array], tuple[Array, Array]], guess: Array, is_done: Array, unit: float = 1.0
 ) -> Array:
-    """Where concave functions of a few variables, one function per row, have their maximum, to machine precision.
+    """The maxima of concave functions of a few variables, one function per row, to machine precision.
 
     Newton steps from `guess`, none more than twice as long as the last one, or 4 units, and halved as long as a
-    function falls too steeply where they end: the slope there, along the step, is found from the gradient. The
+    function falls too steeply at their end: the slope along the step is computed from the gradient. The
     derivative with respect to whatever `function` closes over is the implicit one, as in `decreasing_root`.
 
     Args:
       function: x [n, k] -> the gradients [n, k], and the steps [n, k] of Newton's method from there; the steps are not
         differentiated. A row's function must not depend on other rows of x.
       guess: [n, k].
-      ready: [n] rows where nothing is to be done.
+      is_done: [n] rows in which nothing is computed.
       unit: as in `decreasing_root`.
     """
     eps, smallest = (float(getattr(np.finfo(guess.dtype), name)) for name in ("eps", "tiny"))
@@ -101,31 +101,31 @@ def concave_maximum(
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            x, way, rise, share, left = carry
+            x, direction, rise, share, left = carry
             active = left > 0
-            trial = x + share[:, None] * way
+            trial = x + share[:, None] * direction
             gradient, newton = function(trial)
-            length = share * jnp.max(jnp.abs(way), axis=1)
+            length = share * jnp.max(jnp.abs(direction), axis=1)
             small = length <= tolerance * jnp.maximum(jnp.max(jnp.abs(trial), axis=1), unit)
-            taken = active & (small | (jnp.sum(gradient * way, axis=1) >= -0.5 * rise))
+            accepted = active & (small | (jnp.sum(gradient * direction, axis=1) >= -0.5 * rise))
             upward = jnp.sum(gradient * newton, axis=1) > 0  # unless rounding took that away
             newton = jnp.where(upward[:, None], newton, gradient)
             longest = jnp.maximum(2.0 * length, 4.0 * unit)  # where nothing is curved steps would be endless
             newton = newton * jnp.minimum(1.0, longest / jnp.maximum(jnp.max(jnp.abs(newton), axis=1), unit))[:, None]
-            x, way = jnp.where(taken[:, None], trial, x), jnp.where(taken[:, None], newton, way)
-            rise = jnp.where(taken, jnp.sum(gradient * newton, axis=1), rise)
-            going = active & ~(taken & small & (left < MAX_ITERATIONS))
-            return x, way, rise, jnp.where(taken, 1.0, 0.5 * share), jnp.where(going, left - 1, 0)
+            x, direction = jnp.where(accepted[:, None], trial, x), jnp.where(accepted[:, None], newton, direction)
+            rise = jnp.where(accepted, jnp.sum(gradient * newton, axis=1), rise)
+            is_active = active & ~(accepted & small & (left < MAX_ITERATIONS))
+            return x, direction, rise, jnp.where(accepted, 1.0, 0.5 * share), jnp.where(is_active, left - 1, 0)
 
         zero = jnp.zeros_like(x0[:, 0])
-        left = jnp.where(ready, 0, jnp.int32(MAX_ITERATIONS))
-        start = x0, jnp.zeros_like(x0), zero, zero, left  # the first step stays where it is, and sees the next
+        left = jnp.where(is_done, 0, jnp.int32(MAX_ITERATIONS))
+        start = x0, jnp.zeros_like(x0), zero, zero, left  # the first step does not move, and computes the next
         return lax.while_loop(lambda c: jnp.any(c[4] > 0), step, start)[0]
 
-    def tangent(linear: Callable[[Array], Array], y: Array) -> Array:
+    def solve_tangent(linear: Callable[[Array], Array], y: Array) -> Array:
         one = jnp.eye(y.shape[1], dtype=y.dtype)
         hessian = jnp.moveaxis(jax.vmap(linear)(jnp.broadcast_to(one[:, None], (len(one), *y.shape))), 0, -1)
         ridge = eps * jnp.max(jnp.abs(hessian), axis=(1, 2), keepdims=True) + smallest  # flat spots have no inverse
-        return solve_definite(hessian - lax.stop_gradient(ridge) * one[None], y)
+        return solve_definite_systems(hessian - lax.stop_gradient(ridge) * one[None], y)
 
-    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, tangent)
+    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, solve_tangent)

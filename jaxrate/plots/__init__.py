@@ -1,18 +1,18 @@
-"""The pictures people expect of ratings, predictions and fits, by matplotlib.
+"""Plots of ratings, predictions and fits with matplotlib.
 
-Every function draws into `ax` and returns it; without one it makes a figure of its own by `pyplot.subplots`, which
-notebooks show and whoever makes many closes. No setting of matplotlib is changed, nothing is shown or saved. Players
-are chosen by name, or by id unless names are numbers. Intervals are those of 95 %. The colours differ for the
-colour-blind too (Okabe and Ito 2008), and never stand alone. ImportError without matplotlib.
+Every function draws into `ax` and returns it; without `ax` it makes a new figure by `pyplot.subplots`, which notebooks
+show. Close figures if you make many. No setting of matplotlib is changed, and nothing is shown or saved. Players are
+chosen by name, or by id unless names are numbers. Intervals are 95 % intervals. The colours are distinct for the
+colour-blind too (Okabe and Ito 2008), and never the only distinction. ImportError without matplotlib.
 
-careers.py      trajectory, careers
-beliefs.py      belief
-players.py      leaderboard, matchups
-predictions.py  calibration, loss_by_difference, residuals, comparison
-standings.py    distribution, ranks, odds
-strengths.py    intervals, rank_sets, win_matrix
-fits.py         loss_surface, profile
-drawing.py      what they share
+career_plots.py       trajectory, careers
+belief_plot.py        belief
+leaderboard_plots.py  leaderboard, matchups
+prediction_plots.py   calibration, loss_by_difference, residuals, comparison
+rank_plots.py         distribution, ranks, odds
+strength_plots.py     intervals, rank_sets, win_matrix
+loss_plots.py         loss_surface, profile
+plot_helpers.py       axes, colours, labels and checks for all of them
 """
 
 from jaxrate.plots.belief_plot import belief

@@ -1,4 +1,4 @@
-"""Pictures of players through time: their ratings with intervals, or a few of them, by name, before others in grey."""
+"""Plots of players through time: ratings with intervals, or a few careers in front of others in grey."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,19 +21,19 @@ from jaxrate.plots.plot_helpers import (
     SMALL_FONT,
     Z_95,
     add_legend,
-    check_count,
-    check_finite,
+    check_drawable_count,
+    check_ratings_finite,
     count_lines,
     evenly_spaced_indices,
-    events_names_clock,
+    event_time_axis,
     label_chosen_players,
     label_line_ends,
-    label_time,
+    label_time_axis,
     line_style,
     make_axes,
     points_per_pixel,
-    rating_label,
-    time_axis,
+    rating_axis_label,
+    unpack_dataset,
 )
 from jaxrate.replay.padded_arrays import count_players
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -44,21 +44,21 @@ from jaxrate.types import HostArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DEFAULT_STEPS = 100  # of a history, if no other length of steps is given
+DEFAULT_STEPS = 100  # steps of a history, if no length of steps is given
 
 
 class RatingLine(NamedTuple):
-    """A player's ratings: what each of their events found, and what the last one left."""
+    """A player's ratings before each of their events, and after the last one."""
 
     name: str
-    at: HostArray  # [m + 1] times, dates, or numbers of events
+    times: HostArray  # [m + 1] times, dates, or numbers of events
     mean: HostArray  # [m + 1]
     deviation: HostArray | None  # [m + 1]
 
-    def after(self) -> "RatingLine":
-        """[m] what each event left."""
+    def ratings_after_events(self) -> "RatingLine":
+        """[m] the ratings after each event."""
         return RatingLine(
-            self.name, self.at[:-1], self.mean[1:], None if self.deviation is None else self.deviation[1:]
+            self.name, self.times[:-1], self.mean[1:], None if self.deviation is None else self.deviation[1:]
         )
 
 
@@ -74,122 +74,134 @@ def trajectory(
     smooth: Smoothed | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Ratings through a history, with the 95 % interval where the system has deviations.
+    """Plot ratings through a history, with 95 % intervals if the system has deviations.
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
         jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
         jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
 
-    A rating holds until the next event, so a line goes in steps of what each event found, as in `history.before`, and
-    ends with the rating after the last one; an interval is that which the next event found. With hindsight a line goes
-    straight from match to match, through what is known of each. Up to eight lines have names at their ends, more have
-    a legend. The axis is time; if there is none, or it stands still, how many events of the history came before. A long
-    line is drawn by 2000 of its points. Several calls may share an axes.
+    A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
+    `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
+    hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
+    The axis is time or, without times, the number of earlier events. Of a long line 2000 points are drawn. Several
+    calls may share axes.
 
     Args:
-      system: as from `glicko()`; or a rated history, or one with hindsight, in place of history and data too.
-      history: as from `jr.league.rating_history(system, data)`, or of the rating periods of these matches.
+      system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
+      history: the history from `jr.league.rating_history(system, data)`, or that of rating periods of these matches.
       data: the `Dataset`, or its matches or rounds.
-      players: one or several, at most 28.
+      players: one or several players, at most 28.
       params: hyperparameters of the history, by default `system.params`.
-      skip: how many first events of each player are left out, in which newcomers' ratings jump.
-      smooth: as from `jr.smooth`. The lines are then what is known now, and dashed without interval what was known
-        then.
+      skip: number of first events of each player to leave out, in which newcomers' ratings jump.
+      smooth: the result of `jr.smooth`. Solid lines then are as known now, and dashed lines, without intervals, as
+        known then.
 
     Raises:
-      ValueError: for a player who is unknown or never plays, or has no more than `skip` events, for ratings that are
-        not finite, or a history of other events.
+      ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
+        finite, or for a history of other events.
     """
     before, clock = _rating_lines(system, players, history, data, params)
-    check_count("players", len(before), 1, MAX_SYSTEMS)
-    after = [] if smooth is None else [line.after() for line in _smoothed_lines(smooth, players)[0]]
-    known = isinstance(system, Smoothed)
-    lines = after or ([line.after() for line in before] if known else before)
-    then = [_skip_events(line, skip) for line in before] if after else [None] * len(lines)
-    lines = [_skip_events(line, skip) for line in lines]
+    check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
+    after = (
+        [] if smooth is None else [line.ratings_after_events() for line in _smoothed_rating_lines(smooth, players)[0]]
+    )
+    is_smoothed = isinstance(system, Smoothed)
+    lines = after or ([line.ratings_after_events() for line in before] if is_smoothed else before)
+    lines_then = [_skip_first_events(line, skip) for line in before] if after else [None] * len(lines)
+    lines = [_skip_first_events(line, skip) for line in lines]
     system = system.system if isinstance(system, (Rated, Smoothed)) else system
-    ax = make_axes(ax, (8.0, 4.5), f"Ratings by {system.name}" + (", in hindsight" if known else ""))
-    for line, past in zip(lines, then, strict=True):
-        _draw_line(ax, line, past, steps=not (known or after))
-    ax.set_ylabel(rating_label(system))
-    label_time(ax, clock)
-    _name_or_add_legend(ax)
+    ax = make_axes(ax, (8.0, 4.5), f"Ratings by {system.name}" + (", in hindsight" if is_smoothed else ""))
+    for line, past in zip(lines, lines_then, strict=True):
+        _draw_rating_line(ax, line, past, is_stepped=not (is_smoothed or after))
+    ax.set_ylabel(rating_axis_label(system))
+    label_time_axis(ax, clock)
+    _label_lines(ax)
     return ax
 
 
-def _skip_events(line: RatingLine, skip: int) -> RatingLine:
-    """Without the first events."""
-    count = len(line.at) - 1
+def _skip_first_events(line: RatingLine, skip: int) -> RatingLine:
+    """A line without its first events."""
+    count = len(line.times) - 1
     if not (isinstance(skip, int) and 0 <= skip < max(count, 1)):
         raise ValueError(f"skip must be from 0 to {max(count - 1, 0)}, as {line.name} has {count:,} events, got {skip}")
     return RatingLine(
-        line.name, line.at[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:]
+        line.name, line.times[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:]
     )
 
 
-def _draw_line(ax: "Axes", line: RatingLine, past: RatingLine | None, steps: bool) -> None:
-    """In steps that end where an event found them, or straight; what was known then in thin dashes."""
+def _draw_rating_line(ax: "Axes", line: RatingLine, known_then: RatingLine | None, is_stepped: bool) -> None:
+    """Draw a line in steps that end before each event, or straight; ratings as known then in thin dashes."""
     number = count_lines(ax, "trajectory")
     colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
-    if past is not None:
-        some = evenly_spaced_indices(len(past.at), MAX_POINTS)
-        ax.plot(past.at[some], past.mean[some], "--", color=colour, linewidth=0.8, drawstyle="steps-pre", gid="then")
-    some = evenly_spaced_indices(len(line.at), MAX_POINTS)
-    at, mean = line.at[some], line.mean[some]
-    way = "steps-pre" if steps else "default"
-    ax.plot(at, mean, color=colour, linewidth=1.3, drawstyle=way, label=line.name, gid="trajectory")
+    if known_then is not None:
+        drawn_points = evenly_spaced_indices(len(known_then.times), MAX_POINTS)
+        ax.plot(
+            known_then.times[drawn_points],
+            known_then.mean[drawn_points],
+            "--",
+            color=colour,
+            linewidth=0.8,
+            drawstyle="steps-pre",
+            gid="then",
+        )
+    drawn_points = evenly_spaced_indices(len(line.times), MAX_POINTS)
+    at, mean = line.times[drawn_points], line.mean[drawn_points]
+    draw_style = "steps-pre" if is_stepped else "default"
+    ax.plot(at, mean, color=colour, linewidth=1.3, drawstyle=draw_style, label=line.name, gid="trajectory")
     if line.deviation is not None:
-        wide = Z_95 * line.deviation[some]
-        form: Any = {"step": "pre"} if steps else {}
-        ax.fill_between(at, mean - wide, mean + wide, color=colour, linewidth=0, gid="interval", **form)
+        half_width = Z_95 * line.deviation[drawn_points]
+        step_options: Any = {"step": "pre"} if is_stepped else {}
+        ax.fill_between(
+            at, mean - half_width, mean + half_width, color=colour, linewidth=0, gid="interval", **step_options
+        )
 
 
-def _name_or_add_legend(ax: "Axes") -> None:
-    """Names at the ends of a few lines, or a legend of many, which then differ in kind too; the more, the paler."""
+def _label_lines(ax: "Axes") -> None:
+    """Label the ends of up to eight lines, or add a legend and line styles; bands become paler with more lines."""
     lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
-    few = len(lines) <= MAX_NAMED_LINES
-    for number, line in enumerate([] if few else lines):
+    has_few_lines = len(lines) <= MAX_NAMED_LINES
+    for number, line in enumerate([] if has_few_lines else lines):
         line.set(**line_style(number) | {"color": line.get_color()})
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
         band.set_alpha(min(0.2, 0.6 / len(lines)))
-    label_line_ends(ax, lines if few else [])
+    label_line_ends(ax, lines if has_few_lines else [])
     if any(line.get_gid() == "then" for line in ax.lines):
         from matplotlib.lines import Line2D
 
-        looks: Any = (("--", 0.8, "as known then"), ("-", 1.3, "as known now"))
-        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
-        add_legend(ax, handles=[*handles, *([] if few else lines)])
-    elif not few:
+        line_looks: Any = (("--", 0.8, "as known then"), ("-", 1.3, "as known now"))
+        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in line_looks]
+        add_legend(ax, handles=[*handles, *([] if has_few_lines else lines)])
+    elif not has_few_lines:
         add_legend(ax)
 
 
 def _rating_lines(
     system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
 ) -> tuple[list[RatingLine], str]:
-    """The lines of these players, and what the axis says."""
+    """The lines of these players, and the label of the time axis."""
     if isinstance(system, Smoothed):
-        return _smoothed_lines(system, players)
+        return _smoothed_rating_lines(system, players)
     if isinstance(system, Rated):
-        return _rated_lines(system, players)
-    return _history_lines(system, history, data, players, params)
+        return _rated_rating_lines(system, players)
+    return _history_rating_lines(system, history, data, players, params)
 
 
-def _history_lines(
+def _history_rating_lines(
     system: RatingSystem, history: Any, data: Any, players: Any, params: Params
 ) -> tuple[list[RatingLine], str]:
-    """Those of a history."""
-    events, names, _ = events_names_clock(data)
+    """The same from a history."""
+    events, names, _ = unpack_dataset(data)
     flat = events.events if isinstance(events, Ragged) else events
-    took_part = np.asarray(flat.player).reshape(len(flat.player), -1)
+    participants = np.asarray(flat.player).reshape(len(flat.player), -1)
     size = np.diff(events.player_start) if isinstance(events, Ragged) else np.ones(len(flat.time), int)
     before = [None if x is None else np.asarray(x).reshape(len(x), -1) for x in history.before]
-    if before[0] is None or before[0].shape != took_part.shape:
-        raise ValueError("the history is of other events than the data (of rating periods, give the matches)")
+    if before[0] is None or before[0].shape != participants.shape:
+        raise ValueError("the history is of other events than the data (for rating periods, give the matches)")
     final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
-    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), time_axis(data)
+    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_time_axis(data)
     lines = []
     for player, name in label_chosen_players(players, names, count_players(history.state)).items():
-        row, side = np.nonzero(took_part == player)
+        row, side = np.nonzero(participants == player)
         if not len(row):
             raise ValueError(f"{name} plays in none of these events")
         at = np.append(begin[event[row]], end[event[row[-1]]])
@@ -202,41 +214,49 @@ def _history_lines(
     return _check_lines_finite(lines), clock
 
 
-def _rated_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
-    """The same of a rated history. Without times, the axis counts the player's own events."""
+def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
+    """The same from a rated history. Without times, the axis counts the player's own events."""
     final, lines = ratings(rated.system, rated.state), []
     for player, name in label_chosen_players(players, rated.players, len(rated.players)).items():
-        found: dict[str, Any] = career(rated, rated.players[player])
-        if not len(found["rating"]):
+        player_career: dict[str, Any] = career(rated, rated.players[player])
+        if not len(player_career["rating"]):
             raise ValueError(f"{name} plays in none of these events")
-        mean = np.append(found["rating"], final.mean[player])
-        at = np.arange(len(mean)) if rated.clock is None else np.append(found["time"], found["time"][-1:])
+        mean = np.append(player_career["rating"], final.mean[player])
+        at = (
+            np.arange(len(mean))
+            if rated.clock is None
+            else np.append(player_career["time"], player_career["time"][-1:])
+        )
         deviation = None
         if final.deviation is not None:
-            deviation = np.append(found["deviation"], final.deviation[player])
+            deviation = np.append(player_career["deviation"], final.deviation[player])
         lines.append(RatingLine(name, at, mean, deviation))
     clock = {"dates": "date", "numbers": "time", None: "matches played" if rated.contests is None else "contests"}
     return _check_lines_finite(lines), clock[rated.clock]
 
 
-def _smoothed_lines(smoothed: Smoothed, players: Any) -> tuple[list[RatingLine], str]:
-    """The same with hindsight; what the first match found counts as what it left."""
+def _smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[RatingLine], str]:
+    """The same from a smoothed history; the rating before the first match is that after it."""
     lines = []
     for player, name in label_chosen_players(players, smoothed.players, count_players(smoothed.state)).items():
-        found: dict[str, Any] = career(smoothed, player if smoothed.players is None else smoothed.players[player])
-        if not len(found["rating"]):
+        player_career: dict[str, Any] = career(
+            smoothed, player if smoothed.players is None else smoothed.players[player]
+        )
+        if not len(player_career["rating"]):
             raise ValueError(f"{name} plays in none of these events")
-        at = np.append(found["time"], found["time"][-1:])
+        at = np.append(player_career["time"], player_career["time"][-1:])
         if smoothed.clock is None:
             at = np.arange(len(at))
-        lines.append(RatingLine(name, at, *(np.append(x[:1], x) for x in (found["rating"], found["deviation"]))))
+        lines.append(
+            RatingLine(name, at, *(np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"])))
+        )
     clock = {"dates": "date", "numbers": "time", None: "matches played"}
     return _check_lines_finite(lines), clock[smoothed.clock]
 
 
 def _check_lines_finite(lines: list[RatingLine]) -> list[RatingLine]:
     for line in lines:
-        check_finite(line.name, line.mean, line.deviation)
+        check_ratings_finite(line.name, line.mean, line.deviation)
     return lines
 
 
@@ -249,23 +269,23 @@ def careers(
     step: float | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Ratings through a rated history, each player named beside the line; a dot with its time is the highest.
+    """Plot ratings through a rated history with the players' names; a dot with its time marks the highest rating.
 
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
-    A line goes through the ratings at the end of each step that the player took part in; where it is away for longer,
-    it is broken.
+    A line goes through the ratings at the end of each step in which the player took part. It is interrupted where the
+    player is absent for longer.
 
     Args:
-      rated: as from `jr.rate` or `jr.smooth`, with times.
-      players: one or several, at most 7.
+      rated: a history from `jr.rate` or `jr.smooth`, with times.
+      players: one or several players, at most 7.
       others: further players, in grey and without names.
-      step: the length of the steps in days, or the unit of time, counted back from the end of the history. None: a
-        hundredth of it.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
+        hundredth of the history.
 
     Raises:
-      ValueError: for players who are unknown, never play or are named twice, for a history without times, a step that
-        is not above 0, or ratings that are not finite.
+      ValueError: for players who are unknown, never play or are named twice, for a history without times, for a step
+        that is not above 0, or for ratings that are not finite.
     """
     if rated.clock is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
@@ -274,67 +294,71 @@ def careers(
         raise ValueError(f"step must be above 0, got {step}")
     length = step or max(last - begin, 1.0) / DEFAULT_STEPS
     lines, clock = _rating_lines(rated, players)
-    check_count("players", len(lines), 1, len(COLOURS))
-    behind, _ = _rating_lines(rated, list(others))
+    check_drawable_count("players", len(lines), 1, len(COLOURS))
+    grey_lines, _ = _rating_lines(rated, list(others))
     ax = make_axes(ax, (10.0, 5.5), f"Careers by {rated.system.name}")
-    for line in behind:
+    for line in grey_lines:
         at, mean = _step_end_ratings(line, last, length)
         ax.plot(_display_times(at, rated), mean, color="#cccccc", linewidth=0.7, zorder=1)
-    tops: list[tuple[str, Any, float, str]] = []
+    peaks: list[tuple[str, Any, float, str]] = []
     for line, colour in zip(lines, COLOURS, strict=False):
         at, mean = _step_end_ratings(line, last, length)
-        top, shown = int(np.nanargmax(mean)), _display_times(at, rated)
-        ax.plot(shown, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
-        ax.plot(shown[top], mean[top], "o", color=colour, markersize=4)
-        when = str(shown[top].astype("datetime64[Y]")) if rated.clock == "dates" else shortly(round(float(at[top]), 1))
-        tops.append((when, shown[top], mean[top], colour))
-    ax.set_ylabel(rating_label(rated.system))
-    label_time(ax, clock, 12)
+        top, displayed_times = int(np.nanargmax(mean)), _display_times(at, rated)
+        ax.plot(displayed_times, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
+        ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=4)
+        peak_time = (
+            str(displayed_times[top].astype("datetime64[Y]"))
+            if rated.clock == "dates"
+            else shortly(round(float(at[top]), 1))
+        )
+        peaks.append((peak_time, displayed_times[top], mean[top], colour))
+    ax.set_ylabel(rating_axis_label(rated.system))
+    label_time_axis(ax, clock, 12)
     ax.margins(x=0.01)
-    _label_peaks(ax, tops)
+    _label_peaks(ax, peaks)
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"])
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def _label_peaks(ax: "Axes", tops: list[tuple[str, Any, float, str]]) -> None:
-    """The time of each highest rating above it, and above the times that stand there already."""
+def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
+    """Label each peak with its time, above it and above earlier labels."""
     ax.autoscale_view()
-    taken: list[tuple[float, float]] = []
-    for when, at, mean, colour in tops:
+    label_positions: list[tuple[float, float]] = []
+    for when, at, mean, colour in peaks:
         x, y = points_per_pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
-        up = 4.0
+        offset = 4.0
         while any(
-            abs(x - other) < SMALL_FONT * 3.0 and abs(y + up - height) < SMALL_FONT * LINE_SPACING
-            for other, height in taken
+            abs(x - other) < SMALL_FONT * 3.0 and abs(y + offset - height) < SMALL_FONT * LINE_SPACING
+            for other, height in label_positions
         ):
-            up += 1.0
-        taken.append((x, y + up))
+            offset += 1.0
+        label_positions.append((x, y + offset))
         ax.annotate(
-            when, (at, mean), (0, up), textcoords="offset points", ha="center", color=colour, fontsize=SMALL_FONT
+            when, (at, mean), (0, offset), textcoords="offset points", ha="center", color=colour, fontsize=SMALL_FONT
         )
 
 
 def _time_span(rated: Rated | Smoothed) -> tuple[float, float | None]:
-    """When a history begins and ends."""
+    """The first and the last time of a history."""
     if isinstance(rated, Smoothed):
         return float(rated.matches.time[0]), float(rated.matches.time[-1])
-    return float(_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
+    return float(_times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
 
 
-def _to_numbers(times: HostArray) -> HostArray:
+def _times_to_numbers(times: HostArray) -> HostArray:
     """Dates as days since 1970-01-01, numbers as they are."""
     return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
 
 
-def _display_times(at: HostArray, rated: Rated | Smoothed) -> HostArray:
-    return days_to_dates(at) if rated.clock == "dates" else at
+def _display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
+    return days_to_dates(times) if rated.clock == "dates" else times
 
 
 def _step_end_ratings(line: RatingLine, last: float, length: float) -> tuple[HostArray, HostArray]:
-    """When the line's last event of each step was, and the rating after it; NaN where steps are left out."""
-    at, after = _to_numbers(line.at)[:-1], line.mean[1:]
+    """The time of the last event in each step, and the rating after it; NaN where steps are missing."""
+    at, after = _times_to_numbers(line.times)[:-1], line.mean[1:]
     step = np.floor((last - at) / length)
-    ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    away = np.flatnonzero(-np.diff(step[ends]) > 1) + 1
-    return np.insert(at[ends], away, at[ends][away]), np.insert(after[ends], away, np.nan)
+    step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+    gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1
+    return np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)

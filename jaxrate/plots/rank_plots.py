@@ -1,4 +1,4 @@
-"""Pictures of where players stand among all others: how ratings spread, ranks through time, how it may end."""
+"""Plots of players among all others: distribution of ratings, ranks through time, odds of tournaments and seasons."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,18 +19,18 @@ from jaxrate.plots.plot_helpers import (
     MAX_ROWS,
     SEQUENTIAL_MAP,
     SMALL_FONT,
-    check_count,
-    draw_cells,
-    escape_name,
+    check_drawable_count,
+    draw_percent_cells,
     figure_size_for_rows,
+    format_plot_name,
     label_chosen_players,
     label_line_ends,
-    label_time,
+    label_time_axis,
     make_axes,
-    rating_label,
+    rating_axis_label,
     set_name_ticks,
     spread_labels,
-    text_line_fraction,
+    text_line_share,
 )
 from jaxrate.replay.padded_arrays import count_players
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
-MAX_MOMENTS = 200  # of a history, if no length of steps is given
+MAX_MOMENTS = 200  # times at which ranks are computed, if no length of steps is given
 RANK_TICKS = (
     1,
     2,
@@ -77,36 +77,36 @@ def distribution(
     ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
-    """How the ratings of all players spread, with the median; chosen players are lines with their names.
+    """Plot the distribution of all players' ratings, with the median; chosen players are lines with their names.
 
         jr.plots.distribution(rated, players=["Ada", "Bo"], min_games=10)
 
     Args:
-      system, state, options: as for `jr.leaderboard`: who is listed there is counted here.
-      names: [num_players] of all. None: those of the rated history, if there is one.
-      players: none, or up to eight, by name or by id.
-      bins: how many, of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
+      system, state, options: as for `jr.leaderboard`; players who are listed there are counted.
+      names: [num_players] names of all players. None: those of the rated history, if there is one.
+      players: up to eight players, by name or by id.
+      bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
         "auto", and at most 60.
 
     Raises:
-      ValueError: as `jr.leaderboard`, for players who are unknown or not listed, if nobody is listed, or if `bins` is
-        below 1.
+      ValueError: as for `jr.leaderboard`, for players who are unknown or not listed, if nobody is listed, or if `bins`
+        is below 1.
     """
     if bins is not None and bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    whole, states, known = unpack_rated(system, state, names)
+    rated_system, states, player_names = unpack_rated(system, state, names)
     board = leaderboard(system, state, names, **options, top=count_players(states))
-    check_count("players who are listed", len(board.rating), 1, count_players(states))
-    chosen = label_chosen_players(players, known, count_players(states)) if np.size(players) else {}
-    check_count("players with names", len(chosen), 0, MAX_NAMED_LINES)
-    of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
-    marked = {}
-    for number, name in chosen.items():
-        key = number if known is None else known[number]
-        if key not in of:
-            raise ValueError(f"{name} is not listed among the {len(of):,} players; see active and min_games")
-        marked[name] = of[key]
-    ax = make_axes(ax, (6.4, 4.0), f"Ratings of {len(of):,} players by {whole.name}")
+    check_drawable_count("players who are listed", len(board.rating), 1, count_players(states))
+    labels = label_chosen_players(players, player_names, count_players(states)) if np.size(players) else {}
+    check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
+    rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
+    marked_ratings = {}
+    for number, name in labels.items():
+        key = number if player_names is None else player_names[number]
+        if key not in rating_of:
+            raise ValueError(f"{name} is not listed among the {len(rating_of):,} players; see active and min_games")
+        marked_ratings[name] = rating_of[key]
+    ax = make_axes(ax, (6.4, 4.0), f"Ratings of {len(rating_of):,} players by {rated_system.name}")
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], edgecolor="white", linewidth=0.5)
@@ -115,16 +115,16 @@ def distribution(
     ax.axvline(middle, color=GREY, linestyle=":", label="median")
     ax.annotate("median", (middle, 0.0), (3, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
                 rotation=90, fontsize=SMALL_FONT, va="bottom", color="black")  # fmt: skip
-    _mark_values(ax, marked)
-    ax.set(xlabel=rating_label(whole), ylabel="players")
+    _mark_player_ratings(ax, marked_ratings)
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel="players")
     return ax
 
 
-def _mark_values(ax: "Axes", marked: dict[str, float]) -> None:
-    """A line for each value, with its name above the axes."""
+def _mark_player_ratings(ax: "Axes", marked: dict[str, float]) -> None:
+    """Draw a line for each rating, with the player's name above the axes."""
     low, high = ax.get_xlim()
-    at = np.array([*marked.values()])
-    places = spread_labels((at - low) / (high - low), text_line_fraction(ax, "x")) if len(at) else at
+    positions = np.array([*marked.values()])
+    places = spread_labels((positions - low) / (high - low), text_line_share(ax, "x")) if len(positions) else positions
     for (name, value), place, colour in zip(marked.items(), places, (*COLOURS, GREY), strict=False):
         ax.axvline(value, color=colour, linewidth=1.2, gid="player")
         ax.annotate(
@@ -146,60 +146,60 @@ def ranks(
     cautious: float = 0.0,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Ranks through a history, each player named at the end of the line; the scale is logarithmic, the first on top.
+    """Plot ranks through a history, with names at the ends of lines; the scale is logarithmic, rank 1 on top.
 
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
-    A rank is that on `jr.leaderboard(rated, as_of=...)`, by the same rules, at the end of each step; where a player is
-    not listed, as who has not played for long, the line is broken.
+    A rank is that on `jr.leaderboard(rated, as_of=...)`, by the same rules, at the end of each step. A line is
+    interrupted while the player is not listed, for example because they have not played for long.
 
     Args:
-      rated: as from `jr.rate` or `jr.smooth`, with times.
-      players: one or several, at most eight.
-      step: the length of the steps in days, or the unit of time, counted back from the end of the history. None: a
-        two hundredth of what follows the first match of these players.
+      rated: a history from `jr.rate` or `jr.smooth`, with times.
+      players: one or several players, at most eight.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
+        two-hundredth of the time since the first match of these players.
       active, min_games, cautious: as for `jr.leaderboard`.
 
     Raises:
-      ValueError: for players who are unknown or never listed, for a history without times, a step that is not above 0,
-        or as `jr.leaderboard`.
+      ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
+        0, or as for `jr.leaderboard`.
     """
-    course, names = build_trajectories(rated), rated.players
-    chosen = label_chosen_players(players, names, len(course.start) - 1)
-    check_count("players", len(chosen), 1, MAX_NAMED_LINES)
-    if rated.clock is None or not course.has_all_times:
+    trajectories, names = build_trajectories(rated), rated.players
+    labels = label_chosen_players(players, names, len(trajectories.start) - 1)
+    check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
+    if rated.clock is None or not trajectories.has_all_times:
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
-    times = np.concatenate([course.time[course.start[i] + 1 : course.start[i + 1]] for i in chosen])
+    times = np.concatenate([trajectories.time[trajectories.start[i] + 1 : trajectories.start[i + 1]] for i in labels])
     if not len(times):
-        raise ValueError(f"none of {', '.join(chosen.values())} has played")
+        raise ValueError(f"none of {', '.join(labels.values())} has played")
     if step is not None and not step > 0:
         raise ValueError(f"step must be above 0, got {step}")
-    last = float(np.nanmax(course.time))
+    last = float(np.nanmax(trajectories.time))
     length = step or max(last - times.min(), 1.0) / MAX_MOMENTS
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
-    found = ranks_of(rated, [*chosen], moments, active=active, min_games=min_games, cautious=cautious)
-    shown = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
+    rank_table = ranks_of(rated, [*labels], moments, active=active, min_games=min_games, cautious=cautious)
+    displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
     ax = make_axes(ax, (8.0, 4.5), f"Ranks by {rated.system.name}")
-    for name, rank, colour in zip(chosen.values(), found.T, (*COLOURS, GREY), strict=False):
+    for name, rank, colour in zip(labels.values(), rank_table.T, (*COLOURS, GREY), strict=False):
         listed = np.flatnonzero(~np.isnan(rank))
         if not len(listed):
             raise ValueError(f"{name} is never listed; see active and min_games")
-        some = slice(listed[0], listed[-1] + 1)
-        at = (shown if rated.clock == "dates" else moments)[some]
-        look: Any = {"linewidth": 1.5, "marker": "o", "markersize": 2.5}  # dots show ranks that stand alone
-        ax.plot(at, rank[some], color=colour, drawstyle="steps-post", label=name, gid="rank", **look)
+        drawn_points = slice(listed[0], listed[-1] + 1)
+        at = (displayed_times if rated.clock == "dates" else moments)[drawn_points]
+        look: Any = {"linewidth": 1.5, "marker": "o", "markersize": 2.5}  # dots show isolated ranks
+        ax.plot(at, rank[drawn_points], color=colour, drawstyle="steps-post", label=name, gid="rank", **look)
     ax.set_yscale("log")
     _set_rank_axis(ax)
-    label_time(ax, "date" if rated.clock == "dates" else "time")
+    label_time_axis(ax, "date" if rated.clock == "dates" else "time")
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"])
     return ax
 
 
 def _set_rank_axis(ax: "Axes") -> None:
-    """The first rank on top, and round ranks at the ticks."""
-    most = max(float(np.nanmax(line.get_ydata())) for line in ax.lines)
-    ax.set_ylim(1.15 * max(most, 3.0), 0.87)
-    ticks = [tick for tick in RANK_TICKS if tick <= 1.15 * max(most, 3.0)]
+    """Set rank 1 on top, and round ranks at the ticks."""
+    worst_rank = max(float(np.nanmax(line.get_ydata())) for line in ax.lines)
+    ax.set_ylim(1.15 * max(worst_rank, 3.0), 0.87)
+    ticks = [tick for tick in RANK_TICKS if tick <= 1.15 * max(worst_rank, 3.0)]
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
     ax.grid(axis="y", alpha=0.3)
@@ -208,36 +208,36 @@ def _set_rank_axis(ax: "Axes") -> None:
 
 @check_arguments
 def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: "Axes | None" = None) -> "Axes":
-    """How far each may come in a tournament, or where each may end a season, in percent; the best first.
+    """Plot how far each player may come in a tournament, or where each may end a season, in percent; the best first.
 
         jr.plots.odds(jr.forecasts.simulate_tournament(rated, {"knockout": ["Ada", "Bo", "Cy", "Di"]}))
 
     Args:
-      found: as from `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
-      top: how many of the best, at most 100.
+      simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
+      top: number of players, at most 100.
 
     Raises:
-      ValueError: for another kind of result, or more than 100.
+      ValueError: for another kind of result, or more than 100 players.
     """
     if isinstance(simulation, TournamentForecast):
         chances: dict[str, Any] = simulation.columns().drop_columns("player", "group")
         groups: Iterable[str] = (
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
-        title, what = f"Chances in {simulation.samples:,} tournaments", "chance (%)"
+        title, quantity = f"Odds in {simulation.samples:,} tournaments", "probability (%)"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
-        title, what = f"Places in {simulation.samples:,} seasons", "chance of the place (%)"
+        title, quantity = f"Places in {simulation.samples:,} seasons", "probability of the place (%)"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
             f"got {type(simulation).__name__}"
         )
-    labels = [f"{escape_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
-    check_count("players", len(labels), 1, MAX_ROWS)
+    labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
+    check_drawable_count("players", len(labels), 1, MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     ax = make_axes(ax, (max(5.0, 2.4 + 0.6 * min(len(chances), 12)), figure_size_for_rows(len(labels))[1]), title)
-    draw_cells(ax, percent, what, SEQUENTIAL_MAP)
+    draw_percent_cells(ax, percent, quantity, SEQUENTIAL_MAP)
     set_name_ticks(ax, "y", labels)
     set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, Key, check_arguments, check_concrete, is_traced
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_arguments, check_concrete, is_traced
 from jaxrate.events import Matches, Periods, Ragged, Rounds, check_contest_time_order
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.blocks import Blocks, arrange_blocks
@@ -174,9 +174,9 @@ def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
 @check_arguments
 def scan(
     system: RatingSystem,
-    params: Annotated[Params, OWN],
-    state: Annotated[State, OWN],
-    events: Annotated[Matches | Plan | Blocks, OWN],
+    params: Annotated[Params, CHECKED_BY_FUNCTION],
+    state: Annotated[State, CHECKED_BY_FUNCTION],
+    events: Annotated[Matches | Plan | Blocks, CHECKED_BY_FUNCTION],
     key: Key | None = None,
     *,
     engine: str = "scan",

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, is_traced
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.memory_limits import check_memory_fits, device_memory, format_bytes
+from jaxrate.memory_limits import check_memory_fits, device_memory_bytes, format_bytes
 from jaxrate.parameters import check_params
 from jaxrate.replay.gather import gather_rows
 from jaxrate.replay.sharding import (
@@ -260,7 +260,7 @@ def check_players(system: RatingSystem, rows: int, devices: int = 1) -> None:
     if rows > LAST_ID:
         raise ValueError(f"there may be {LAST_ID:,} players, got {rows:,}")
     if rows * _row_bytes(system) > SMALL_STATE_BYTES:
-        have = device_memory(jax.devices()[0])
+        have = device_memory_bytes(jax.devices()[0])
         have = have if have is None else have * devices
         check_memory_fits(
             f"a state of {rows:,} players of {system.name}", PEAK_STATE_COPIES * rows * _row_bytes(system), have

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments, check_concrete, is_traced, is_whole
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments, check_concrete, is_traced, is_whole_number
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events
@@ -97,7 +97,9 @@ class Plan(NamedTuple):
 
 @check_arguments
 @jax.ensure_compile_time_eval()
-def schedule_by_level(events: Matches | Ragged | Dataset, width: Annotated[int | None, OWN] = None) -> Plan | Blocks:
+def schedule_by_level(
+    events: Matches | Ragged | Dataset, width: Annotated[int | None, CHECKED_BY_FUNCTION] = None
+) -> Plan | Blocks:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
         jr.extend.schedule_by_level(data.matches).fill
@@ -118,7 +120,7 @@ def schedule_by_level(events: Matches | Ragged | Dataset, width: Annotated[int |
     check_concrete("by_level arranges events", history, TRACED_HINT)
     if isinstance(history, Ragged):
         return arrange_blocks(history)
-    if width is not None and not (is_whole(width) and width >= 1):
+    if width is not None and not (is_whole_number(width) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
     if width is None:
         return make_plan(history, "levels")

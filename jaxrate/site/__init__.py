@@ -1,4 +1,4 @@
-"""Pages of HTML: a site of a rated history, its report, and the page of an arena."""
+"""HTML pages: a site and a report of a rated history, and a page of fitted strengths."""
 
 from jaxrate.site.arena_page import write_arena_page
 from jaxrate.site.report_page import write_report

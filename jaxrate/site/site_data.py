@@ -1,4 +1,4 @@
-"""What all pages of a site are made of: careers, names, and what each page says."""
+"""Data of all pages of a site: careers, names, and texts."""
 
 import re
 import unicodedata
@@ -13,31 +13,31 @@ from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_days
 from jaxrate.site.wording import describe_current_players, format_count, format_time_span, format_times
-from jaxrate.text_format import coarse_decimals
+from jaxrate.text_format import coarse_rating_decimals
 from jaxrate.types import HostArray
 
-EXTRA_DIGITS = 2  # decimals of ratings, beyond those that are shown, for who downloads them
+EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
 LETTER_SPELLINGS = str.maketrans(
     dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True))
 )
-WINDOWS_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows keeps for itself
+WINDOWS_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows reserves
 
 
 class SiteData(NamedTuple):
-    """What all pages are made of."""
+    """Data of all pages."""
 
     rated: Rated
     careers: Careers
     full_leaderboard: Leaderboard
-    order: HostArray  # [num_players] their ids
-    current: Leaderboard  # of those who have played lately
+    leaderboard_ids: HostArray  # [num_players] ids in order of the full leaderboard
+    current: Leaderboard  # leaderboard of current players
     listed: HostArray  # their ids
     names: list[str]
     slugs: list[str]
-    columns: dict[str, HostArray]  # [n] of the predictions, by heading
+    columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
     points: tuple[HostArray, HostArray] | None
-    known: tuple[HostArray, HostArray] | None  # [n, 2] means and deviations with hindsight
+    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations
     digits: int
 
 
@@ -49,10 +49,10 @@ def build_site_data(
     smoothed: Any,
     leaderboard_options: Mapping[str, Any],
 ) -> SiteData:
-    """What the arguments of `site` come to; `listed` are those of the leaderboard."""
+    """Make the data of all pages from the arguments of `write_site`."""
     n = len(rated.predictions)
     if points is not None and rated.contests is not None:
-        raise ValueError("points are of matches of two; these are contests")
+        raise ValueError("points are for matches of two players; these are contests")
     event_columns = {name: np.asarray(x) for name, x in columns.items()}
     points = None if points is None else tuple(np.asarray(x) for x in points)
     for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
@@ -61,31 +61,44 @@ def build_site_data(
     hindsight = None if smoothed is None else smoothed_match_ratings(rated, smoothed)
     trajectories = build_careers(rated)
     count = len(rated.players)
-    everybody, current = (
+    full_leaderboard, current = (
         leaderboard(rated, active="all", top=count),
         leaderboard(rated, top=count, **leaderboard_options),
     )
-    place = {name: i for i, name in enumerate(rated.players.tolist())}
-    order, some = (np.array([place[x] for x in board.player.tolist()], int) for board in (everybody, current))
-    shown = display_names(rated.players, names)
-    files, digits = make_slugs(shown), coarse_decimals(everybody.rating)
+    id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
+    order, listed = (
+        np.array([id_of_name[x] for x in board.player.tolist()], int) for board in (full_leaderboard, current)
+    )
+    displayed_names = display_names(rated.players, names)
+    slugs, digits = make_slugs(displayed_names), coarse_rating_decimals(full_leaderboard.rating)
     return SiteData(
-        rated, trajectories, everybody, order, current, some, shown, files, event_columns, points, hindsight, digits
+        rated,
+        trajectories,
+        full_leaderboard,
+        order,
+        current,
+        listed,
+        displayed_names,
+        slugs,
+        event_columns,
+        points,
+        hindsight,
+        digits,
     )
 
 
 def display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
-    """What players are called; those of one name are told apart by what the history calls them."""
+    """Names of players; equal names are followed by the players' names in the history."""
     texts = [" ".join(str(names.get(x, x)).split()) for x in players.tolist()]
     count: dict[str, int] = {}
     for text in texts:
         count[text] = count.get(text, 0) + 1
-    own = players.tolist()
-    return [f"{text} ({own[i]})" if count[text] > 1 else text for i, text in enumerate(texts)]
+    original_names = players.tolist()
+    return [f"{text} ({original_names[i]})" if count[text] > 1 else text for i, text in enumerate(texts)]
 
 
 def make_slugs(names: list[str]) -> list[str]:
-    """A name of a file for each of the names, in letters and digits that every host knows; no two are alike."""
+    """A unique file name for each name, in ASCII letters, digits and hyphens."""
     used_slugs: set[str] = set()
     unique_slugs = []
     for name in names:
@@ -102,12 +115,12 @@ def make_slugs(names: list[str]) -> list[str]:
 
 
 def site_context(data: SiteData, title: str) -> dict[str, Any]:
-    """What all pages say."""
+    """Variables and texts of all pages."""
     rated = data.rated
     matches = rated.contests is None
     event, events = ("match", "matches") if matches else ("contest", "contests")
     count = len(rated.predictions) if rated.contests is None else rated.contests
-    between = (
+    time_span = (
         f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
         if format_time_span(rated)
         else ""
@@ -121,20 +134,20 @@ def site_context(data: SiteData, title: str) -> dict[str, Any]:
         "made": datetime.now(UTC).date().isoformat(),
         "event": event,
         "events": events,
-        "summary": f"{format_count(count, event)} of {format_count(len(data.names), 'player')}{between}.",
-        "last_said": f"Up to {last}." if last and dated else "",
-        "now_said": f"as of {last}" if last and dated else f"after the last {event}",
-        "some_current": len(data.listed) < len(data.order),
-        "current_said": describe_current_players(data.current),
+        "summary": f"{format_count(count, event)} of {format_count(len(data.names), 'player')}{time_span}.",
+        "last_text": f"Up to {last}." if last and dated else "",
+        "now_text": f"as of {last}" if last and dated else f"after the last {event}",
+        "some_current": len(data.listed) < len(data.leaderboard_ids),
+        "current_text": describe_current_players(data.current),
         "since": data.current.scope.partition("since ")[2],
         "dated": dated,
         "draws": bool(((score > 0) & (score < 1)).any()),
         "full": "win" in rated.predictions.column_names,
         "periods": rated.period is not None,
-        "hindsight": data.known is not None,
-        "chart_said": f"The rating after each {event}; point at the line to see which."
+        "hindsight": data.hindsight is not None,
+        "chart_text": f"The rating after each {event}; point at the line to see which."
         + (" The band is where the truth is, 19 times in 20." if data.careers.deviation is not None else ""),
-        "table_said": _table_note(data, event),
+        "table_text": _table_note(data, event),
     }  # fmt: skip
 
 
@@ -145,7 +158,7 @@ def _table_note(data: SiteData, event: str) -> str:
 
 
 def round_for_json(values: HostArray, digits: int) -> list[Any]:
-    """Numbers for JSON, with so many decimals; None where there is none."""
+    """Numbers for JSON, with this number of decimals; None for NaN."""
     rounded = np.round(values.astype(float), digits)
     if digits == 0:
         return [None if x != x else int(x) for x in rounded.tolist()]
@@ -153,43 +166,43 @@ def round_for_json(values: HostArray, digits: int) -> list[Any]:
 
 
 def ratings_for_json(data: SiteData, ratings: HostArray) -> list[Any]:
-    """Ratings for JSON."""
+    """Ratings for JSON, with more decimals than are shown."""
     return round_for_json(ratings, data.digits + EXTRA_DIGITS)
 
 
-def interval_half_widths(data: SiteData, deviation: HostArray) -> list[Any]:
+def half_widths_for_json(data: SiteData, deviation: HostArray) -> list[Any]:
     return ratings_for_json(data, 1.96 * deviation)
 
 
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:
-    """Columns of everybody, the best first; what only the list of current players tells is missing of others."""
+    """Columns of all players, the best first; columns of the list of current players are None for others."""
     board, current = data.full_leaderboard, data.current
-    place = np.argsort(data.order)[data.listed]
-    listed = np.zeros(len(data.order), int)
-    listed[place] = 1
+    place = np.argsort(data.leaderboard_ids)[data.listed]
+    is_listed = np.zeros(len(data.leaderboard_ids), int)
+    is_listed[place] = 1
     columns: dict[str, Any] = {
-        "name": [data.names[i] for i in data.order],
-        "slug": [data.slugs[i] for i in data.order],
+        "name": [data.names[i] for i in data.leaderboard_ids],
+        "slug": [data.slugs[i] for i in data.leaderboard_ids],
         "rating": ratings_for_json(data, board.rating),
         "games": np.asarray(board.games).tolist(),
         "peak": ratings_for_json(data, np.asarray(board.peak)),
-        "current": listed.tolist(),
+        "current": is_listed.tolist(),
     }
     if board.deviation is not None:
-        columns["spread"] = interval_half_widths(data, board.deviation)
+        columns["spread"] = half_widths_for_json(data, board.deviation)
     if board.last is not None:
         columns |= {
             "last": times_for_json(data, board.last),
             "peaked": times_for_json(data, np.asarray(board.peak_time)),
         }
     if current.change is not None and current.rank_then is not None:
-        change, then = np.full(len(listed), np.nan), np.full(len(listed), np.nan)
-        change[place], then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
-        columns |= {"change": ratings_for_json(data, change), "then": round_for_json(then, 0)}
+        change, rank_then = np.full(len(is_listed), np.nan), np.full(len(is_listed), np.nan)
+        change[place], rank_then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
+        columns |= {"change": ratings_for_json(data, change), "then": round_for_json(rank_then, 0)}
     return columns
 
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
-    """Days since 1970-01-01 where there are dates; else the times."""
+    """Times for JSON: days since 1970-01-01 for dates, else the times."""
     times = times_to_days(times)
     return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)

@@ -1,11 +1,11 @@
-"""What is coming: matches and what is expected of them, and how a season may end, as tables for people."""
+"""Tables of forecasts: future events with their predictions, and the end of a season."""
 
 from typing import Any, NamedTuple
 
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 
-EVENT_HEADINGS = {  # of the columns of fixtures and of a season; others are not shown
+EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
     "contest": "contest",
     "player": "name",
@@ -33,20 +33,20 @@ PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
 class UpcomingTable(NamedTuple):
-    """A table of the page."""
+    """A table of a page, and its data for downloads."""
 
     title: str
-    file: str  # of the data, without its ending
-    rows: list[dict[str, Any]]  # by head
-    shown: list[list[str]]  # the same as text
+    file: str  # name of the data files without suffix
+    rows: list[dict[str, Any]]  # values by heading
+    shown: list[list[str]]  # the same values as text
     note: str
 
 
 def build_upcoming_tables(coming: ColumnTable | None, season: SeasonForecast | None) -> list[UpcomingTable]:
-    """The tables there are."""
+    """Tables of the season and of future events, if given."""
     tables = []
     if season is not None:
-        note = f"{season.samples:,} seasons were played, with one strength for everybody in each of them."
+        note = f"{season.samples:,} seasons were simulated, each with one strength for every player."
         tables.append(_build_table("How the season may end", "season", season.columns(), SEASON_HEADINGS, note))
     if coming is not None:
         note = "Odds are fair ones: one divided by the chance." if "odds_win" in coming else ""

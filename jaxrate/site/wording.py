@@ -1,4 +1,4 @@
-"""What pages say of a rated history, as text."""
+"""Texts about a rated history for pages."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from jaxrate.types import HostArray
 
 
 def format_times(values: HostArray, *, dates: bool) -> HostArray:
-    """As text: days, moments to the second, or numbers."""
+    """Times as text: days, times to the second, or numbers."""
     if not dates:
         return np.array([format_number(round(x, 2)) for x in values.tolist()], object)
     days: Any = days_to_dates(values) if values.dtype.kind == "f" else values
@@ -21,19 +21,19 @@ def format_times(values: HostArray, *, dates: bool) -> HostArray:
 
 
 def format_settings(rated: Rated) -> list[tuple[str, str]]:
-    """The hyperparameters of the system by name, as people write numbers."""
+    """Names and values of the system's hyperparameters and settings, as text."""
     params = rated.system.params._asdict() | dict(rated.system.settings)
-    said = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}
-    return [(name.replace("_", " "), said[name]) for name, x in params.items() if x not in (None, ())]
+    texts = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}
+    return [(name.replace("_", " "), texts[name]) for name, x in params.items() if x not in (None, ())]
 
 
 def describe_current_players(current: Leaderboard) -> str:
-    """Who current players are, as "played in the 365 days to 2026-07-19"."""
+    """The definition of current players, as "played in the 365 days to 2026-07-19"."""
     return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
 
 
 def format_time_span(rated: Rated) -> str:
-    """From when to when, or when, if it was all at once."""
+    """First and last time of a history as text; one if they are equal."""
     if rated.clock is None:
         return ""
     times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
@@ -42,11 +42,11 @@ def format_time_span(rated: Rated) -> str:
 
 
 def format_count(count: int, noun: str) -> str:
-    """As "1 match", "2 matches" or "3 players"."""
+    """A count with its noun, as "1 match", "2 matches" or "3 players"."""
     return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def describe_period(rated: Rated) -> str:
-    """Of what length rating periods were; nothing if there are none."""
+    """The length of rating periods as text; nothing without periods."""
     unit = " days" if rated.clock == "dates" else ""
     return "" if rated.period is None else f" in periods of {rated.period:g}{unit}"

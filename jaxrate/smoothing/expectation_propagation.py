@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.numerics.special_functions import solve_definite
+from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.replay.execution import jit_with_vector_loops
 from jaxrate.smoothing.forward_backward import (
     NodeDynamics,
@@ -172,7 +172,7 @@ def anderson_step(
         jnp.where(in_use, 10.0 * float(np.finfo(new_residual.dtype).eps), 1.0)
     )
     target = jnp.stack([_inner_product(x, new_residual) for x in residuals]) / size
-    coefficients = solve_definite(gram[None], target[None])[0] / size
+    coefficients = solve_definite_systems(gram[None], target[None])[0] / size
     step = jnp.where(is_worse, 0.5, 1.0)
 
     def mix(old: Array, now: Array, changes: Array) -> Array:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
 from jaxrate.events import Matches, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
@@ -25,7 +25,7 @@ LATER_SWEEPS = 3  # sweeps of each later smoothing, which starts from the sites 
 @check_arguments
 def forecast_by_smoothing(
     system: RatingSystem,
-    events: Annotated[Matches | Dataset, OWN],
+    events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
     *,
     start: Any,
     refit: float = 7.0,

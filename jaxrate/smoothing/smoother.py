@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN, check_arguments, check_concrete, is_whole
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments, check_concrete, is_whole_number
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events
-from jaxrate.memory_limits import check_memory_fits, device_memory
+from jaxrate.memory_limits import check_memory_fits, device_memory_bytes
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import check_ids, check_rows, resolve_params, truncate_leaves
 from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
@@ -25,12 +25,12 @@ from jaxrate.types import Array
 @check_arguments
 def smooth(
     system: RatingSystem,
-    events: Annotated[Matches | Dataset, OWN],
+    events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
     *,
     params: Params = None,
     num_players: int | None = None,
     tolerance: float = 1e-3,
-    sweeps: Annotated[int, OWN] = 200,
+    sweeps: Annotated[int, CHECKED_BY_FUNCTION] = 200,
 ) -> Smoothed:
     """Rate a whole history with hindsight: every player at each of their matches, given all matches.
 
@@ -65,7 +65,7 @@ def smooth(
     """
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
-    if not (is_whole(sweeps) and sweeps >= 1):
+    if not (is_whole_number(sweeps) and sweeps >= 1):
         raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
     model, params, matches, timelines = prepare_smoothing("smooth", system, events, params, num_players)
     n = len(matches.score)
@@ -142,7 +142,7 @@ def _check_memory(model: Model, num_matches: int) -> None:
     """ValueError if the passes do not fit into memory."""
     num_floats = 2 * num_matches * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
     required_bytes = num_floats * jnp.result_type(float).itemsize
-    check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory(jax.devices()[0]))
+    check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory_bytes(jax.devices()[0]))
 
 
 def _to_match_rows(x: Array, num_matches: int) -> Array:

@@ -1,24 +1,24 @@
-"""Folders of files that belong together: all take their places at once, and none is believed that was changed.
+"""Folders of files that belong together: all files are replaced at once, and changed files are refused.
 
-`run.json` tells the size and the SHA-256 of every file, and its last line the SHA-256 of all above it. Whatever
-run.json stands there is the run. Its files are beside it or, while a save is under way, in the hidden folder `.run-`
-with the first digits of the SHA-256 of this run.json. A save
+`run.json` has the size and the SHA-256 of every file, and in its last line the SHA-256 of all lines above. The run.json
+in the folder defines the run. Its files are beside it or, during a save, in the hidden folder `.run-` with the first
+digits of the SHA-256 of this run.json. A save
 
-1. writes all files of the new run into such a folder, and sees that they are on the disk,
-2. moves the files of the old run into one, where they are still found,
-3. puts the new run.json in place of the old one, by one rename: the switch,
+1. writes all files of the new run into a hidden folder, and flushes them to the disk,
+2. moves the files of the old run into another hidden folder, where readers still find them,
+3. replaces the old run.json by the new one, by one rename: this is the switch,
 4. moves the files of the new run to their places, and removes those of the old one.
 
-So a file at its own path is never older or newer than the run: it is away from before the switch until after it. What
-an interrupted save left behind, the next one puts in order first.
+So a file at its own path is never older or newer than the run: it is absent from before the switch until after it. The
+next save first cleans up after an interrupted one.
 
-Why a plain file that is replaced: this is one atomic step on every usual file system, and such a folder can be copied,
-packed and synchronised. A symbolic link to the generation needs rights on Windows, and tools that follow links turn it
-into a folder, which no rename replaces. Exchanging two folders is known to Linux alone, and takes along files of other
-names.
+Why a regular file is replaced: this is one atomic step on every common file system, and such a folder can be copied,
+packed and synchronised. A symbolic link to the current run needs special rights on Windows, and tools that follow links
+turn it into a folder, which no rename replaces. Only Linux can exchange two folders, and that moves files of other
+names too.
 
 One process at a time saves into a folder: it holds a lock on it, which the system drops when the process ends. (Windows
-has no such locks.) Readers need none.
+has no such locks.) Readers need no lock.
 """
 
 import errno
@@ -40,32 +40,32 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
-RUN_FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # of every run
-PLAIN = {"ratings.parquet": "ratings.npz", "predictions.parquet": "predictions.npz"}  # without pyarrow
-OPTIONAL_TABLES = "upcoming", "hindsight"  # of some; the former of earlier versions
+RUN_FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # in every run
+NPZ_NAMES = {"ratings.parquet": "ratings.npz", "predictions.parquet": "predictions.npz"}  # names without pyarrow
+OPTIONAL_TABLES = "upcoming", "hindsight"  # in some runs; `upcoming` in those of earlier versions
 OPTIONAL_FILES = (
     "ratings.csv",
     "predictions.csv",
     *(f"{name}.{kind}" for name in OPTIONAL_TABLES for kind in ("csv", "parquet")),
 )
-FORMAT_VERSION = 4  # of the folder, its tables and the states in it: raised when older ones cannot be carried on
+FORMAT_VERSION = 4  # of the folder, its tables and states: increased when older ones cannot be carried on
 READABLE_FORMATS = (3, FORMAT_VERSION)  # 3: without sizes, with CRC-32, and run.json itself unchecked
-PATIENCE = 10.0  # seconds to wait for another process
+LOCK_TIMEOUT = 10.0  # seconds to wait for another process
 MAX_RUN_FILE_BYTES = 1 << 26  # bytes of run.json
 LEFTOVER_PATTERN = re.compile(
     r"\.(saving[a-z0-9_]{0,8}|run-[0-9a-f]{16})"
-)  # what interrupted saves leave, those of format 3 too
+)  # folders that interrupted saves leave, those of format 3 too
 CHANGED_MESSAGE = "{} was changed or belongs to another run; rate the matches again"
 CHECKSUM_PREFIX = ',\n  "checksum": "'
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Nobody else saves into the folder meanwhile; ValueError if somebody does and is not done soon."""
+    """Keep other processes from saving into the folder; ValueError if one does so and does not end soon."""
     if sys.platform == "win32":
         yield
         return
-    lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + PATIENCE
+    lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + LOCK_TIMEOUT
     try:
         while True:
             try:
@@ -86,36 +86,36 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def replace_run(
-    folder: Path, metadata: dict[str, Any], write: Callable[[Path], Any], obsolete_names: Collection[str] = ()
+    folder: Path, metadata: dict[str, Any], write_files: Callable[[Path], Any], obsolete_names: Collection[str] = ()
 ) -> None:
-    """Replace the run in a folder that is `held`, wholly or not at all.
+    """Replace the run in a locked folder, wholly or not at all.
 
     Args:
-      folder: files of other names in it stay.
-      about: what run.json tells besides.
-      write: writes the files into the folder it is given.
-      gone: further names of files that belong to the old run.
+      folder: a folder under `lock_folder`. Files of other names stay.
+      metadata: further contents of run.json.
+      write_files: a function that writes the files of the run into a folder.
+      obsolete_names: further names of files that belong to the old run.
 
     Raises:
-      ValueError: if something there is no file.
+      ValueError: if a folder has the name of a file of the run.
       OSError: if the files cannot be written.
     """
     old, new = _read_run_file(folder), folder / ".saving"
-    mine = {*RUN_FILES, *obsolete_names, *_list_optional_files(old)}
-    for name in sorted(mine):
+    run_names = {*RUN_FILES, *obsolete_names, *_list_optional_files(old)}
+    for name in sorted(run_names):
         if (folder / name).is_dir():
             raise ValueError(f"{folder / name} is a folder; save the run elsewhere")
     switched = False
     try:
         finish_interrupted_save(folder)
         new.mkdir()
-        write(new)
+        write_files(new)
         metadata = metadata | {"files": {file.name: _file_digest(file) for file in sorted(new.iterdir())}}
         (new / RUN_FILE).write_bytes(raw := encode_run_file(metadata))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
         new = new.rename(_hidden_folder(folder, raw))
-        _move_aside(folder, _hidden_folder(folder, old), mine)
+        _move_aside(folder, _hidden_folder(folder, old), run_names)
         os.replace(new / RUN_FILE, folder / RUN_FILE)
         switched = True
         flush_to_disk(folder)
@@ -124,13 +124,16 @@ def replace_run(
         with suppress(OSError):
             finish_interrupted_save(folder)
         if isinstance(error, OSError):
-            said, reason = "was saved, but not put in order" if switched else "was not saved", error.strerror or error
-            raise OSError(error.errno or errno.EIO, f"the run {said}: {reason}", str(folder)) from error
+            outcome, reason = (
+                "was saved, but not put in order" if switched else "was not saved",
+                error.strerror or error,
+            )
+            raise OSError(error.errno or errno.EIO, f"the run {outcome}: {reason}", str(folder)) from error
         raise
 
 
 def finish_interrupted_save(folder: Path) -> None:
-    """Put the files of the run in their places, and remove what interrupted saves left."""
+    """Move the files of the run to their places, and remove the leftovers of interrupted saves."""
     home = _hidden_folder(folder, _read_run_file(folder))
     if home.is_dir():
         for file in home.iterdir():
@@ -142,7 +145,7 @@ def finish_interrupted_save(folder: Path) -> None:
 
 
 def _move_aside(folder: Path, hidden_folder: Path, names: Collection[str]) -> None:
-    """Move the files of a run to where they are found until another takes its place."""
+    """Move the files of a run to a hidden folder, where readers find them until another run replaces it."""
     hidden_folder.mkdir(exist_ok=True)
     for name in names:
         with suppress(FileNotFoundError):
@@ -151,22 +154,22 @@ def _move_aside(folder: Path, hidden_folder: Path, names: Collection[str]) -> No
         flush_to_disk(path)
 
 
-def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What run.json tells, and the bytes of its files: of one run, also while others are saved there.
+def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The contents of run.json and the bytes of its files: of one run, even while others are saved there.
 
     Raises:
-      ValueError: if there is none, if a file was changed or cannot be read, or if the format is unknown.
+      ValueError: if there is no run, if a file was changed or cannot be read, or if the format is unknown.
     """
     before = None
     while True:
         if not (raw := _read_run_file(folder)):
-            made = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
-            raise ValueError(f"no saved run there: {RUN_FILE} is missing; {made}")
+            hint = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
+            raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
         try:
-            about = decode_run_file(raw)
-            listed = _list_optional_files(raw)
-            names = (PLAIN[name] if PLAIN.get(name) in listed else name for name in RUN_FILES)
-            return about, {name: _read_run_member(folder, raw, name, about) for name in names}
+            metadata = decode_run_file(raw)
+            optional_files = _list_optional_files(raw)
+            names = (NPZ_NAMES[name] if NPZ_NAMES.get(name) in optional_files else name for name in RUN_FILES)
+            return metadata, {name: _read_member_file(folder, raw, name, metadata) for name in names}
         except ValueError:
             if raw == before:
                 raise
@@ -178,61 +181,61 @@ def encode_run_file(metadata: dict[str, Any]) -> bytes:
     try:
         body = json.dumps(metadata, indent=2).removesuffix("\n}")
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the options hold what JSON does not ({error})") from None
+        raise ValueError(f"the options have values that JSON cannot hold ({error})") from None
     if len(body) > MAX_RUN_FILE_BYTES - 100:
-        raise ValueError(f"what run.json tells would take {len(body):,} bytes; {MAX_RUN_FILE_BYTES:,} are allowed")
+        raise ValueError(f"run.json would take {len(body):,} bytes; {MAX_RUN_FILE_BYTES:,} are allowed")
     return f'{body}{CHECKSUM_PREFIX}{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'.encode()
 
 
 def decode_run_file(raw: bytes) -> dict[str, Any]:
-    """What run.json tells, if these are its bytes as they were written, in a format that is known."""
+    """The contents of run.json from its bytes; ValueError if they were changed or have an unknown format."""
     try:
-        about = json.loads(raw)
-        writer, form = about["jaxrate"], about["format"]
+        metadata = json.loads(raw)
+        writer, version = metadata["jaxrate"], metadata["format"]
     except KeyError as error:
         raise ValueError(f"{RUN_FILE} is damaged ({error.args[0]} is missing)") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{RUN_FILE} is damaged ({error})") from None
-    if not (isinstance(writer, str) and type(form) is int):
+    if not (isinstance(writer, str) and type(version) is int):
         raise ValueError(f"{RUN_FILE} is damaged (no version in it)")
-    if form > FORMAT_VERSION:
+    if version > FORMAT_VERSION:
         raise ValueError(
-            f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {form}, this version knows {FORMAT_VERSION}; "
-            "install that one"
+            f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {version}, this one reads up to {FORMAT_VERSION}; "
+            "install that version"
         )
-    if form not in READABLE_FORMATS:
-        raise ValueError(f"{RUN_FILE}: jaxrate {writer:.20} wrote it in another form; rate the matches again")
+    if version not in READABLE_FORMATS:
+        raise ValueError(f"{RUN_FILE}: jaxrate {writer:.20} wrote it in an older format; rate the matches again")
     body, mark, _ = raw.rpartition(CHECKSUM_PREFIX.encode())
-    if form == FORMAT_VERSION and not (
+    if version == FORMAT_VERSION and not (
         mark and raw == body + mark + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
     ):
         raise ValueError(f"{RUN_FILE} was changed; rate the matches again")
-    return about
+    return metadata
 
 
-def _read_run_member(folder: Path, run_file_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
-    """The bytes of a file of the run, in its place or on the way there."""
+def _read_member_file(folder: Path, run_file_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
+    """The bytes of a file of the run, in its place or in the hidden folder."""
     home = _hidden_folder(folder, run_file_bytes)
     problem = ValueError(f"no saved run there: {name} is missing")
-    for place in (home, folder, home):  # it may have moved between two looks
+    for place in (home, folder, home):  # a save may move it between two attempts
         with suppress(FileNotFoundError, NotADirectoryError):
             try:
-                return _read_verified(place / name, metadata)
+                return _read_verified_file(place / name, metadata)
             except ValueError as error:
                 problem = error
     raise problem
 
 
-def _read_verified(file: Path, metadata: dict[str, Any]) -> bytes:
+def _read_verified_file(file: Path, metadata: dict[str, Any]) -> bytes:
     try:
         if metadata["format"] == FORMAT_VERSION:
-            told = metadata["files"][file.name]
-            raw = _read_plain_file(file, told["bytes"])
-            same = told["sha256"] == hashlib.sha256(raw).hexdigest()
+            entry = metadata["files"][file.name]
+            raw = _read_regular_file(file, entry["bytes"])
+            same = entry["sha256"] == hashlib.sha256(raw).hexdigest()
         else:
-            told = metadata["checksums"][file.name]
-            raw = _read_plain_file(file)
-            same = told == zlib.crc32(raw)
+            entry = metadata["checksums"][file.name]
+            raw = _read_regular_file(file)
+            same = entry == zlib.crc32(raw)
     except (KeyError, TypeError):
         raise ValueError(f"{RUN_FILE} is damaged (no checksum of {file.name} in it)") from None
     if not same:
@@ -240,14 +243,14 @@ def _read_verified(file: Path, metadata: dict[str, Any]) -> bytes:
     return raw
 
 
-def _read_plain_file(file: Path, size: int | None = None) -> bytes:
-    """The bytes of a plain file, of this size; nothing else is read, or waited for."""
+def _read_regular_file(file: Path, size: int | None = None) -> bytes:
+    """The bytes of a regular file of this size; ValueError at once for devices, pipes and files of other sizes."""
     flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
     try:
         with open(os.open(file, os.O_RDONLY | sum(flags)), "rb") as opened:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ValueError(f"{file.name} is no plain file")
+                raise ValueError(f"{file.name} is no regular file")
             if size is not None and status.st_size != size:
                 raise ValueError(CHANGED_MESSAGE.format(file.name))
             if file.name == RUN_FILE and status.st_size > MAX_RUN_FILE_BYTES:
@@ -260,17 +263,17 @@ def _read_plain_file(file: Path, size: int | None = None) -> bytes:
 
 
 def _read_run_file(folder: Path) -> bytes:
-    """The bytes of run.json; none if there is no run."""
+    """The bytes of run.json; empty if there is no run."""
     try:
-        return _read_plain_file(folder / RUN_FILE)
+        return _read_regular_file(folder / RUN_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return b""
 
 
 def _list_optional_files(run_file_bytes: bytes) -> set[str]:
-    """Which files that not every run has belong to this one."""
+    """The names of this run's files that not every run has."""
     try:
-        return {*OPTIONAL_FILES, *PLAIN.values()} & set(decode_run_file(run_file_bytes)["files"])
+        return {*OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_file(run_file_bytes)["files"])
     except (ValueError, KeyError, TypeError):
         return set()
 
@@ -285,7 +288,7 @@ def _file_digest(file: Path) -> dict[str, Any]:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Return when a file, or the list of names in a folder, is on the disk and not only in memory."""
+    """Wait until a file, or the list of names in a folder, is on the disk."""
     if path.is_dir() and sys.platform == "win32":
         return
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

@@ -1,4 +1,4 @@
-"""What the files of a saved run hold: bytes are checked before they are believed, sizes before they are made."""
+"""Checks of the files of a saved run: contents before they are used, sizes before memory is taken."""
 
 import sys
 import zipfile
@@ -19,7 +19,7 @@ from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 
 COUNT_KEYS = ("matches", "participations")
-MATCH_COLUMNS = {  # kinds of the columns of predictions, which may have more
+MATCH_COLUMNS = {  # kinds of the columns of predictions; there may be further columns
     "row": "integer",
     "time": "time",
     "a": "name",
@@ -39,17 +39,15 @@ PARTICIPATION_COLUMNS = {
     "prediction": "floating",
     "rating": "floating",
 }
-PERFORMANCE_TYPES = dict(
-    zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True)
-)  # columns that only some have, with nulls
+PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # optional columns, with nulls
 NAME_TYPES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
 TIME_TYPES = ("null", "integer", "floating", "date", "timestamp")
-MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: true ones take some 30 bytes each
+MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
 
 
 @contextmanager
-def errors_naming_file(name: str) -> Iterator[None]:
-    """Whatever goes wrong is a ValueError that names the file: what reads forged bytes may raise anything."""
+def name_file_in_errors(name: str) -> Iterator[None]:
+    """Turn every error into a ValueError that names the file: readers of forged bytes may raise anything."""
     try:
         yield
     except Exception as error:
@@ -58,15 +56,15 @@ def errors_naming_file(name: str) -> Iterator[None]:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """ValueError unless run.json tells everything, and each as what it should be."""
-    told = [key for key in COUNT_KEYS if key in metadata]
-    if len(told) != 1:
-        raise ValueError("either matches or participations must be there")
-    for key, (right, what) in {told[0]: COUNT_RULE, **METADATA_RULES}.items():
+    """ValueError unless run.json has all its keys, with values of the right kinds."""
+    count_keys = [key for key in COUNT_KEYS if key in metadata]
+    if len(count_keys) != 1:
+        raise ValueError("it must have either matches or participations")
+    for key, (is_valid, expected) in {count_keys[0]: COUNT_RULE, **METADATA_RULES}.items():
         if key not in metadata:
             raise ValueError(f"{key} is missing")
-        if not right(metadata[key]):
-            raise ValueError(f"{key} must be {what}, not {_short_repr(metadata[key])}")
+        if not is_valid(metadata[key]):
+            raise ValueError(f"{key} must be {expected}, not {_short_repr(metadata[key])}")
     seasons = metadata.get("seasons")
     if seasons is not None and not (isinstance(seasons, dict) and all(map(_is_number, seasons.values()))):
         raise ValueError(f"seasons must be times by name, not {_short_repr(seasons)}")
@@ -88,10 +86,10 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 48
 
 
-def _is_plain_json(value: Any) -> bool:
-    """What JSON holds, without dicts and without whole numbers that no array holds."""
+def _is_json_value(value: Any) -> bool:
+    """Whether a value is from JSON, without dicts and without integers that no array holds."""
     if isinstance(value, list):
-        return all(map(_is_plain_json, value))
+        return all(map(_is_json_value, value))
     whole = isinstance(value, int) and -(1 << 63) <= value < 1 << 63
     return whole or value is None or isinstance(value, (str, float))
 
@@ -101,7 +99,7 @@ def _is_categories(value: Any) -> bool:
     return value is None or (
         isinstance(value, list)
         and bool(value)
-        and any(all(isinstance(x, kind) and _is_plain_json(x) for x in value) for kind in kinds)
+        and any(all(isinstance(x, kind) and _is_json_value(x) for x in value) for kind in kinds)
     )
 
 
@@ -109,7 +107,7 @@ COUNT_RULE = _is_count, "a count"
 METADATA_RULES = {
     "jaxrate": (lambda x: isinstance(x, str), "a version"),
     "system": (lambda x: isinstance(x, str), "a name"),
-    "settings": (lambda x: isinstance(x, dict) and all(map(_is_plain_json, x.values())), "settings by name"),
+    "settings": (lambda x: isinstance(x, dict) and all(map(_is_json_value, x.values())), "settings by name"),
     "params": (
         lambda x: isinstance(x, dict) and all(v is None or (isinstance(v, float) and v == v) for v in x.values()),
         "numbers by name",
@@ -123,12 +121,12 @@ METADATA_RULES = {
 }
 
 
-def read_npz(raw: bytes) -> dict[str, HostArray]:
-    """The arrays of a .npz file that is not compressed, by name: no larger together than the file is."""
+def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
+    """The arrays of an uncompressed .npz file by name. ValueError if they claim to be larger than the file."""
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         entries = archive.infolist()
-        stored = all(x.compress_type == zipfile.ZIP_STORED for x in entries)
-        if not stored or sum(x.file_size for x in entries) > len(raw):
+        is_uncompressed = all(x.compress_type == zipfile.ZIP_STORED for x in entries)
+        if not is_uncompressed or sum(x.file_size for x in entries) > len(raw):
             raise ValueError("it claims more than it holds")
         arrays = {}
         for entry in entries:
@@ -147,34 +145,36 @@ def read_npz(raw: bytes) -> dict[str, HostArray]:
 
 
 def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, HostArray]) -> State:
-    """The state of so many players with these leaves, in the precision in which they are.
+    """The state of `num_players` players with these leaves, in their own precision.
 
     Raises:
-      ValueError: if the system's state has other leaves, if their shapes or types are others, or if a number is NaN
-        or, where those of newcomers are finite, infinite.
+      ValueError: if the system's state has other leaves, shapes or types, or if a number is NaN or, where newcomers
+        have finite numbers, infinite.
     """
     if any(x.ndim == 0 or len(x) != num_players for x in arrays.values()):
         raise ValueError(f"it is not of {num_players:,} players")
     fresh = state_shapes(system, num_players)
-    wanted = leaves_by_name(fresh)
-    if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in wanted.items()}:
-        raise ValueError(f"it is another kind of state than {system.name} has; rate the matches again")
+    expected_leaves = leaves_by_name(fresh)
+    if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in expected_leaves.items()}:
+        raise ValueError(f"it is not a state of {system.name}; rate the matches again")
     newcomer = leaves_by_name(system.init(system.params, 1))
     for key, x in arrays.items():
-        kind = np.dtype(wanted[key].dtype)
-        twins = [np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]
-        if x.dtype not in twins:
+        kind = np.dtype(expected_leaves[key].dtype)
+        allowed_types = [np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]
+        if x.dtype not in allowed_types:
             raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
         if x.dtype.kind == "f":
-            usual = np.isfinite(x).all() if np.isfinite(newcomer[key]).all() else not np.isnan(x).any()
-            if not usual and not np.isnan(newcomer[key]).any():
+            is_finite = np.isfinite(x).all() if np.isfinite(newcomer[key]).all() else not np.isnan(x).any()
+            if not is_finite and not np.isnan(newcomer[key]).any():
                 raise ValueError(f"{key} is not a number for some player")
-    return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in wanted])
+    return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
 
 
 def read_ratings_table(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
-    """Names and games of players in order of id, from the table of ratings."""
-    table = _read_parquet(raw, num_players, {"id": "integer", "player": "name", "games": "integer"}).sort_by("id")
+    """Names and games of players by id, from the bytes of the Parquet table of ratings."""
+    table = _read_parquet_columns(raw, num_players, {"id": "integer", "player": "name", "games": "integer"}).sort_by(
+        "id"
+    )
     ids, games = (table[name].to_numpy() for name in ("id", "games"))
     if not np.array_equal(ids, np.arange(num_players)):
         raise ValueError(f"its ids are not those of {num_players:,} players")
@@ -184,10 +184,10 @@ def read_ratings_table(raw: bytes, num_players: int) -> tuple[HostArray, HostArr
 
 
 def read_predictions_table(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
-    """The Arrow table of predictions: one row for each of the `count` matches or participations, between `players`."""
+    """The Arrow table of predictions: one row for each of `count` matches or participations of these players."""
     arrow = import_pyarrow()
-    wanted = MATCH_COLUMNS if kind == "matches" else PARTICIPATION_COLUMNS
-    table = _read_parquet(raw, count, wanted, keep_others=True)
+    column_kinds = MATCH_COLUMNS if kind == "matches" else PARTICIPATION_COLUMNS
+    table = _read_parquet_columns(raw, count, column_kinds, keep_others=True)
     for name in ("a", "b") if kind == "matches" else ("player",):
         player_names = arrow.array(players).cast(table[name].type)
         if not arrow.compute.all(arrow.compute.is_in(table[name], player_names), min_count=0).as_py():
@@ -197,26 +197,26 @@ def read_predictions_table(raw: bytes, kind: str, count: int, players: HostArray
     return table
 
 
-def _read_parquet(raw: bytes, rows: int, column_kinds: Mapping[str, str], keep_others: bool = False) -> Any:
-    """A Parquet table of so many rows, with columns of these kinds and, if `more`, all others."""
+def _read_parquet_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, str], keep_others: bool = False) -> Any:
+    """A Parquet table of `num_rows` rows, with columns of these kinds and, if `keep_others`, all others."""
     arrow = import_pyarrow()
     with arrow.parquet.ParquetFile(arrow.BufferReader(raw)) as file:
-        if file.metadata.num_rows != rows:
-            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {rows:,}")
-        if rows > MANY_ROWS and rows > ROWS_PER_BYTE * len(raw):
+        if file.metadata.num_rows != num_rows:
+            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
+        if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
             raise ValueError("it claims more than it holds")
         names = file.schema_arrow.names
         if len(set(names)) != len(names) or set(column_kinds) - set(names):
             raise ValueError(f"its columns are {_short_repr(names)}, not {', '.join(column_kinds)}")
-        optional = {name: kind for name, kind in PERFORMANCE_TYPES.items() if name in names}
+        optional = {name: kind for name, kind in PERFORMANCE_KINDS.items() if name in names}
         for name, kind in {**column_kinds, **optional}.items():
-            found = file.schema_arrow.field(name).type
+            column_type = file.schema_arrow.field(name).type
             kinds = {"time": TIME_TYPES, "name": NAME_TYPES}.get(kind, (kind,))
-            if not any(getattr(arrow.types, f"is_{x}")(found) for x in kinds):
-                raise ValueError(f"{name} is of {found}")
+            if not any(getattr(arrow.types, f"is_{x}")(column_type) for x in kinds):
+                raise ValueError(f"{name} is of {column_type}")
         table = file.read(columns=None if keep_others else list(column_kinds))
-    if len(table) != rows:
-        raise ValueError(f"it has {len(table):,} rows, not {rows:,}")
+    if len(table) != num_rows:
+        raise ValueError(f"it has {len(table):,} rows, not {num_rows:,}")
     for name, kind in column_kinds.items():
         if kind != "time" and table[name].null_count:
             raise ValueError(f"{name} has no value in some row")

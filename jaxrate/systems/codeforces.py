@@ -19,8 +19,8 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
-from jaxrate.numerics import special_functions
+from jaxrate.hashable_values import bind
+from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.system import (
     Params,
@@ -71,7 +71,7 @@ def expected_counts(
     sums, inverse, _ = cdf_sums.make_cdf_sums(cdf_sums.logistic_distribution, participants, table_points)
     both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
     if len(rating) > cdf_sums.pairwise_limit():
-        both = special_functions.replace_rows_where_needed(
+        both = selective_evaluation.evaluate_rows_where_needed(
             mask & cdf_sums.is_too_coarse(participants, table_points), _direct_counts, participants, both
         )
     below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
@@ -120,7 +120,7 @@ def _learn_from_contest(
     p = cdf_sums.ratings_at_sum(sums, few < many, target, guess, mask, participants)
     if len(p) > cdf_sums.pairwise_limit():
         coarse = cdf_sums.is_too_coarse(participants, cdf_sums.points_in_precision(table_points))
-        p = special_functions.replace_rows_where_needed(
+        p = selective_evaluation.evaluate_rows_where_needed(
             mask & coarse, _direct_performance, participants, few < many, target, p
         )
     if event.ceiling is not None:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import (
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
@@ -28,7 +28,7 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.side_advantage import logistic_lead
+from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
     Params,
     Rating,
@@ -118,7 +118,7 @@ def summary(params: Params, rows: State) -> Rating:
 
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much."""
-    return logistic_lead(score, float(params.scale))
+    return logistic_lead_for_score(score, float(params.scale))
 
 
 @system_factory

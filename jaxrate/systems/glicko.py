@@ -27,7 +27,7 @@ from jax import lax
 
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -37,7 +37,7 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.side_advantage import logistic_lead
+from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
     Params,
     Rating,
@@ -167,7 +167,7 @@ def summary(params: Params, rows: State) -> Rating:
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose ratings are certain."""
     del params
-    return logistic_lead(score)
+    return logistic_lead_for_score(score)
 
 
 @system_factory

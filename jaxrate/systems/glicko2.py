@@ -27,7 +27,7 @@ from jax import lax
 
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.numerics.roots import decreasing_root
 from jaxrate.parameters import (
     DEVIATION,
@@ -143,7 +143,7 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
     reach = surprise**2 / (8.0 * u * jnp.where(w > 0, w, 1.0))
     farthest = 0.45 * math.log(float(np.finfo(a.dtype).max))
     high = jnp.minimum(a + reach * params.tau**2, jnp.maximum(a, farthest))
-    x = decreasing_root(function, a, a - 0.5 * params.tau**2, high, turns=VOLATILITY_STEPS)
+    x = decreasing_root(function, a, a - 0.5 * params.tau**2, high, num_steps=VOLATILITY_STEPS)
     return clip_optional(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.system import RatingSystem, State, check_names, split_sides
 from jaxrate.systems.prediction_wrapping import (

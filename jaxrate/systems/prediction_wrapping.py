@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import check_params, make_params_class
 from jaxrate.system import Constants, Params, RatingSystem, Rules, State
 from jaxrate.types import Array

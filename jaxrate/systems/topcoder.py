@@ -21,7 +21,7 @@ from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.system import (
     Params,

@@ -35,8 +35,9 @@ from jax.scipy.special import ndtr
 
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
-from jaxrate.numerics.special_functions import exclusive_sums, truncate_normal
+from jaxrate.hashable_values import bind
+from jaxrate.numerics.array_sums import exclusive_sums
+from jaxrate.numerics.special_functions import truncate_normal
 from jaxrate.parameters import (
     CLOCK_DRIFT,
     DEVIATION,
@@ -48,7 +49,7 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
-from jaxrate.side_advantage import logistic_lead, normal_lead
+from jaxrate.side_advantage import logistic_lead_for_score, normal_lead_for_score
 from jaxrate.system import (
     Params,
     Rating,
@@ -245,7 +246,11 @@ def depends_on_time(params: Params) -> bool:
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose skills are certain."""
     noise = math.sqrt(2.0) * float(params.beta)
-    return logistic_lead(score, noise * math.log(10.0)) if params.epsilon is None else normal_lead(score, noise)
+    return (
+        logistic_lead_for_score(score, noise * math.log(10.0))
+        if params.epsilon is None
+        else normal_lead_for_score(score, noise)
+    )
 
 
 @system_factory

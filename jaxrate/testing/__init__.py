@@ -1,4 +1,4 @@
-"""The contract of rating systems: what each must keep, to test one's own.
+"""The contract of rating systems: properties that every system must have, to test your own.
 
 from jaxrate import testing
 testing.check(my_system())
@@ -13,9 +13,9 @@ from jaxrate.testing import (
     compilation_properties,
     gradient_properties,
     match_properties,
-    pure_replay_properties,
     replay_properties,
     round_properties,
+    scan_properties,
     system_properties,
 )
 from jaxrate.testing.case_assertions import FORMS, Case
@@ -30,27 +30,27 @@ SYSTEM_PROPERTIES: tuple[Callable[[RatingSystem], None], ...] = (
 
 
 class Property(NamedTuple):
-    """What the replays of a system must keep."""
+    """A property that replays of a system must have."""
 
-    holds: Callable[[Case], None]  # AssertionError if it does not
-    forms: tuple[str, ...] = tuple(FORMS)  # in which it is tested
-    double: tuple[bool, ...] = (True,)  # the precisions in which it is
-    random: bool = True  # also of systems that draw random numbers
+    assert_holds: Callable[[Case], None]  # AssertionError unless it holds
+    forms: tuple[str, ...] = tuple(FORMS)  # forms in which it is tested
+    precisions: tuple[bool, ...] = (True,)  # precisions in which it is tested: float64 is True
+    allows_random: bool = True  # whether it holds for systems that draw random numbers
 
 
 REPLAY_PROPERTIES = (
-    Property(replay_properties.states_are_finite_and_predictions_are_probabilities, double=(True, False)),
-    Property(replay_properties.single_precision_agrees_with_double, double=(False,), random=False),
+    Property(replay_properties.states_are_finite_and_predictions_are_probabilities, precisions=(True, False)),
+    Property(replay_properties.single_precision_agrees_with_double, precisions=(False,), allows_random=False),
     Property(replay_properties.untouched_rows_are_inert),
     Property(replay_properties.predictions_know_neither_their_result_nor_the_future),
-    Property(replay_properties.a_better_result_gives_a_better_rating, random=False),
-    Property(replay_properties.the_order_of_players_in_an_event_does_not_matter, random=False),
+    Property(replay_properties.a_better_result_gives_a_better_rating, allows_random=False),
+    Property(replay_properties.the_order_of_players_in_an_event_does_not_matter, allows_random=False),
     Property(replay_properties.renaming_the_players_renames_the_rows),
-    Property(compilation_properties.no_state_sized_copy_inside_the_loop, double=(False,)),
+    Property(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
     Property(compilation_properties.another_length_compiles_nothing),
-    Property(pure_replay_properties.chunks_of_several_histories_in_one_batch_equal_runs),
-    Property(pure_replay_properties.slopes_equal_finite_differences, random=False),  # the slopes are those of the mean
-    Property(gradient_properties.slopes_are_finite, double=(False,)),
+    Property(scan_properties.chunks_of_several_histories_in_one_batch_equal_runs),
+    Property(scan_properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
+    Property(gradient_properties.slopes_are_finite, precisions=(False,)),
     Property(match_properties.streams_equal_levels, ("stream",)),
     Property(match_properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
     Property(match_properties.a_period_of_one_match_is_that_match, ("periods",)),
@@ -59,49 +59,52 @@ REPLAY_PROPERTIES = (
     Property(round_properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
     Property(round_properties.a_contest_of_one_changes_nothing, ("rounds",)),
     Property(round_properties.rounds_are_predicted_as_in_a_run, ("rounds",)),
-    Property(round_properties.ratings_have_any_unit_and_zero, ("rounds",), double=(True, False)),
+    Property(round_properties.ratings_have_any_unit_and_zero, ("rounds",), precisions=(True, False)),
 )
 
 
 def contract_cases(system: RatingSystem) -> Iterator[tuple[Property, Case]]:
-    """Every property that the system's forms allow, with what it is tested on."""
+    """Every property that applies to the system, with the cases on which it is tested."""
     for form, kind in FORMS.items():
         for double in (True, False):
-            for one in REPLAY_PROPERTIES:
-                fits = kind in system.events and form in one.forms and double in one.double
-                drawn = system.rules.draw is not None
-                both = one.holds is not match_properties.a_period_of_one_match_is_that_match or Matches in system.events
-                if fits and both and (one.random or not drawn):
-                    yield one, Case(system, form, double)
+            for tested_property in REPLAY_PROPERTIES:
+                fits = kind in system.events and form in tested_property.forms and double in tested_property.precisions
+                draws_random = system.rules.draw is not None
+                has_reference = (
+                    tested_property.assert_holds is not match_properties.a_period_of_one_match_is_that_match
+                    or Matches in system.events
+                )
+                if fits and has_reference and (tested_property.allows_random or not draws_random):
+                    yield tested_property, Case(system, form, double)
 
 
 def check(system: RatingSystem | Callable[[], RatingSystem]) -> None:
-    """Test a system against the contract, in every form in which it rates: matches, periods, rounds.
+    """Test a system against the contract, with all events that it rates: matches, periods, rounds.
 
-    Histories are drawn for it, and replayed in both precisions, with strict promotion of types and ranks. Whether its
-    formulas are the right ones this cannot know. Compiling takes most of the time: a minute, or several.
+    Histories are simulated and replayed in both precisions, with strict promotion of types and ranks. This does not
+    test whether the formulas are right. Compiling takes most of the time: a minute or more.
 
     Args:
-      system: or a factory that makes it without arguments.
+      system: a system, or a factory that makes it without arguments.
 
     Raises:
-      AssertionError: if a property does not hold; says which, in which form, and how. Also if the system rates nothing
-        that could be tested.
+      AssertionError: if a property does not hold (says which, for which events, and how), or if the system rates no
+        events that can be tested.
     """
     tested_system: Any = system if isinstance(system, RatingSystem) else system()
     if not any(kind in tested_system.events for kind in FORMS.values()):
-        raise AssertionError(f"{tested_system.name} has no form to test: its events are {tested_system.events}")
-    for holds in SYSTEM_PROPERTIES:
-        _check_property(holds, tested_system, tested_system.name)
-    for one, case in contract_cases(tested_system):
-        _check_property(one.holds, case, str(case))
+        raise AssertionError(f"{tested_system.name} has no events to test: its events are {tested_system.events}")
+    for assert_holds in SYSTEM_PROPERTIES:
+        _check_property(assert_holds, tested_system, tested_system.name)
+    for tested_property, case in contract_cases(tested_system):
+        _check_property(tested_property.assert_holds, case, str(case))
 
 
-def _check_property(holds: Callable[[Any], None], subject: Any, label: str) -> None:
-    """Call a property; whatever is raised becomes an AssertionError that names it."""
+def _check_property(assert_holds: Callable[[Any], None], subject: Any, label: str) -> None:
+    """Test a property; any exception becomes an AssertionError that names it."""
     try:
-        holds(subject)
+        assert_holds(subject)
     except Exception as error:
-        name, how = holds.__name__.replace("_", " "), str(error).strip()
-        how = how if isinstance(error, AssertionError) else f"{type(error).__name__}: {how}"
-        raise AssertionError(f"{label}: {name}: {how}") from error
+        name, message = assert_holds.__name__.replace("_", " "), str(error).strip()
+        message = message if isinstance(error, AssertionError) else f"{type(error).__name__}: {message}"
+        raise AssertionError(f"{label}: {name}: {message}") from error

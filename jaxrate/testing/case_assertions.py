@@ -1,4 +1,4 @@
-"""What is tested, under which conditions, and when two results are the same."""
+"""Test cases, the conditions under which they run, and comparisons of results."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.execution import quick_compile_options
 from jaxrate.system import RatingSystem
 
-FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events that each replays
+FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
 
 
 class Case(NamedTuple):
@@ -28,35 +28,35 @@ class Case(NamedTuple):
 
 @contextmanager
 def strict_precision(double: bool) -> Iterator[None]:
-    """One precision, in which JAX promotes neither types nor ranks unasked."""
+    """A precision, with strict promotion of types and ranks."""
     with jax.enable_x64(double), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         yield
 
 
-def jit_fast_compiled(function: Callable[..., Any]) -> Any:
-    """The function under jit, compiled in a hurry."""
+def jit_quickly(function: Callable[..., Any]) -> Any:
+    """The function under jit, compiled with options for quick compilation."""
     return jax.jit(function, compiler_options=quick_compile_options())
 
 
 def as_float_arrays(params: Any) -> Any:
-    """Hyperparameters as arrays of the default precision: for other ones nothing is compiled anew."""
+    """Hyperparameters as arrays of the default precision: new values then need no compilation."""
     return jax.tree.map(lambda x: jnp.asarray(x, float), params)
 
 
 @contextmanager
 def record_compilations() -> Iterator[list[float]]:
-    """The seconds of each compilation within, in a list that grows."""
-    made: list[float] = []
+    """A list that collects the seconds of each compilation within the context."""
+    durations: list[float] = []
 
-    def listen(event: str, duration_secs: float, **_: Any) -> None:
+    def record_duration(event: str, duration_secs: float, **_: Any) -> None:
         if event.endswith("backend_compile_duration"):
-            made.append(duration_secs)
+            durations.append(duration_secs)
 
-    jax.monitoring.register_event_duration_secs_listener(listen)
+    jax.monitoring.register_event_duration_secs_listener(record_duration)
     try:
-        yield made
+        yield durations
     finally:
-        jax.monitoring.unregister_event_duration_listener(listen)
+        jax.monitoring.unregister_event_duration_listener(record_duration)
 
 
 def make_key(system: RatingSystem) -> Any:
@@ -69,14 +69,14 @@ def gather_player_rows(state: Any, ids: Any) -> Any:
     return jax.tree.map(lambda x: x[ids], state)
 
 
-def assert_claim(holds: Any, message: str) -> None:
-    """AssertionError with this message unless it holds. (`assert` may be switched off.)"""
-    if not holds:
+def assert_claim(condition: Any, message: str) -> None:
+    """AssertionError with this message unless the condition holds. (`assert` may be switched off.)"""
+    if not condition:
         raise AssertionError(message)
 
 
 def assert_with_label(label: str, compare: Callable[..., None], *values: Any, **options: Any) -> None:
-    """A comparison of NumPy, whose AssertionError begins with what was compared."""
+    """A comparison by NumPy, whose AssertionError begins with a label."""
     try:
         compare(*values, **options)
     except AssertionError as error:
@@ -92,8 +92,8 @@ def assert_equal_leaves(label: str, a: Any, b: Any) -> None:
 def assert_close_leaves(label: str, a: Any, b: Any, tolerance: float) -> None:
     """AssertionError unless all leaves agree, relative to each number.
 
-    Small ones need only agree relative to 1, or to the largest of their kind; the tails of a belief, which have no
-    digits of their own, relative to the largest of the belief's.
+    Small numbers need only agree relative to 1, or to the largest number of the leaf; the tails of a belief relative to
+    its largest number.
     """
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         largest = np.abs(y)[np.isfinite(y)].max(initial=0.0)

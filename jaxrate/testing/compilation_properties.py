@@ -1,4 +1,4 @@
-"""What compiling must keep."""
+"""Properties of compiled replays."""
 
 import re
 from typing import Any
@@ -22,19 +22,19 @@ from jaxrate.testing.case_assertions import (
     strict_precision,
 )
 from jaxrate.testing.replay_properties import replay
-from jaxrate.testing.synthetic_histories import player_count, split_seasons, to_form_events
+from jaxrate.testing.synthetic_histories import events_in_form, player_count, split_seasons
 
-MANY_PLAYERS = 7919  # players: a number that nothing else has
+MANY_PLAYERS = 7919  # a number of players that no other dimension has
 
 
 def another_length_compiles_nothing(case: Case) -> None:
-    """Of a history of two events fewer, with a player more."""
+    """A history with two events fewer and one player more."""
     events = split_seasons(case)[0]
     count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
     replay(case, events)
-    with record_compilations() as made:
+    with record_compilations() as durations:
         replay(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)
-    assert_claim(not made, f"a history of two events fewer took {len(made)} compilations")
+    assert_claim(not durations, f"a history of two events fewer took {len(durations)} compilations")
 
 
 def no_state_sized_copy_inside_the_loop(case: Case) -> None:
@@ -49,21 +49,21 @@ def no_state_sized_copy_inside_the_loop(case: Case) -> None:
 
 def lower_replay(case: Case) -> Any:
     """The replay of a season or, in periods and rounds, of a few events, for many players."""
-    (system, form, _), events = case, to_form_events(case.form, split_seasons(case)[0])
+    (system, form, _), events = case, events_in_form(case.form, split_seasons(case)[0])
     params, random = as_float_arrays(system.params), make_key(system)
     state = system.init(params, MANY_PLAYERS)
     if form in ("stream", "levels"):
-        arranged, stream = make_plan(events, form), form == "stream"
+        plan, stream = make_plan(events, form), form == "stream"
         replay = compile_replay(
             scan_programs.replay_stream if stream else scan_programs.replay_levels,
             (params, state, random),
             traits=ProgramTraits(stream=stream),
         )
-        shape = scan_programs.MatchProgramShape(arranged.size, None, True)
-        given = arranged.events, arranged.number, random, np.int32(arranged.num_steps)
-        return replay.lower(system.rules, shape, params, state, *given)
+        shape = scan_programs.MatchProgramShape(plan.size, None, True)
+        arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
+        return replay.lower(system.rules, shape, params, state, *arguments)
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
-    so_far = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
+    carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
     replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
-    return replay.lower(system.rules, block.size, params, so_far, flat, starts, block.number, random, np.int32(4))
+    return replay.lower(system.rules, block.size, params, carry, flat, starts, block.number, random, np.int32(4))

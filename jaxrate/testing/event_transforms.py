@@ -1,4 +1,4 @@
-"""Histories changed in ways after which the results must follow from those before."""
+"""Transforms of histories under which results change in a known way."""
 
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ from jaxrate.events import Context, Matches, Ragged
 
 
 def swap_sides(league: Matches) -> Matches:
-    """The same matches, each told from the other side."""
+    """The same matches, each from the other side."""
     side, weight, category, columns = league.context
     context = Context(None if side is None else -side, weight, None if category is None else category[:, ::-1], columns)
     return league._replace(player=league.player[:, ::-1], score=1.0 - league.score, context=context)
@@ -24,29 +24,29 @@ def shuffle_participants(contests: Ragged) -> tuple[Ragged, Any]:
 
 
 def rename_players(events: Any, new_ids: Any) -> Any:
-    """The same events, with `name[i]` for player i."""
+    """The same events, with the id `new_ids[i]` for player i."""
     if isinstance(events, Ragged):
         return events._replace(events=rename_players(events.events, new_ids))
     return events._replace(player=new_ids[events.player].astype(np.int32))
 
 
 def reverse_results(events: Any, first_event: int, evidence: tuple[str, ...] = ()) -> Any:
-    """The same events with the results of event number `since` and of all later ones the other way round.
+    """The same events with reversed results in event `first_event` and all later ones.
 
     Args:
       events: matches or contests.
-      since: the number of the first that ends differently.
-      evidence: names of the columns of matches that tell the result, as margins do: their sign changes.
+      first_event: index of the first event with a reversed result.
+      evidence: names of columns of matches that depend on the result, as margins do: their signs change.
     """
     if isinstance(events, Matches):
-        later = np.arange(len(events.score)) >= first_event
-        score = np.where(later, 1.0 - events.score, events.score)
+        is_reversed = np.arange(len(events.score)) >= first_event
+        score = np.where(is_reversed, 1.0 - events.score, events.score)
         columns: Any = events.context.columns
-        told = {name: np.where(later, -columns[name], columns[name]) for name in evidence}
-        context = events.context._replace(columns=columns | told if told else columns)
+        reversed_columns = {name: np.where(is_reversed, -columns[name], columns[name]) for name in evidence}
+        context = events.context._replace(columns=columns | reversed_columns if reversed_columns else columns)
         return events._replace(score=score, context=context)
     rank, start = events.events.rank, events.player_start
     worse = [(x[:, None] < x[None, :]).sum(axis=1) for x in np.split(rank, start[1:-1])]
-    later = np.arange(len(rank)) >= start[first_event]
-    rank = np.where(later, np.concatenate(worse), rank).astype(np.int32)
+    is_reversed = np.arange(len(rank)) >= start[first_event]
+    rank = np.where(is_reversed, np.concatenate(worse), rank).astype(np.int32)
     return events._replace(events=events.events._replace(rank=rank))

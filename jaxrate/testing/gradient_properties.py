@@ -1,4 +1,4 @@
-"""What slopes in hyperparameters must keep beside what `pure` tests of them."""
+"""Properties of slopes in hyperparameters, beyond those in `scan_properties`."""
 
 from typing import Any
 
@@ -7,31 +7,24 @@ import jax.numpy as jnp
 
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import Params
-from jaxrate.testing.case_assertions import (
-    Case,
-    as_float_arrays,
-    assert_claim,
-    jit_fast_compiled,
-    make_key,
-    strict_precision,
-)
-from jaxrate.testing.pure_replay_properties import summarise_run
-from jaxrate.testing.synthetic_histories import form_schedule, player_count, split_seasons, to_form_events
+from jaxrate.testing.case_assertions import Case, as_float_arrays, assert_claim, jit_quickly, make_key, strict_precision
+from jaxrate.testing.scan_properties import summarise_run
+from jaxrate.testing.synthetic_histories import events_in_form, player_count, schedule_for_form, split_seasons
 
 
 def slopes_are_finite(case: Case) -> None:
-    """Forward, which in float32 overflow first, through `run`."""
+    """In forward mode, which overflows first in float32, through `run`."""
     system, events = case.system, split_seasons(case)[0]
     options = {
         "num_players": player_count(case.form),
-        "schedule": form_schedule(case.form, events),
+        "schedule": schedule_for_form(case.form, events),
         "key": make_key(system),
     }
 
-    def measured(params: Params) -> Any:
-        done = run(system, to_form_events(case.form, events), params=params, **options)
-        return summarise_run(system, params, done)
+    def replay_summary(params: Params) -> Any:
+        result = run(system, events_in_form(case.form, events), params=params, **options)
+        return summarise_run(system, params, result)
 
     with strict_precision(case.double):
-        found = jit_fast_compiled(jax.jacfwd(measured))(as_float_arrays(system.params))
-    assert_claim(all(bool(jnp.isfinite(x)) for x in jax.tree.leaves(found)), f"slopes are not finite: {found}")
+        slopes = jit_quickly(jax.jacfwd(replay_summary))(as_float_arrays(system.params))
+    assert_claim(all(bool(jnp.isfinite(x)) for x in jax.tree.leaves(slopes)), f"slopes are not finite: {slopes}")

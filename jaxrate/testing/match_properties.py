@@ -1,4 +1,4 @@
-"""What replays of matches must keep, and those of matches in rating periods."""
+"""Properties of replays of matches, and of matches in rating periods."""
 
 import numpy as np
 
@@ -38,33 +38,35 @@ def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
 
 
 def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
-    """The outlook of the system, be its draws its own or Davidson's."""
+    """With the system's own draws, or else Davidson's."""
     system = case.system
     if is_outlook(system):
         return
     full = add_outcomes(system) if system.traits.outlook else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
-    guess, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
+    with_outcomes, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
     with strict_precision(case.double):
-        chance = np.asarray(score_probabilities(guess.prediction))
-    assert_claim(chance.shape[1:] >= (3,), f"chances of the scores are of shape {chance.shape}")
-    assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a chance of a score is not within [0, 1]")
-    assert_with_label("sums of the chances", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
+        chance = np.asarray(score_probabilities(with_outcomes.prediction))
+    assert_claim(chance.shape[1:] >= (3,), f"probabilities of the scores have shape {chance.shape}")
+    assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a probability of a score is not within [0, 1]")
+    assert_with_label("sums of the probabilities", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
     mean = chance @ np.linspace(0.0, 1.0, chance.shape[1])
     assert_with_label("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
-    assert_close_leaves("the state", guess.state, plain.state, 1e-11)
+    assert_close_leaves("the state", with_outcomes.state, plain.state, 1e-11)
 
 
 def a_period_of_one_match_is_that_match(case: Case) -> None:
-    """Where no time passes between the periods."""
+    """If no time passes between the periods."""
     system, events = case.system, split_seasons(case)[0]
-    if "match_periods" in system.params._fields:  # how much time a match takes that is no period
+    if "match_periods" in system.params._fields:  # time that a match outside a period takes
         system = system._replace(params=system.params._replace(match_periods=1.0))
     events = events._replace(time=np.zeros(MATCHES))
-    ragged = periods(events, period=np.arange(MATCHES))
-    ragged = ragged._replace(events=ragged.events._replace(time=events.time))
+    one_match_periods = periods(events, period=np.arange(MATCHES))
+    one_match_periods = one_match_periods._replace(events=one_match_periods.events._replace(time=events.time))
     with strict_precision(case.double):
         policy = CompilePolicy(quick=True)
-        one, other = (run(system, x, key=make_key(system), policy=policy) for x in (events, ragged))
-    if "time" in one.state._fields:  # of the last match; no time may have passed since the last period
-        one, other = (x._replace(state=x.state._replace(time=0.0)) for x in (one, other))
-    assert_close_leaves("the state and the predictions", one, other, 1e-10)
+        match_run, period_run = (
+            run(system, x, key=make_key(system), policy=policy) for x in (events, one_match_periods)
+        )
+    if "time" in match_run.state._fields:  # the time of the last match or period differs
+        match_run, period_run = (x._replace(state=x.state._replace(time=0.0)) for x in (match_run, period_run))
+    assert_close_leaves("the state and the predictions", match_run, period_run, 1e-10)

@@ -1,4 +1,4 @@
-"""What a replay must keep, in every form."""
+"""Properties of replays in every form."""
 
 from functools import lru_cache
 from typing import Any
@@ -26,26 +26,26 @@ from jaxrate.testing.event_transforms import rename_players, reverse_results, sh
 from jaxrate.testing.synthetic_histories import (
     IDLE_PLAYERS,
     PERIOD_LENGTH,
-    evidence_read,
-    form_schedule,
+    events_in_form,
     player_count,
+    result_column_names,
+    schedule_for_form,
     split_seasons,
-    to_form_events,
 )
 
 
 def replay(case: Case, events: Any, **options: Any) -> Run:
-    """A run, as arrays of NumPy."""
+    """Run the events of a case; the result has NumPy arrays."""
     system, form = case.system, case.form
     with strict_precision(case.double):
-        usual = {
+        default_options = {
             "num_players": player_count(form),
-            "schedule": form_schedule(form, events),
+            "schedule": schedule_for_form(form, events),
             "params": as_float_arrays(system.params),
             "policy": CompilePolicy(quick=True),
         }
-        done = run(system, to_form_events(form, events), key=make_key(system), **usual | options)
-        return jax.tree.map(np.asarray, done)
+        result = run(system, events_in_form(form, events), key=make_key(system), **default_options | options)
+        return jax.tree.map(np.asarray, result)
 
 
 @lru_cache(maxsize=64)
@@ -55,65 +55,81 @@ def replay_first_season(case: Case) -> Run:
 
 
 def player_ratings(case: Case, state: Any) -> Rating:
-    """Everybody's rating and deviation."""
+    """The ratings and deviations of all players."""
     with strict_precision(case.double):
         return jax.tree.map(np.asarray, ratings(case.system, state))
 
 
 def participant_ids(events: Any) -> Any:
-    """Everybody who takes part, in increasing order."""
+    """The ids of all participants, in increasing order."""
     return np.unique(events.events.player if isinstance(events, Ragged) else events.player)
 
 
 def states_are_finite_and_predictions_are_probabilities(case: Case) -> None:
-    events, (state, guess) = split_seasons(case)[0], replay_first_season(case)
+    events, (state, prediction) = split_seasons(case)[0], replay_first_season(case)
     assert_claim(not any(np.isnan(x).any() for x in jax.tree.leaves(state)), "the state is not a number somewhere")
     assert_claim(
         all(np.isfinite(x).all() for x in jax.tree.leaves(player_ratings(case, state))), "a rating is not finite"
     )
-    assert_claim(guess.dtype == (np.float64 if case.double else np.float32), f"predictions are of {guess.dtype}")
+    assert_claim(
+        prediction.dtype == (np.float64 if case.double else np.float32), f"predictions are of {prediction.dtype}"
+    )
     if isinstance(events, Ragged):
         assert_claim(
-            ((guess >= 0.0) & (guess <= 1.0)).all(), "the share of the others whom somebody beats is not 0 to 1"
+            ((prediction >= 0.0) & (prediction <= 1.0)).all(),
+            "the share of the others whom somebody beats is not 0 to 1",
         )
         share = 0.5 * np.diff(events.player_start)
-        total = np.add.reduceat(guess, events.player_start[:-1])
+        total = np.add.reduceat(prediction, events.player_start[:-1])
         assert_with_label("sums of the shares of contests", np.testing.assert_allclose, total, share, rtol=1e-4)
     else:
-        assert_claim(((guess > 0.0) & (guess < 1.0)).all(), "a prediction is not between 0 and 1")
+        assert_claim(((prediction > 0.0) & (prediction < 1.0)).all(), "a prediction is not between 0 and 1")
 
 
 def single_precision_agrees_with_double(case: Case) -> None:
     double = case._replace(double=True)
-    one, other = replay_first_season(case), replay_first_season(double)
-    assert_with_label("predictions", np.testing.assert_allclose, one.prediction, other.prediction, atol=1e-4)
+    single_run, double_run = replay_first_season(case), replay_first_season(double)
+    assert_with_label(
+        "predictions", np.testing.assert_allclose, single_run.prediction, double_run.prediction, atol=1e-4
+    )
     assert_close_leaves(
-        "ratings and deviations", player_ratings(case, one.state), player_ratings(double, other.state), 1e-4
+        "ratings and deviations", player_ratings(case, single_run.state), player_ratings(double, double_run.state), 1e-4
     )
 
 
 def untouched_rows_are_inert(case: Case) -> None:
-    events, many = split_seasons(case)[0], player_count(case.form) + IDLE_PLAYERS
+    events, num_players = split_seasons(case)[0], player_count(case.form) + IDLE_PLAYERS
     with strict_precision(case.double):
-        fresh = case.system.init(as_float_arrays(case.system.params), many)
-    idle = np.setdiff1d(np.arange(many), participant_ids(events))
-    state = replay(case, events, num_players=many).state
+        initial_state = case.system.init(as_float_arrays(case.system.params), num_players)
+    idle = np.setdiff1d(np.arange(num_players), participant_ids(events))
+    state = replay(case, events, num_players=num_players).state
     assert_equal_leaves(
-        "the rows of players who never play", gather_player_rows(state, idle), gather_player_rows(fresh, idle)
+        "the rows of players who never play", gather_player_rows(state, idle), gather_player_rows(initial_state, idle)
     )
 
 
 def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
-    events, one = split_seasons(case)[0], replay_first_season(case).prediction
+    events, prediction = split_seasons(case)[0], replay_first_season(case).prediction
     if case.form == "rounds":
-        since, known = 1, int(events.player_start[2])  # the first contest that ends differently, and what follows it
+        first_changed, num_unaffected = (
+            1,
+            int(events.player_start[2]),
+        )  # index of the first contest with another result, and rows before the contest after it
     else:
-        since = known = int(np.searchsorted(events.time, 4 * PERIOD_LENGTH))
-        known = int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else since + 1
-    other = replay(case, reverse_results(events, since, evidence_read(case.system, case.form))).prediction
-    assert_equal_leaves("predictions up to the first event that ends differently", one[:known], other[:known])
-    changed = np.mean(one[known:] != other[known:])
-    assert_claim(changed > 0.3, f"of the predictions after other results only {changed:.0%} are other ones")
+        first_changed = num_unaffected = int(np.searchsorted(events.time, 4 * PERIOD_LENGTH))
+        num_unaffected = (
+            int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
+        )
+    other_prediction = replay(
+        case, reverse_results(events, first_changed, result_column_names(case.system, case.form))
+    ).prediction
+    assert_equal_leaves(
+        "predictions up to the first event that ends differently",
+        prediction[:num_unaffected],
+        other_prediction[:num_unaffected],
+    )
+    changed = np.mean(prediction[num_unaffected:] != other_prediction[num_unaffected:])
+    assert_claim(changed > 0.3, f"only {changed:.0%} of the predictions after other results differ")
 
 
 def a_better_result_gives_a_better_rating(case: Case) -> None:
@@ -124,32 +140,32 @@ def a_better_result_gives_a_better_rating(case: Case) -> None:
         best, worst, number = player[rank == 0], player[rank == rank.max()], len(events.player_start) - 2
     else:
         best, worst, number = events.player[-1, :1], events.player[-1, 1:], len(events.score) - 1
-    other = replay(case, reverse_results(events, number, evidence_read(case.system, case.form)))
-    ahead = player_ratings(case, replay_first_season(case).state).mean - player_ratings(case, other.state).mean
+    other = replay(case, reverse_results(events, number, result_column_names(case.system, case.form)))
+    rating_gain = player_ratings(case, replay_first_season(case).state).mean - player_ratings(case, other.state).mean
     assert_claim(
-        (ahead[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss"
+        (rating_gain[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss"
     )
     assert_claim(
-        (ahead[worst] < 0.0).all(), "after a loss in the last event somebody is not rated lower than after a win"
+        (rating_gain[worst] < 0.0).all(), "after a loss in the last event somebody is not rated lower than after a win"
     )
 
 
 def the_order_of_players_in_an_event_does_not_matter(case: Case) -> None:
-    """Unless columns of the matches say something about one of the two: how they change is not known."""
-    events, one = split_seasons(case)[0], replay_first_season(case)
+    """Except with further columns of matches, whose change under a swap is unknown."""
+    events, original = split_seasons(case)[0], replay_first_season(case)
     if case.form != "rounds" and events.context.columns is not None:
         return
     if case.form == "rounds":
         shuffle, order = shuffle_participants(events)
-        result, wanted = replay(case, shuffle), one.prediction[order]
+        result, expected = replay(case, shuffle), original.prediction[order]
     else:
-        result, wanted = replay(case, swap_sides(events)), 1.0 - one.prediction
-    assert_close_leaves("the state", result.state, one.state, 1e-10)
-    assert_close_leaves("predictions", result.prediction, wanted, 1e-10)
+        result, expected = replay(case, swap_sides(events)), 1.0 - original.prediction
+    assert_close_leaves("the state", result.state, original.state, 1e-10)
+    assert_close_leaves("predictions", result.prediction, expected, 1e-10)
 
 
 def renaming_the_players_renames_the_rows(case: Case) -> None:
-    name = np.random.default_rng(1).permutation(player_count(case.form))
-    one, other = replay_first_season(case), replay(case, rename_players(split_seasons(case)[0], name))
-    assert_close_leaves("the state", gather_player_rows(other.state, name), one.state, 1e-10)
-    assert_close_leaves("predictions", other.prediction, one.prediction, 1e-10)
+    new_ids = np.random.default_rng(1).permutation(player_count(case.form))
+    original, renamed = replay_first_season(case), replay(case, rename_players(split_seasons(case)[0], new_ids))
+    assert_close_leaves("the state", gather_player_rows(renamed.state, new_ids), original.state, 1e-10)
+    assert_close_leaves("predictions", renamed.prediction, original.prediction, 1e-10)

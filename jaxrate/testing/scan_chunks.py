@@ -1,4 +1,4 @@
-"""Histories in chunks of one shape, as `jr.scan` takes them."""
+"""Histories in chunks of equal shape, for `jr.scan`."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.testing.case_assertions import Case
 from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_steps
 
-CHUNK_LEVELS = 8  # of levels
+CHUNK_LEVELS = 8  # number of levels is a multiple of this
 PADDED_PERIOD = 18, 16  # players and matches to which periods are padded
 SECOND_CHUNK_START = {
     "stream": MATCHES // 2,
@@ -24,7 +24,7 @@ SECOND_CHUNK_START = {
 
 
 def split_in_chunks(case: Case, events: Any) -> list[Any]:
-    """A season in two halves; in one piece if each further run would draw other random numbers."""
+    """A season in two chunks; in one if the system draws random numbers, which would differ."""
     history = periods(events, PERIOD_LENGTH) if case.form == "periods" else events
     count = len(history.player_start) - 1 if isinstance(history, Ragged) else len(history.score)
     ends = [0, count] if case.system.rules.draw is not None else [0, SECOND_CHUNK_START[case.form], count]
@@ -32,7 +32,7 @@ def split_in_chunks(case: Case, events: Any) -> list[Any]:
 
 
 def to_scan_events(form: str, events: Any, first_event: int) -> Any:
-    """Events of a season from number `begin` on, as `scan` takes them."""
+    """Events of a season, which begin at index `first_event`, as arguments of `scan`."""
     if form == "stream":
         return as_device_arrays(events)
     if form == "levels":
@@ -44,12 +44,12 @@ def to_scan_events(form: str, events: Any, first_event: int) -> Any:
 
 
 def stack_trees(trees: list[Any]) -> Any:
-    """Trees of equal shapes as one, of NumPy, leaves [several, ...]."""
+    """Trees of equal shapes as one with NumPy leaves [trees, ...]."""
     return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *trees)
 
 
 def prediction_counts(event_chunks: list[Any]) -> list[int]:
-    """How many predictions each chunk has."""
+    """The number of predictions of each chunk."""
     return [_prediction_count(one) for one in event_chunks]
 
 

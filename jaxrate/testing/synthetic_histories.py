@@ -1,4 +1,4 @@
-"""Histories on which systems are tested: two seasons whose events have the same sizes, so that they compile as one."""
+"""Synthetic histories for tests of systems: two seasons with events of equal sizes, so that both use one program."""
 
 import math
 from collections import defaultdict
@@ -17,61 +17,61 @@ from jaxrate.replay.scan_programs import predict_event, prepare_replay, rate_eve
 from jaxrate.system import RatingSystem
 from jaxrate.testing.case_assertions import Case
 
-PERIOD_LENGTH, SEASON = 5.0, 50.0  # of a rating period, and from the start of one season to that of the next
+PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons
 TIME_AFTER_EVENTS = 130.0  # after all events
 MATCHES, PLAYERS = 120, 23
 # Sizes of the contests of a season. The small ones are rated two at a time.
 SIZES = (68, 28, 2, 21, 9, 3, 13, 17, 25, 5), (66, 28, 2, 21, 9, 5, 13, 17, 25, 5)
 STEPS = ((0,), (1, 2), (3, 4), (5,), (6, 7), (8, 9))
-POOL, SLOTS = 130, 72  # who may take part in contests, and to how many they are padded
-ALL_TIE = 13  # in contests of this size
+POOL, SLOTS = 130, 72  # players of contests, and padded size of contests
+ALL_TIE = 13  # in contests of this size all participants tie
 IDLE_PLAYERS = 9  # players who never play
 
 
 def player_count(form: str) -> int:
-    """How many may take part."""
+    """The number of players in a form."""
     return POOL if form == "rounds" else PLAYERS
 
 
 def two_season_events(case: Case) -> Any:
-    """The events of both seasons: contests, or matches, also where they are replayed in periods."""
+    """The events of both seasons: contests, or matches, which may be replayed in periods."""
     if case.form == "rounds":
         return make_noisy_contests() if case.system.traits.noise else make_contests()
-    random, names = np.random.default_rng(8), read_column_names(case.system, case.form)
+    random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     context = make_league().context._replace(columns=columns or None)
     try:
-        case.system.check(to_form_events(case.form, make_league()._replace(context=context)))
+        case.system.check(events_in_form(case.form, make_league()._replace(context=context)))
     except ValueError:  # some systems can only take matches that count as one
         context = context._replace(weight=None)
     return make_league()._replace(context=context)
 
 
 @lru_cache
-def evidence_read(system: RatingSystem, form: str) -> tuple[str, ...]:
-    """The names of the columns of matches that tell a result: the rules learn from them, and predict without them."""
-    known = read_column_names(system, form, predicted=True)
-    return tuple(name for name in read_column_names(system, form) if name not in known)
+def result_column_names(system: RatingSystem, form: str) -> tuple[str, ...]:
+    """The names of columns of matches that rules learn from and do not need to predict, such as margins."""
+    predictor_names = column_names_read_by_rules(system, form, predicted=True)
+    return tuple(name for name in column_names_read_by_rules(system, form) if name not in predictor_names)
 
 
 @lru_cache
-def read_column_names(system: RatingSystem, form: str, predicted: bool = False) -> tuple[str, ...]:
-    """The names of the further columns of matches that the rules read, or those that they read to predict."""
+def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool = False) -> tuple[str, ...]:
+    """The names of further columns of matches that the rules read, or, if `predicted`, that they read to predict."""
     if form == "rounds":
         return ()
     event = first_event(form, make_league()._replace(context=make_league().context._replace(columns=None)))
     recorded_columns: Any = defaultdict(lambda: jnp.ones(event.score.shape))
     event = event._replace(context=event.context._replace(columns=recorded_columns))
 
-    def rate() -> Any:
-        drawn = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
+    def rate_first_event() -> Any:
+        random_numbers = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
         prepared = prepare_replay(system.rules, system.params)
         if predicted:
             return predict_event(system.rules, prepared, state, event)
-        return rate_event(system.rules, prepared, state, event, drawn)
+        return rate_event(system.rules, prepared, state, event, random_numbers)
 
-    jax.eval_shape(rate)
+    jax.eval_shape(rate_first_event)
     return tuple(recorded_columns)
 
 
@@ -90,20 +90,20 @@ def split_seasons(case: Case) -> tuple[Any, Any]:
     return slice_events(events, 0, half), slice_events(events, half, 2 * half)
 
 
-def to_form_events(form: str, events: Any) -> Any:
-    """Matches as the form has them."""
+def events_in_form(form: str, events: Any) -> Any:
+    """Matches, in rating periods if the form is periods."""
     return periods(events, PERIOD_LENGTH) if form == "periods" else events
 
 
-def form_schedule(form: str, events: Any) -> Any:
-    """That in which `run` replays the events in this form: of contests, two at once, padded to `SLOTS`."""
+def schedule_for_form(form: str, events: Any) -> Any:
+    """The schedule for `run` in this form; contests two at a time, padded to `SLOTS`."""
     if form != "rounds":
         return "auto" if form == "periods" else form
     return arrange_blocks(events, [Block(contest_steps(0, len(events.player_start) - 1), (SLOTS, SLOTS))])
 
 
 def contest_steps(low: int, high: int) -> Any:
-    """[steps, 2] the contests of each step, of those from `low` up to `high`, counted from `low`."""
+    """[steps, 2] the contests of each step, for contests from `low` to below `high`, counted from `low`."""
     per_season, count = len(SIZES[0]), high - low
     seasons = [[i + per_season * k - low for i in step] for k in range(-(-high // per_season)) for step in STEPS]
     inside = [[i for i in step if 0 <= i < count] for step in seasons]
@@ -112,7 +112,7 @@ def contest_steps(low: int, high: int) -> Any:
 
 @lru_cache
 def make_league() -> Matches:
-    """In both seasons the same players meet in the same order on the same days; all else is drawn anew."""
+    """Matches of two seasons: with the same players in the same order on the same days; all else is random."""
     random = np.random.default_rng(0)
     first = random.integers(0, PLAYERS, MATCHES)
     player = np.stack([first, (first + random.integers(1, PLAYERS, MATCHES)) % PLAYERS], axis=1)
@@ -131,25 +131,25 @@ def make_league() -> Matches:
 
 @lru_cache
 def make_contests() -> Ragged:
-    """With ties and weights, and in every third with a ceiling."""
+    """Contests with ties and weights, every third with a ceiling."""
     random = np.random.default_rng(1)
-    drawn, columns = [], []
-    for sizes, together in product(SIZES, STEPS):
-        some = [sizes[i] for i in together]
-        drawn += np.split(random.permutation(POOL)[: sum(some)], np.cumsum(some)[:-1])
-    for i, player in enumerate(drawn):
+    participants, columns = [], []
+    for sizes, step in product(SIZES, STEPS):
+        batch_sizes = [sizes[i] for i in step]
+        participants += np.split(random.permutation(POOL)[: sum(batch_sizes)], np.cumsum(batch_sizes)[:-1])
+    for i, player in enumerate(participants):
         n = len(player)
         rank = random.permutation(np.append(random.integers(0, max(2, n // 2), n - 2), [0, n]))
         rank = np.zeros(n) if n == ALL_TIE else rank
-        same = random.choice([0.5, 1.0, 2.0]), 2.5 * (i // 3), math.inf if i % 3 else 1620.0
-        columns.append([np.full(n, i), player, rank, *(np.full(n, x) for x in same)])
+        constant_columns = random.choice([0.5, 1.0, 2.0]), 2.5 * (i // 3), math.inf if i % 3 else 1620.0
+        columns.append([np.full(n, i), player, rank, *(np.full(n, x) for x in constant_columns)])
     contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
     return rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling)
 
 
 @lru_cache
 def make_noisy_contests() -> Ragged:
-    """The same, some noisier than others."""
+    """The same contests, some noisier than others."""
     rounds: Any = make_contests().events
     noise = np.random.default_rng(2).uniform(0.8, 1.5, len(rounds.time))
     return make_contests()._replace(events=rounds._replace(noise=noise))

@@ -1,4 +1,4 @@
-"""What a system must be, before anything is replayed."""
+"""Properties of systems themselves, without a replay."""
 
 import copy
 import pickle
@@ -21,11 +21,11 @@ def parameters_are_described(system: RatingSystem) -> None:
 
 
 def system_is_a_hashable_value(system: RatingSystem) -> None:
-    """Made alike, pickled or copied it is equal, and hashes alike."""
-    again = {"pickled": pickle.loads(pickle.dumps(system)), "copied": copy.deepcopy(system)}
-    again["made again"] = replace_params(system, system.params)
-    for how, other in again.items():
-        assert_claim(other == system and hash(other) == hash(system), f"{how}, it is another one: {other!r}")
+    """Pickled, copied or made again, it is equal and has the same hash."""
+    copies = {"pickled": pickle.loads(pickle.dumps(system)), "copied": copy.deepcopy(system)}
+    copies["made again"] = replace_params(system, system.params)
+    for origin, other in copies.items():
+        assert_claim(other == system and hash(other) == hash(system), f"{origin}, it differs: {other!r}")
 
 
 def system_repr_is_one_line(system: RatingSystem) -> None:
@@ -38,13 +38,15 @@ def unsupported_events_are_refused(system: RatingSystem) -> None:
     others: dict[type, Any] = {Matches: league, Periods: periods(league, 1.0), Rounds: rounds([0, 0], [0, 1], [1, 2])}
     kinds = " or ".join(kind.__name__ for kind in system.events)
     for kind in others.keys() - {*system.events}:
-        said = "nothing"
+        message = "nothing"
         try:
             run(system, others[kind])
         except ValueError as error:
-            said = str(error)
-        wanted = f"{system.name} rates {kinds}, not {kind.__name__}"
-        assert_claim(said.startswith(wanted), f"{kind.__name__} should be refused: {wanted!r}; the error said {said!r}")
+            message = str(error)
+        expected = f"{system.name} rates {kinds}, not {kind.__name__}"
+        assert_claim(
+            message.startswith(expected), f"{kind.__name__} should be refused: {expected!r}; the error said {message!r}"
+        )
 
 
 def state_leaves_have_a_row_per_player(system: RatingSystem) -> None:

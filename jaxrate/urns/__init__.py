@@ -1,4 +1,4 @@
-"""Urnings' urns: simulated worlds, the exact law of urns, tests of skills, matchmakers."""
+"""Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers."""
 
 from jaxrate.systems.urnings.system import make_urns
 from jaxrate.urns import matchmakers

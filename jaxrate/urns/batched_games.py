@@ -1,4 +1,4 @@
-"""Games of urns, many tries at once: the same games as one by one."""
+"""Games of urns, proposed in batches: the same games as one by one."""
 
 from typing import Any, NamedTuple
 
@@ -12,74 +12,74 @@ from jaxrate.systems.urnings.system import acceptance_correction, draw_mock_scor
 from jaxrate.types import Array
 from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarity, count_urn_values
 
-TRIES_PER_STEP = 32  # tries at once
+TRIES_PER_STEP = 32  # proposals in a batch
 
 
-TRIES_PER_CHUNK = 1 << 13  # tries whose random numbers are made at once, if so many games are asked for
+TRIES_PER_CHUNK = 1 << 13  # proposals whose random numbers are drawn at once, at most
 
 
-MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds what one move changes of what another one changes of S
+MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds the effect of one move on another's change of S
 
 
 class GameRule(NamedTuple):
-    """What is static of a game."""
+    """The static rules of games."""
 
     variant: str
-    tries: bool  # whether pairs are tried, or picked by the matchmaker
+    proposes_pairs: bool  # whether pairs are proposed in batches, or picked by the matchmaker
     corrected: bool
     matchmaker: Matchmaker
     width: int = TRIES_PER_STEP
 
 
-class TriedPairs(NamedTuple):
-    """Pairs and their random numbers, each leaf [...]."""
+class ProposedPairs(NamedTuple):
+    """Proposed pairs and their uniform random numbers; leaves [...]."""
 
-    one: Array
-    two: Array
-    plays: Array
-    score: Array
-    mock: Array
-    moves: Array
+    first: Array
+    second: Array
+    play_uniform: Array
+    score_uniform: Array
+    mock_uniform: Array
+    move_uniform: Array
 
 
 def draw_true_score(constants: Constants, lead: Array, uniform: Array) -> Array:
-    """X of a real game, of the difference of true logits."""
+    """Draw the score X of a real game, from the difference of true logits."""
     return draw_mock_score(score_probabilities(constants, lead), uniform)
 
 
 def play_in_batches(
     rule: GameRule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
-    """Chunks of tries, until so many games are played."""
+    """Play this many games, in chunks of proposals."""
     size = min(TRIES_PER_CHUNK, 1 << (2 * games).bit_length())
 
-    def chunk(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+    def play_chunk(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         number, left, state, count = carry
-        tries = _draw_tries(jax.random.fold_in(key, number), size, len(skill), rule.width)
+        proposals = _draw_proposals(jax.random.fold_in(key, number), size, len(skill), rule.width)
 
-        def steps(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        def play_step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             start, left, state, count = carry
-            some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, rule.width), tries)
-            done, played, state, count = _play_batch(rule, constants, skill, table, state, count, some, left)
+            batch = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, rule.width), proposals)
+            done, played, state, count = _play_batch(rule, constants, skill, table, state, count, batch, left)
             return start + done, left - played, state, count
 
-        more = jnp.int32(0), left, state, count
-        _, left, state, count = lax.while_loop(lambda x: (x[0] < size) & (x[1] > 0), steps, more)
+        start = jnp.int32(0), left, state, count
+        _, left, state, count = lax.while_loop(lambda x: (x[0] < size) & (x[1] > 0), play_step, start)
         return number + 1, left, state, count
 
     count = count_urn_values(table, state) if isinstance(table, UrnSimilarity) else None
     carry = jnp.uint32(0), jnp.int32(games), state, count
-    return lax.while_loop(lambda x: x[1] > 0, chunk, carry)[2]
+    return lax.while_loop(lambda x: x[1] > 0, play_chunk, carry)[2]
 
 
-def _draw_tries(key: Array, size: int, num_players: int, width: int) -> TriedPairs:
-    """[size + width] of which the last are none."""
+def _draw_proposals(key: Array, size: int, num_players: int, width: int) -> ProposedPairs:
+    """[size + width] proposals, of which the last `width` are padding."""
     bits = jax.random.bits(key, (6, size), jnp.uint32)
     u = (bits >> 8).astype(jnp.result_type(float)) * 2.0**-24
     u = jnp.pad(u, ((0, 0), (0, width)), constant_values=1.0)
     one = (u[0] * num_players).astype(jnp.int32)
     two = (u[1] * (num_players - 1)).astype(jnp.int32)
-    return TriedPairs(one, two + (two >= one).astype(jnp.int32), *u[2:])
+    return ProposedPairs(one, two + (two >= one).astype(jnp.int32), *u[2:])
 
 
 def _play_batch(
@@ -89,50 +89,60 @@ def _play_batch(
     similarity: Any,
     state: State,
     count: Any,
-    batch: TriedPairs,
-    left: Array,
+    batch: ProposedPairs,
+    games_left: Array,
 ) -> tuple[Array, Array, State, Any]:
-    """How many tries are done, games played, and the urns after them."""
+    """The number of proposals that were decided, of games that were played, and the urns after them."""
     order = np.arange(rule.width, dtype=np.int32)
-    one, two = (jax.tree.map(lambda x: x[k], state) for k in (batch.one, batch.two))  # noqa: B023
+    first, second = (jax.tree.map(lambda x: x[k], state) for k in (batch.first, batch.second))  # noqa: B023
 
-    def game(one: State, two: State, lead: Array, score: Array, number: Array) -> tuple[Array, Array]:
-        x = draw_true_score(constants, lead, score)
-        gain = x - draw_mock_score(mock_score_weights(rule.variant, constants, one, two, x), number)
-        return gain, jnp.asarray(acceptance_correction(rule.variant, constants, one, two, gain), lead.dtype)
+    def play_pair(
+        first: State, second: State, lead: Array, score_uniform: Array, mock_uniform: Array
+    ) -> tuple[Array, Array]:
+        x = draw_true_score(constants, lead, score_uniform)
+        gain = x - draw_mock_score(mock_score_weights(rule.variant, constants, first, second, x), mock_uniform)
+        return gain, jnp.asarray(acceptance_correction(rule.variant, constants, first, second, gain), lead.dtype)
 
-    gain, accept = jax.vmap(game)(one, two, skill[batch.one] - skill[batch.two], batch.score, batch.mock)
-    plays, doubt = batch.plays < 1.0, jnp.zeros(rule.width, bool)
-    moves = plays & (gain != 0) & (batch.moves < accept)
+    gain, acceptance = jax.vmap(play_pair)(
+        first, second, skill[batch.first] - skill[batch.second], batch.score_uniform, batch.mock_uniform
+    )
+    plays, is_doubtful = batch.play_uniform < 1.0, jnp.zeros(rule.width, bool)
+    moves = plays & (gain != 0) & (batch.move_uniform < acceptance)
     if count is not None:
-        a, b = similarity.first[batch.one] + one.green, similarity.first[batch.two] + two.green
+        a, b = similarity.first[batch.first] + first.green, similarity.first[batch.second] + second.green
         f = similarity.table[a, b]
-        plays = batch.plays < f
+        plays = batch.play_uniform < f
         moves = moves & plays
         if rule.corrected:
             change, total = _similarity_change(similarity, count, a, b, gain)
-            bound = batch.moves * (1.0 + change / total)
-            ratio = accept * similarity.table[a + gain, b - gain] / jnp.where(plays, f, 1.0)
+            bound = batch.move_uniform * (1.0 + change / total)
+            ratio = acceptance * similarity.table[a + gain, b - gain] / jnp.where(plays, f, 1.0)
             moves = plays & (gain != 0) & (bound < ratio)
-            doubt = plays & (gain != 0) & (abs(bound - ratio) <= batch.moves * _change_error(moves, change, total))
-    same = [x[:, None] == y[None, :] for x in (batch.one, batch.two) for y in (batch.one, batch.two)]
-    moved = moves[None, :] & (order[None, :] < order[:, None])
-    stale = jnp.any((same[0] | same[1] | same[2] | same[3]) & moved, axis=1)
-    bad = stale | doubt
-    done = jnp.where(jnp.any(bad), jnp.argmax(bad).astype(jnp.int32), rule.width)
-    done = jnp.minimum(done, jnp.sum(jnp.cumsum(plays, dtype=jnp.int32) <= left, dtype=jnp.int32))
-    kept = jnp.where(moves & (done > order), gain, 0)
-    state = state._replace(green=state.green.at[batch.one].add(kept).at[batch.two].add(-kept))
+            is_doubtful = (
+                plays
+                & (gain != 0)
+                & (abs(bound - ratio) <= batch.move_uniform * _similarity_change_error(moves, change, total))
+            )
+    shares_player = [x[:, None] == y[None, :] for x in (batch.first, batch.second) for y in (batch.first, batch.second)]
+    moved_earlier = moves[None, :] & (order[None, :] < order[:, None])
+    is_stale = jnp.any(
+        (shares_player[0] | shares_player[1] | shares_player[2] | shares_player[3]) & moved_earlier, axis=1
+    )
+    is_undecided = is_stale | is_doubtful
+    done = jnp.where(jnp.any(is_undecided), jnp.argmax(is_undecided).astype(jnp.int32), rule.width)
+    done = jnp.minimum(done, jnp.sum(jnp.cumsum(plays, dtype=jnp.int32) <= games_left, dtype=jnp.int32))
+    applied_gain = jnp.where(moves & (done > order), gain, 0)
+    state = state._replace(green=state.green.at[batch.first].add(applied_gain).at[batch.second].add(-applied_gain))
     if count is not None:
-        weight = (kept != 0).astype(count.dtype)
-        values = jnp.concatenate([a, b, a + kept, b - kept])
+        weight = (applied_gain != 0).astype(count.dtype)
+        values = jnp.concatenate([a, b, a + applied_gain, b - applied_gain])
         count = count.at[values].add(jnp.concatenate([-weight, -weight, weight, weight]))
     return done, jnp.sum(plays & (done > order), dtype=jnp.int32), state, count
 
 
 def _similarity_change(similarity: UrnSimilarity, count: Array, a: Array, b: Array, gain: Array) -> tuple[Array, Array]:
-    """[width] what each move would change of S, and S, of values a and b of the urns."""
-    near = similarity.apart @ count
+    """[width] the change of S by each move, and S, for values a and b of the urns."""
+    near = similarity.table_of_others @ count
     total = 0.5 * (count @ near + jnp.sum(count * (count - 1.0)))
     near = near + count
     ends = jnp.stack([a, a + gain, b, b - gain])
@@ -141,15 +151,15 @@ def _similarity_change(similarity: UrnSimilarity, count: Array, a: Array, b: Arr
     return sign @ near[ends] + 0.5 * jnp.sum(own, axis=(0, 1)), total
 
 
-def _change_error(moves: Array, change: Array, total: Array) -> Array:
-    """[width] how far earlier moves may at most bring (change of S) / S, and rounding; 0 without earlier moves."""
+def _similarity_change_error(moves: Array, change: Array, total: Array) -> Array:
+    """[width] a bound on the effect of earlier moves on (change of S) / S, plus rounding; 0 without earlier moves."""
 
-    def before(x: Array) -> Array:
+    def exclusive_sum(x: Array) -> Array:
         return jnp.cumsum(x) - x
 
-    number = before(moves.astype(change.dtype))
-    drift = before(jnp.where(moves, abs(change) + MAX_MOVE_EFFECT * number, 0.0))
-    least = jnp.maximum(total - drift, 0.0)
-    error = (MAX_MOVE_EFFECT * number + abs(change) * drift / total) / jnp.where(least > 0, least, 1.0)
-    error = jnp.where(least > 0, error, jnp.inf)
+    number = exclusive_sum(moves.astype(change.dtype))
+    drift = exclusive_sum(jnp.where(moves, abs(change) + MAX_MOVE_EFFECT * number, 0.0))
+    least_total = jnp.maximum(total - drift, 0.0)
+    error = (MAX_MOVE_EFFECT * number + abs(change) * drift / total) / jnp.where(least_total > 0, least_total, 1.0)
+    error = jnp.where(least_total > 0, error, jnp.inf)
     return jnp.where(number > 0, error + 1e-5, 0.0)

@@ -1,9 +1,9 @@
-"""The exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022): of a few players together, of many one by one.
+"""The exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022): joint for few players, marginal for many.
 
 Theorem 5 divides elementary symmetric polynomials of the odds. As odds times a constant have the same law, they are
-first scaled so that the balls expected of independent binomials are the total. The polynomials are then probabilities
-of sums of binomials, and the divisor is among the greatest of these (Darroch 1964, "On the distribution of the number
-of successes in independent trials"): nothing overflows. All terms are positive, so that no digits cancel.
+first scaled so that independent binomials have the total as their expected number of balls. The polynomials are then
+probabilities of sums of binomials, and the divisor is among the greatest of these (Darroch 1964, "On the distribution
+of the number of successes in independent trials"): nothing overflows. All terms are positive, so that no digits cancel.
 """
 
 import math
@@ -12,25 +12,25 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import OWN, Numbers, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, check_arguments
 from jaxrate.events import fail_where
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.parameters import as_floats
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
-MAX_STATES = 1_000_000  # states of all urns
-NEGLIGIBLE_RATIO = 1e-60  # of the greatest probability of a number of balls, below which others are left out
+MAX_STATES = 1_000_000  # joint states
+NEGLIGIBLE_RATIO = 1e-60  # numbers of balls with less than this times the greatest probability are left out
 
 
 class UrnLaw(NamedTuple):
-    """Every state of the urns, in the order of the first player's balls, then the second's, and so on."""
+    """Probabilities of all states of the urns, in order of the first player's balls, then the second's, and so on."""
 
     green: HostArray  # [states, num_players] green balls
     probability: HostArray  # [states]
 
 
-class BallCounts(NamedTuple):
+class BallCountDistribution(NamedTuple):
     """Probabilities of numbers of green balls, from `first` on."""
 
     first: int
@@ -38,15 +38,15 @@ class BallCounts(NamedTuple):
 
 
 @check_arguments
-def urn_law(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> UrnLaw:
-    """The law that urns keep while skills stand still: binomials, given the number of green balls in all.
+def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUNCTION]) -> UrnLaw:
+    """The stationary law of urns while skills are constant: binomials, given the total number of green balls.
 
         law = jr.urns.urn_law([4, 4, 6], [0.3, 0.5, 0.8], 7)
         law.probability @ law.green / [4, 4, 6]  # the mean of r / n, which is not quite pi
 
     The probability of r is proportional to the product of (n_k choose r_k) rho_k^r_k, with the odds rho = pi / (1 - pi)
     (Theorem 5, equation 12; its n may be the player's own). Odds times a constant have the same law. With weights of
-    zero, as those of stakes of m balls, not every state can be reached; the law is then that of those that can.
+    zero, as for stakes of m balls, not every state can be reached; the law is then that of the states that can.
 
     Args:
       size: [num_players] balls in each urn, whole, from 1.
@@ -58,7 +58,7 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> UrnLa
         `urn_marginals` has the law of each urn of many.
     """
     sizes, share = _check_urns(size, proportion, total)
-    if _has_many_states(sizes, total):
+    if _exceeds_max_states(sizes, total):
         raise ValueError(
             f"these urns have more than {MAX_STATES:,} states; take fewer or smaller ones, or the law of each urn by "
             "itself, urn_marginals"
@@ -71,8 +71,8 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> UrnLa
 
 
 @check_arguments
-def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, OWN]) -> HostArray:
-    """The law of each urn by itself, given the number of green balls in all: also of thousands of urns.
+def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUNCTION]) -> HostArray:
+    """The marginal law of each urn, given the total number of green balls, also for thousands of urns.
 
         law = jr.urns.urn_marginals([40] * 1000, [0.3, 0.7] * 500, 20_000)
         law @ range(41) / 40  # the mean of r / n
@@ -102,17 +102,17 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, OWN]) ->
         result[np.arange(len(sizes)), sizes if total else 0] = 1.0
         return result
     logit = _scaled_logits(sizes, np.log(share) - np.log1p(-share), total)
-    urns = [_binomial_counts(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
-    for k, (urn, others) in enumerate(zip(urns, _counts_of_other_urns(urns, total), strict=True)):
+    urns = [_binomial_distribution(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
+    for k, (urn, others) in enumerate(zip(urns, _distributions_of_other_urns(urns, total), strict=True)):
         rest = total - urn.first - np.arange(len(urn.probability)) - others.first
-        there = (rest >= 0) & (rest < len(others.probability))
-        weight = np.where(there, others.probability[np.where(there, rest, 0)], 0.0) * urn.probability
+        is_possible = (rest >= 0) & (rest < len(others.probability))
+        weight = np.where(is_possible, others.probability[np.where(is_possible, rest, 0)], 0.0) * urn.probability
         result[k, urn.first : urn.first + len(weight)] = weight / weight.sum()
     return result
 
 
 def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, HostArray]:
-    """Sizes and proportions [num_players]; ValueError for those of no urns."""
+    """Sizes and proportions [num_players]; ValueError for invalid ones."""
     sizes, share = np.asarray(size), as_floats(proportion)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or share.shape != sizes.shape or not len(sizes):
         raise ValueError(
@@ -135,14 +135,14 @@ def _log_choose(n: int) -> HostArray:
     return np.asarray(log_factorial[n] - log_factorial - log_factorial[::-1])
 
 
-def _has_many_states(sizes: HostArray, total: int) -> bool:
-    """Whether there are more than `MOST`: every way to fill the first urns that leaves the others enough counts one."""
-    ways, rest = np.ones(1, np.int64), int(sizes.sum())  # of numbers of green balls so far, from 0 on
+def _exceeds_max_states(sizes: HostArray, total: int) -> bool:
+    """Whether there are more than `MAX_STATES` states, by counting the ways to fill urn after urn."""
+    ways, rest = np.ones(1, np.int64), int(sizes.sum())  # ways to have 0, 1, ... green balls so far
     for n in sizes.tolist():
         rest -= n
-        upto = np.concatenate([[0], np.cumsum(ways)])
+        cumulative_ways = np.concatenate([[0], np.cumsum(ways)])
         filled = np.arange(min(len(ways) - 1 + n, total) + 1)
-        ways = upto[np.minimum(filled + 1, len(ways))] - upto[np.maximum(filled - n, 0)]
+        ways = cumulative_ways[np.minimum(filled + 1, len(ways))] - cumulative_ways[np.maximum(filled - n, 0)]
         ways = np.where(total - filled <= rest, ways, 0)
         if ways.sum() > MAX_STATES:
             return True
@@ -150,7 +150,7 @@ def _has_many_states(sizes: HostArray, total: int) -> bool:
 
 
 def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
-    """[states, num_players], urn by urn, without those whose other urns cannot hold the rest."""
+    """[states, num_players] all states with this total of green balls."""
     green, rest = np.zeros((1, 0), int), int(sizes.sum())
     for n in sizes.tolist():
         rest -= n
@@ -161,57 +161,59 @@ def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
 
 
 def _scaled_logits(sizes: HostArray, logit: HostArray, total: int) -> HostArray:
-    """[num_players] the logits plus a constant, by which the urns are expected to hold `total` green balls."""
+    """[num_players] the logits plus the constant for which `total` green balls are expected."""
 
-    def expected(shift: float) -> float:
+    def expected_total(shift: float) -> float:
         return float(sizes @ np.exp(-np.logaddexp(0.0, -(logit + shift))))
 
     low, high = -float(logit.max()) - 50.0, -float(logit.min()) + 50.0
     for _ in range(100):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if expected(middle) < total else (low, middle)
+        low, high = (middle, high) if expected_total(middle) < total else (low, middle)
     return np.asarray(logit + 0.5 * (low + high))
 
 
-def _trim_counts(counts: BallCounts) -> BallCounts:
-    """Without what is improbable at either end."""
+def _trim_improbable_counts(counts: BallCountDistribution) -> BallCountDistribution:
+    """Remove improbable numbers at either end."""
     p = counts.probability
-    kept = np.flatnonzero(p > NEGLIGIBLE_RATIO * p.max())
-    return BallCounts(counts.first + int(kept[0]), p[kept[0] : kept[-1] + 1])
+    probable = np.flatnonzero(p > NEGLIGIBLE_RATIO * p.max())
+    return BallCountDistribution(counts.first + int(probable[0]), p[probable[0] : probable[-1] + 1])
 
 
-def _binomial_counts(n: int, logit: float) -> BallCounts:
-    """Of n balls, each green with this logit of its probability."""
+def _binomial_distribution(n: int, logit: float) -> BallCountDistribution:
+    """The number of green balls among n, each green with a probability of this logit."""
     logs = _log_choose(n) + np.arange(n + 1) * logit
-    return _trim_counts(BallCounts(0, np.exp(logs - logs.max())))
+    return _trim_improbable_counts(BallCountDistribution(0, np.exp(logs - logs.max())))
 
 
-def _convolve_counts(one: BallCounts, two: BallCounts) -> BallCounts:
-    """Of the sum of two numbers of balls."""
-    p = np.convolve(one.probability, two.probability)
-    return _trim_counts(BallCounts(one.first + two.first, p / p.max()))
+def _convolve_distributions(first: BallCountDistribution, second: BallCountDistribution) -> BallCountDistribution:
+    """The distribution of the sum of two numbers of balls."""
+    p = np.convolve(first.probability, second.probability)
+    return _trim_improbable_counts(BallCountDistribution(first.first + second.first, p / p.max()))
 
 
-def _counts_of_other_urns(urns: list[BallCounts], total: int) -> list[BallCounts]:
-    """Of the balls of all urns but one, for each: sums of halves, of quarters, and so on, and then back."""
+def _distributions_of_other_urns(urns: list[BallCountDistribution], total: int) -> list[BallCountDistribution]:
+    """For each urn the distribution of balls in all others, by sums over halves, quarters, and so on."""
     levels = [urns]
     while len(levels[-1]) > 1:
         level = levels[-1]
-        levels.append([reduce(_convolve_counts, level[i : i + 2]) for i in range(0, len(level), 2)])
-    others = [BallCounts(0, np.ones(1))]
+        levels.append([reduce(_convolve_distributions, level[i : i + 2]) for i in range(0, len(level), 2)])
+    others = [BallCountDistribution(0, np.ones(1))]
     for level in reversed(levels[:-1]):
-        below = []
+        inner_others = []
         for k, inside in enumerate(level):
             outside, sibling = others[k // 2], k ^ 1
             if sibling < len(level):
-                outside = _convolve_counts(outside, level[sibling])
-            below.append(_restrict_to_total(outside, inside, total))
-        others = below
+                outside = _convolve_distributions(outside, level[sibling])
+            inner_others.append(_restrict_to_total(outside, inside, total))
+        others = inner_others
     return others
 
 
-def _restrict_to_total(outside: BallCounts, inside: BallCounts, total: int) -> BallCounts:
-    """Of the numbers outside, those that make the total with a number inside."""
+def _restrict_to_total(
+    outside: BallCountDistribution, inside: BallCountDistribution, total: int
+) -> BallCountDistribution:
+    """The numbers outside that can add up to the total with a number inside."""
     low = max(total - inside.first - len(inside.probability) + 1, outside.first)
     high = min(total - inside.first, outside.first + len(outside.probability) - 1)
-    return BallCounts(low, outside.probability[low - outside.first : high - outside.first + 1])
+    return BallCountDistribution(low, outside.probability[low - outside.first : high - outside.first + 1])

@@ -1,12 +1,12 @@
-"""Who meets whom, as Urnings must know: how to pick a pair, and how probable a pair was.
+"""Matchmakers for Urnings: how pairs are picked, and with which probability.
 
 A matchmaker may look at the urns, r_k green balls of n_k, all of them. With
 
     f_ij = exp(-lambda (l_i - l_j)^2),   l = ln((r + 1) / (n - r + 1))
 
-`uniform` picks any two, `similar` two with a probability of f_ij / sum over all pairs, and `chooser` first i, anyone,
-then j with a probability of f_ij / sum over k of f_ik. The urns have few values between them, so that sums go over
-counts of values, not over pairs of players.
+`uniform_matchmaker` picks any two, `similarity_matchmaker` two with probability f_ij / (sum over all pairs), and
+`chooser_matchmaker` first any i, then j with probability f_ij / (sum over k of f_ik). Urns have few distinct values, so
+sums go over counts of values, not over pairs of players.
 """
 
 from collections.abc import Callable
@@ -16,34 +16,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.systems.urnings.model import State, urn_logit
 from jaxrate.types import Array
 
-MAX_URN_VALUES = 4096  # values of urns; the table of their likeness has so many rows and columns
+MAX_URN_VALUES = 4096  # values of urns: rows and columns of the table of similarities
 
 
 class Matchmaker(NamedTuple):
-    """Pure functions of all urns; one of your own may be made of any."""
+    """A matchmaker as pure functions of all urns; your own functions will do."""
 
     name: str
-    table: Callable[[State], Any]  # what does not change with the green balls; from concrete urns
-    pick: Callable[[Any, State, Array], Array]  # (table, state, uniforms [2]) -> [2] two players
-    log_probability: Callable[[Any, State, Array], Array]  # (table, state, [2] players) -> that of this pick
+    table: Callable[[State], Any]  # all that does not depend on green balls; from concrete urns
+    pick: Callable[[Any, State, Array], Array]  # (table, state, uniforms [2]) -> [2] the ids of two players
+    log_probability: Callable[[Any, State, Array], Array]  # (table, state, [2] ids) -> log probability of this pick
 
 
 class UrnSimilarity(NamedTuple):
-    """By value: the urns of one size have size + 1 of them, one after the other."""
+    """Similarities of the values of urns; an urn of n balls has n + 1 values."""
 
-    first: Array  # [num_players] int32, the value of their urn when it is empty
+    first: Array  # [num_players] int32 number of the value of their urn without green balls
     strength: Array  # [] lambda
     logit: Array  # [V]
     table: Array  # [V, V] f
-    apart: Array  # [V, V] the same with 0 for equal values, of which an urn is no other
+    table_of_others: Array  # [V, V] f with 0 for equal values
 
 
 def tabulate_similarity(strength: float, state: State) -> UrnSimilarity:
-    sizes, which = np.unique(np.asarray(state.size), return_inverse=True)
+    sizes, size_index = np.unique(np.asarray(state.size), return_inverse=True)
     starts = np.cumsum(sizes + 1) - sizes - 1
     values = int((sizes + 1).sum())
     if values > MAX_URN_VALUES:
@@ -51,48 +51,50 @@ def tabulate_similarity(strength: float, state: State) -> UrnSimilarity:
             f"urns of {len(sizes)} sizes have {values} values, more than {MAX_URN_VALUES}; take fewer sizes"
         )
     green = np.concatenate([np.arange(n + 1) for n in sizes])
-    each = urn_logit(jnp.asarray(green, jnp.int32), jnp.asarray(np.repeat(sizes, sizes + 1), jnp.int32))
-    table = jnp.exp(-strength * (each[:, None] - each[None, :]) ** 2)
-    apart = jnp.where(jnp.eye(values, dtype=bool), 0.0, table)
-    return UrnSimilarity(jnp.asarray(starts[which], jnp.int32), jnp.asarray(strength, table.dtype), each, table, apart)
+    logits = urn_logit(jnp.asarray(green, jnp.int32), jnp.asarray(np.repeat(sizes, sizes + 1), jnp.int32))
+    table = jnp.exp(-strength * (logits[:, None] - logits[None, :]) ** 2)
+    table_of_others = jnp.where(jnp.eye(values, dtype=bool), 0.0, table)
+    return UrnSimilarity(
+        jnp.asarray(starts[size_index], jnp.int32), jnp.asarray(strength, table.dtype), logits, table, table_of_others
+    )
 
 
 def count_urn_values(similarity: UrnSimilarity, state: State) -> Array:
-    """[V] how many urns have each value."""
+    """[V] the number of urns with each value."""
     return jnp.zeros_like(similarity.logit).at[similarity.first + state.green].add(1.0)
 
 
-def similarity_of_all_pairs(similarity: UrnSimilarity, count: Array) -> Array:
-    """The sum of f over all pairs, each once."""
+def total_similarity(similarity: UrnSimilarity, count: Array) -> Array:
+    """The sum of f over all pairs of players."""
     same = jnp.sum(count * (count - 1.0))
-    return 0.5 * (same + count @ (similarity.apart @ count))
+    return 0.5 * (same + count @ (similarity.table_of_others @ count))
 
 
 def log_similarity(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
-    """ln f."""
-    one, two = (similarity.logit[similarity.first[k] + state.green[k]] for k in (pair[0], pair[1]))
-    return -similarity.strength * (one - two) ** 2
+    """ln f of a pair."""
+    first, second = (similarity.logit[similarity.first[k] + state.green[k]] for k in (pair[0], pair[1]))
+    return -similarity.strength * (first - second) ** 2
 
 
 def similarity_to_others(similarity: UrnSimilarity, state: State, player: Array) -> Array:
-    """[num_players] f of this player and each other one; 0 with themselves."""
+    """[num_players] f of a player with each other player; 0 with themselves."""
     value = similarity.first + state.green
     f = similarity.table[value[player]][value]
     return jnp.where(jnp.arange(len(f), dtype=jnp.int32) == player, 0.0, f)
 
 
 def draw_player(weights: Array, uniform: Array) -> Array:
-    """The player who is drawn, in proportion to weights [num_players]."""
+    """Draw a player in proportion to weights [num_players]."""
     total = jnp.cumsum(weights)
     return jnp.sum(uniform * total[-1] >= total[:-1], dtype=jnp.int32)
 
 
-def pick_uniform(table: None, state: State, uniforms: Array) -> Array:
+def pick_uniform_pair(table: None, state: State, uniforms: Array) -> Array:
     del table
     num_players = len(state.green)
-    one = jnp.floor(uniforms[0] * num_players).astype(jnp.int32)
-    two = jnp.floor(uniforms[1] * (num_players - 1)).astype(jnp.int32)
-    return jnp.stack([one, two + (two >= one).astype(jnp.int32)])
+    first = jnp.floor(uniforms[0] * num_players).astype(jnp.int32)
+    second = jnp.floor(uniforms[1] * (num_players - 1)).astype(jnp.int32)
+    return jnp.stack([first, second + (second >= first).astype(jnp.int32)])
 
 
 def log_uniform_probability(table: None, state: State, pair: Array) -> Array:
@@ -101,62 +103,68 @@ def log_uniform_probability(table: None, state: State, pair: Array) -> Array:
     return -jnp.log(jnp.asarray(0.5 * num_players * (num_players - 1), float))
 
 
-def pick_similar(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
+def pick_similar_pair(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
     count, value = count_urn_values(similarity, state), similarity.first + state.green
-    near = similarity.apart @ count + count - 1.0
-    one = draw_player(near[value], uniforms[0])
-    return jnp.stack([one, draw_player(similarity_to_others(similarity, state, one), uniforms[1])])
+    near = similarity.table_of_others @ count + count - 1.0
+    first = draw_player(near[value], uniforms[0])
+    return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
 
 def log_similar_probability(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
     return log_similarity(similarity, state, pair) - jnp.log(
-        similarity_of_all_pairs(similarity, count_urn_values(similarity, state))
+        total_similarity(similarity, count_urn_values(similarity, state))
     )
 
 
-def pick_chooser(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
-    one = jnp.floor(uniforms[0] * len(state.green)).astype(jnp.int32)
-    return jnp.stack([one, draw_player(similarity_to_others(similarity, state, one), uniforms[1])])
+def pick_pair_by_chooser(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
+    first = jnp.floor(uniforms[0] * len(state.green)).astype(jnp.int32)
+    return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
 
 def log_chooser_probability(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
-    mine = similarity.first[pair[0]] + state.green[pair[0]]
-    near = similarity.table[mine] @ count_urn_values(similarity, state).at[mine].add(-1.0)
+    chooser_value = similarity.first[pair[0]] + state.green[pair[0]]
+    near = similarity.table[chooser_value] @ count_urn_values(similarity, state).at[chooser_value].add(-1.0)
     return log_similarity(similarity, state, pair) - jnp.log(near) - jnp.log(jnp.asarray(len(state.green), near.dtype))
 
 
-def no_table(state: State) -> None:
+def make_no_table(state: State) -> None:
     del state
 
 
-def uniform() -> Matchmaker:
-    """Any two players."""
-    return Matchmaker("uniform", no_table, pick_uniform, log_uniform_probability)
+def uniform_matchmaker() -> Matchmaker:
+    """A matchmaker that picks any two players."""
+    return Matchmaker("uniform", make_no_table, pick_uniform_pair, log_uniform_probability)
 
 
 @check_arguments
-def similar(strength: float = 2.0) -> Matchmaker:
-    """Two players in proportion to f, which is 1 for equal urns; `strength` is lambda, from 0: ValueError."""
+def similarity_matchmaker(strength: float = 2.0) -> Matchmaker:
+    """A matchmaker that picks two players in proportion to f, which is 1 for equal urns.
+
+    `strength` is lambda. ValueError if it is below 0.
+    """
     return Matchmaker(
-        "similar", bind(tabulate_similarity, _check_strength(strength)), pick_similar, log_similar_probability
+        "similar", bind(tabulate_similarity, _check_strength(strength)), pick_similar_pair, log_similar_probability
     )
 
 
 @check_arguments
-def chooser(strength: float = 2.0) -> Matchmaker:
-    """One player, anyone, picks another in proportion to f; `strength` is lambda, from 0: ValueError."""
+def chooser_matchmaker(strength: float = 2.0) -> Matchmaker:
+    """A matchmaker by which any player chooses another in proportion to f.
+
+    `strength` is lambda. ValueError if it is below 0.
+    """
     return Matchmaker(
-        "chooser", bind(tabulate_similarity, _check_strength(strength)), pick_chooser, log_chooser_probability
+        "chooser", bind(tabulate_similarity, _check_strength(strength)), pick_pair_by_chooser, log_chooser_probability
     )
 
 
 def _check_strength(strength: float) -> float:
     if not 0 <= strength < np.inf:
-        raise ValueError(f"the strength of a matchmaker must be from 0, got {strength}")
+        raise ValueError(f"the strength of a matchmaker must be at least 0, got {strength}")
     return float(strength)
 
 
 def log_pair_probability_ratio(matchmaker: Matchmaker, table: Any, state: State, pair: Array, gain: Array) -> Array:
-    """ln Q, if the first of the pair gains so many green balls from the second."""
+    """ln Q, if the first of the pair gains `gain` green balls from the second."""
     after = state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain])))
     return matchmaker.log_probability(table, after, pair) - matchmaker.log_probability(table, state, pair)

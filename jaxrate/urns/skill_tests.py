@@ -1,9 +1,9 @@
-"""What urns tell of skills: confidence bands, urns for each side, whether two urns of each player hold one skill, and
-who has changed.
+"""Inference about skills from urns: confidence bands, urns for each side, tests whether two urns of each player have
+the same skill, and tests which players changed.
 
-While skills stand still, r green balls of n are binomial, of the proportion pi (Theorem 4 of Bolsinova and others 2022;
-all standard errors are a little smaller, for the sum is known). The chance that pi lies within a band is then as said;
-while they move, the band is that of what the urn has learnt, and too narrow.
+While skills are constant, r green balls of n are binomial with the proportion pi (Theorem 4 of Bolsinova and others
+2022; standard errors are a little smaller, as the total is known), and bands have their nominal coverage. While skills
+change, urns lag behind, and bands are too narrow.
 """
 
 from statistics import NormalDist
@@ -19,22 +19,22 @@ from jaxrate.types import HostArray
 
 
 class SameSkill(NamedTuple):
-    """Two urns of each player beside what chance makes of one skill."""
+    """A comparison of two urns of each player with random divisions of their balls."""
 
     correlation: float  # of r / n in the first and in the second urns
     difference: float  # mean of the first r / n less the second
-    correlations: HostArray  # [samples] the same of balls that were shared out anew
+    correlations: HostArray  # [samples] correlations after random division of the balls
     differences: HostArray  # [samples]
-    correlation_p: float  # the chance of a correlation as low, if each player has one skill
-    difference_p: float  # the chance of a difference as far from 0
+    correlation_p: float  # probability of a correlation as low, if each player has one skill
+    difference_p: float  # probability of a difference as far from 0
 
 
 class ChangedSkills(NamedTuple):
-    """Each player's skill at two times."""
+    """Tests whether each player's skill changed between two times."""
 
     difference: HostArray  # [num_players] the later r / n less the earlier
-    p: HostArray  # [num_players] the chance of urns as unlikely as these, if the skill is the same
-    adjusted: HostArray  # [num_players] the least rate at which the player is among the changed
+    p: HostArray  # [num_players] probability of urns as unlikely as these, if the skill is the same
+    adjusted: HostArray  # [num_players] the least false discovery rate at which the player has changed
     changed: HostArray  # [num_players] bool
 
 
@@ -48,7 +48,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
       ValueError: unless 0 < level < 1.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must be above 0, below 1, got {format_cell(level)}")
+        raise ValueError(f"level must be above 0 and below 1, got {format_cell(level)}")
     z = NormalDist().inv_cdf((1 + level) / 2)
     green, size = (np.asarray(x, np.float64) for x in state)
     centre = (green + z * z / 2) / (size + z * z)
@@ -58,39 +58,40 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
 
 @check_arguments
 def split_by_side(matches: Matches) -> Matches:
-    """The same matches, in which player k is 2 k wherever they come first, and 2 k + 1 wherever they come second.
+    """The same matches, in which player k has the id 2 k when they come first, and 2 k + 1 when they come second.
 
         jr.urns.split_by_side(data.matches)
 
-    A player then has one rating for white and one for black, or for home and away. Sides are then in the ids: `side` is
-    dropped.
+    A player then has one rating for white and one for black, or for home and away. The ids tell the sides, and `side`
+    is removed.
     """
     context: Context = matches.context._replace(side=None)
     return matches._replace(player=2 * np.asarray(matches.player) + np.arange(2), context=context)
 
 
 @check_arguments
-def compare_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
-    """Whether two urns of each player can hold one skill (section 3.2 of Bolsinova and others 2022).
+def compare_skill(first_urns: State, second_urns: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
+    """Test whether two urns of each player have the same skill (section 3.2 of Bolsinova and others 2022).
 
         one, two = (jr.urns.make_urns([10] * 3, share) for share in ([0.2, 0.5, 0.6], [0.3, 0.5, 0.5]))
         jr.urns.compare_skill(one, two, samples=100)
 
-    If there is one skill, chance shares the green balls of a player between the two urns (hypergeometric, whatever the
-    skill). So all balls of the player are put together and shared out anew, `samples` times. An advantage that all
-    players have in the first urn is a difference too, which the correlation hardly notices.
+    With one skill, the green balls of a player are divided between the two urns at random (hypergeometric, whatever the
+    skill). So all balls of the player are put together and divided again, `samples` times. An advantage that all
+    players have in the first urn shows in the difference, and hardly in the correlation.
 
     Args:
-      one, two: leaves [num_players] of the same players' urns; take those who have played about 3 games per ball in
-        both. After `per_side` they are `jax.tree.map(lambda x: x[0::2], state)`, and the same of `x[1::2]`.
-      samples: how often; the least p value is 1 / (samples + 1).
+      first_urns, second_urns: leaves [num_players] of the same players' urns; leave out players with fewer than about 3
+        games per ball in either. After `split_by_side` they are `jax.tree.map(lambda x: x[0::2], state)`, and the same
+        with `x[1::2]`.
+      samples: number of random divisions; the least p value is 1 / (samples + 1).
       seed: the same seed gives the same samples.
 
     Raises:
-      ValueError: for urns of different numbers of players, fewer than 3 players, samples below 1, or all urns alike,
-        which have no correlation.
+      ValueError: for urns of different numbers of players, fewer than 3 players, samples below 1, or urns that are all
+        alike, which have no correlation.
     """
-    (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (one, two))
+    (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (first_urns, second_urns))
     if r1.shape != r2.shape or r1.ndim != 1 or len(r1) < 3:
         raise ValueError(f"there must be two urns of each of at least 3 players, got {r1.shape} and {r2.shape}")
     if samples < 1:
@@ -99,8 +100,8 @@ def compare_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0)
         if (share := green / size).min() == share.max():
             raise ValueError("all urns have the same share of green balls: they have no correlation")
     random = np.random.default_rng(seed)
-    drawn = random.hypergeometric(r1 + r2, n1 + n2 - r1 - r2, n1, (samples, len(r1)))
-    first, second = drawn / n1, (r1 + r2 - drawn) / n2
+    green_samples = random.hypergeometric(r1 + r2, n1 + n2 - r1 - r2, n1, (samples, len(r1)))
+    first, second = green_samples / n1, (r1 + r2 - green_samples) / n2
     with np.errstate(invalid="ignore"):  # of equal shares
         correlations = np.nan_to_num(_correlation(first, second))
     differences = (first - second).mean(axis=-1)
@@ -111,54 +112,55 @@ def compare_skill(one: State, two: State, *, samples: int = 1000, seed: int = 0)
 
 
 @check_arguments
-def find_changed_skills(before: State, after: State, *, rate: float = 0.05) -> ChangedSkills:
-    """Whose skill changed between two times, with an error rate that holds over all players.
+def find_changed_skills(before: State, after: State, *, false_discovery_rate: float = 0.05) -> ChangedSkills:
+    """Test which players' skill changed between two times, with a false discovery rate over all players.
 
     An urn that has forgotten its start is binomial, of the player's proportion pi (Theorem 4 of Bolsinova and others
-    2022), and so is a later one that has forgotten the earlier: after about 3 games per ball. If pi is the same, chance
-    shares the green balls of both between them (hypergeometric), and p is the exact two-sided one (Fisher 1935): the
-    chance of all ways to share that are no more likely than this one. Of the players who are called changed, at most
-    the share `rate` is expected to be the same (the false discovery rate, Benjamini and Hochberg 1995).
+    2022), and so is a later one that has forgotten the earlier: after about 3 games per ball. If pi is the same, the
+    green balls are divided between both at random (hypergeometric), and p is that of the exact two-sided test (Fisher
+    1935): the probability of all divisions that are no more likely than this one. Of the players who are said to have
+    changed, at most the share `false_discovery_rate` is expected to be unchanged (Benjamini and Hochberg 1995).
 
         changed = jr.urns.find_changed_skills(before, after)
-        np.flatnonzero(changed.changed & (changed.difference > 0))  # who has improved
+        np.flatnonzero(changed.changed & (changed.difference > 0))  # players who improved
 
-    Where the urns are not such:
+    If urns have not forgotten their start:
 
-    - Fewer games between the times leave the urns alike: false alarms get rarer, and changes are missed.
-    - A first urn on its way from where a newcomer starts raises false alarms: leave out who has not played many games
-      per ball before it. On the simulated players of the paper's section 3.1, 3 were too few, and 10 enough.
-    - So does matchmaking by the urns without its correction (`urnings_replay`), for the urns then spread too far.
-    - A skill is relative to the others', as the number of green balls never changes: if many improve, the urns of those
-      who stay as they were lose.
+    - Fewer games between the times leave the urns alike: false alarms get rarer, and changes are missed. - A first urn
+    that still depends on a newcomer's start raises false alarms: leave out players with few games per ball before it.
+    On the simulated players of the paper's section 3.1, 3 were too few, and 10 enough. - Matchmaking by the urns
+    without its correction (`replay_history`) also raises false alarms, as urns then spread too
+      far.
+    - A skill is relative to the others', as the number of green balls never changes: if many improve, the urns of the
+      others lose balls.
 
     Args:
       before, after: leaves [num_players] of the same players' urns at two times; the sizes may differ.
-      rate: the false discovery rate.
+      false_discovery_rate: expected share of unchanged players among those who are said to have changed.
 
     Raises:
       ValueError: for urns of different numbers of players, or of none, with other than 0 to n green balls (names the
-        row), or unless 0 < rate < 1.
+        row), or unless 0 < false_discovery_rate < 1.
     """
     (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (before, after))
     if r1.shape != r2.shape or r1.ndim != 1 or not len(r1):
         raise ValueError(f"there must be two urns of each player, got {r1.shape} and {r2.shape}")
-    if not 0 < rate < 1:
-        raise ValueError(f"rate must be above 0, below 1, got {rate}")
+    if not 0 < false_discovery_rate < 1:
+        raise ValueError(f"false_discovery_rate must be above 0 and below 1, got {false_discovery_rate}")
     for green, size in ((r1, n1), (r2, n2)):
-        bad = (green < 0) | (green > size)
-        fail_where(bad, lambda row: f"an urn of {size[row]} balls cannot hold {green[row]} green ones")  # noqa: B023
-    kinds, which = np.unique(np.stack([r1, n1, r2, n2]), axis=1, return_inverse=True)
-    p = np.array([_fisher_p_value(*kind) for kind in kinds.T.astype(float)])[which.ravel()]
+        is_invalid = (green < 0) | (green > size)
+        fail_where(is_invalid, lambda row: f"an urn of {size[row]} balls cannot hold {green[row]} green ones")  # noqa: B023
+    kinds, kind_index = np.unique(np.stack([r1, n1, r2, n2]), axis=1, return_inverse=True)
+    p = np.array([_fisher_p_value(*kind) for kind in kinds.T.astype(float)])[kind_index.ravel()]
     order = np.argsort(p)
     scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return ChangedSkills(r2 / n2 - r1 / n1, p, adjusted, adjusted <= rate)
+    return ChangedSkills(r2 / n2 - r1 / n1, p, adjusted, adjusted <= false_discovery_rate)
 
 
 def _fisher_p_value(r1: float, n1: float, r2: float, n2: float) -> float:
-    """Fisher's exact p value, of the law of r1 given r1 + r2; laws are equal up to rounding."""
+    """Fisher's exact p value, by the law of r1 given r1 + r2; probabilities are equal up to rounding."""
     total, least = r1 + r2, max(0.0, r1 + r2 - n2)
     k = np.arange(least, min(n1, total))
     steps = np.log((total - k) * (n1 - k)) - np.log((k + 1) * (n2 - total + k + 1))
@@ -168,6 +170,6 @@ def _fisher_p_value(r1: float, n1: float, r2: float, n2: float) -> float:
 
 
 def _correlation(x: HostArray, y: HostArray) -> HostArray:
-    """[...] of [..., num_players]."""
+    """[...] correlations of [..., num_players]."""
     x, y = (a - a.mean(axis=-1, keepdims=True) for a in (x, y))
     return np.asarray((x * y).sum(axis=-1) / np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1)))

@@ -54,7 +54,7 @@ def fuzz(random):
         again.update(a, b, score, time=time)
     assert again.players == live.players and again.to_json() == live.to_json(), "the names or ratings are others"
     if results:
-        one, two = live.rated(), again.rated()
+        one, two = live.to_rated(), again.to_rated()
         assert one.predictions.equals(two.predictions) and (one.games == two.games).all(), "the log is another"
         for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(two.state), strict=True):
             np.testing.assert_array_equal(x, y)

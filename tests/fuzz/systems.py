@@ -19,7 +19,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.outcome_probabilities import is_outlook
-from jaxrate.testing.case_assertions import jit_fast_compiled, strict_precision
+from jaxrate.testing.case_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
@@ -258,7 +258,7 @@ def slopes(case, events, params, states):
         done = jr.run(system, events, params=params, state=state, schedule=schedule)
         return jnp.mean(done.prediction**2) + 1e-3 * jnp.mean(system.summary(params, done.state).mean)
 
-    found = jax.tree.map(np.asarray, jit_fast_compiled(jax.vmap(jax.grad(loss)))(params, states))
+    found = jax.tree.map(np.asarray, jit_quickly(jax.vmap(jax.grad(loss)))(params, states))
     for name, slope in found._asdict().items():
         if slope is not None:
             claim(case, np.isfinite(slope), f"the slope in {name} is not finite")

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.data.table_sources import atomic_replacement
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.storage.run_validation import errors_naming_file, read_npz
+from jaxrate.storage.run_validation import name_file_in_errors, read_npz_arrays
 from jaxrate.types import HostArray
 
 CHECKPOINT_FILE = "checkpoint"
@@ -41,7 +41,7 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
     path = folder / CHECKPOINT_FILE
     if not path.exists():
         return None
-    with errors_naming_file(str(path)):
+    with name_file_in_errors(str(path)):
         raw = memoryview(path.read_bytes())
         start = len(FILE_HEADER) + hashlib.sha256().digest_size
         if raw[: len(FILE_HEADER)] != FILE_HEADER:
@@ -50,4 +50,4 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
             raise ValueError(f"it is not as it was written; {RATE_ANEW_HINT}")
         length = int.from_bytes(raw[start : start + 8], "little")
         metadata = json.loads(bytes(raw[start + 8 : start + 8 + length]))
-        return metadata, read_npz(bytes(raw[start + 8 + length :]))
+        return metadata, read_npz_arrays(bytes(raw[start + 8 + length :]))

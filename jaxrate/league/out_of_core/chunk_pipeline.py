@@ -11,14 +11,14 @@ import numpy as np
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Matches, Ragged, RowError, period_number, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.league.dataset_rating import rated_match_columns
 from jaxrate.league.event_ratings import History, record_ratings
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.league.out_of_core.match_chunks import OpenedMatches, locate_row_errors, read_match_chunks
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
-from jaxrate.metrics.running_metrics import MetricSums, add_matches
+from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.execution import execute, levels_threshold
@@ -175,7 +175,7 @@ def _make_chunk_writer(
         unflushed.append(path)
         matches = chunk.data.matches
         np.add.at(games, matches.player.ravel(), 1)
-        sums = add_matches(progress.sums, prediction, matches.score, matches.context.weight)
+        sums = add_match_metrics(progress.sums, prediction, matches.score, matches.context.weight)
         last = float(matches.time[-1]) if chunk.data.clock else None
         rows, n = chunk.first_row + len(matches.score), chunk.num_players
         width = PlanShape.of(chunk.plan).width if isinstance(chunk.plan, Plan) else None

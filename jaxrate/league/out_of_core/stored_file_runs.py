@@ -15,7 +15,7 @@ from jaxrate.league.out_of_core.checkpoints import read_checkpoint
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
-from jaxrate.storage.run_validation import errors_naming_file, read_ratings_table
+from jaxrate.storage.run_validation import name_file_in_errors, read_ratings_table
 from jaxrate.system import Rating
 from jaxrate.types import HostArray
 
@@ -65,7 +65,7 @@ def read_file_run(folder: Path) -> StoredFileRun | None:
         raise ValueError(f"{rows:,} of {total:,} matches are rated there; go on by `rate_files` with resume=True")
     arrays.pop(NAMES_KEY, None)
     games = arrays.pop(GAMES_KEY)
-    with errors_naming_file("ratings.parquet"):
+    with name_file_in_errors("ratings.parquet"):
         players, table_games = read_ratings_table((folder / "ratings.parquet").read_bytes(), metadata["known"])
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")

@@ -1,7 +1,7 @@
-// Ratings as lines with what is at the pointer. A line has a name, a class, and points { x, y, spread, said }.
+// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text }.
 
 const SPACE = { left: 48, right: 12, top: 12, bottom: 26 };
-const drawn = (tag, attributes, ...children) => {
+const svgElement = (tag, attributes, ...children) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.append(...children);
@@ -28,7 +28,7 @@ const years = (low, high, most) => {
 class Chart {
   constructor(figure, { title, digits }) {
     Object.assign(this, { digits, dated: false, lines: [] });
-    this.svg = drawn("svg", { role: "img", "aria-label": title });
+    this.svg = svgElement("svg", { role: "img", "aria-label": title });
     this.tip = make("p", { class: "tip", "aria-hidden": "true" });
     this.tip.hidden = true;
     this.legend = make("p", { class: "legend" });
@@ -67,24 +67,24 @@ class Chart {
     this.y = (y) => SPACE.top + ((y1 - Math.min(Math.max(y, y0), y1)) / (y1 - y0)) * (high - SPACE.top - SPACE.bottom);
     const parts = [];
     for (const y of roundMarks(y0, y1, 8)) {
-      parts.push(drawn("path", { class: "grid", d: `M${SPACE.left} ${this.y(y)}H${wide - SPACE.right}` }));
-      parts.push(drawn("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, Number(y.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 })));
+      parts.push(svgElement("path", { class: "grid", d: `M${SPACE.left} ${this.y(y)}H${wide - SPACE.right}` }));
+      parts.push(svgElement("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, Number(y.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 })));
     }
     const marks = this.dated ? years(x0, x1, wide / 70) : roundMarks(x0, x1, wide / 70).map((x) => [x, String(Number(x.toPrecision(9)))]);
     marks.forEach(([x, text]) => {
       const at = this.x(x);
       const kind = at < 70 ? "start" : at > wide - 50 ? "end" : "middle";
-      parts.push(drawn("text", { class: `mark ${kind}`, x: at, y: high - 6 }, text));
+      parts.push(svgElement("text", { class: `mark ${kind}`, x: at, y: high - 6 }, text));
     });
     for (const line of this.lines) {
       const put = (y) => line.points.map((p) => `${this.x(p.x).toFixed(1)} ${this.y(y(p)).toFixed(1)}`);
       if (line.points.some((p) => p.spread > 0)) {
         const band = [...put((p) => p.y + p.spread), ...put((p) => p.y - p.spread).reverse()];
-        parts.push(drawn("path", { class: `area ${line.class}`, d: `M${band.join("L")}Z` }));
+        parts.push(svgElement("path", { class: `area ${line.class}`, d: `M${band.join("L")}Z` }));
       }
-      parts.push(drawn("path", { class: `line ${line.class}`, d: `M${put((p) => p.y).join("L")}` }));
+      parts.push(svgElement("path", { class: `line ${line.class}`, d: `M${put((p) => p.y).join("L")}` }));
     }
-    this.dots = this.lines.map((line) => drawn("circle", { class: `dot ${line.class}`, r: 4, visibility: "hidden" }));
+    this.dots = this.lines.map((line) => svgElement("circle", { class: `dot ${line.class}`, r: 4, visibility: "hidden" }));
     this.svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
     this.svg.replaceChildren(...parts, ...this.dots);
   }
@@ -104,7 +104,7 @@ class Chart {
       ...nearest.map((p, i) => {
         const name = this.lines.length > 1 ? `${this.lines[i].name}: ` : "";
         const spread = p.spread ? ` ± ${grouped(p.spread, this.digits)}` : "";
-        return make("span", {}, `${name}${grouped(p.y, this.digits)}${spread}${p.said && ", "}${p.said}`);
+        return make("span", {}, `${name}${grouped(p.y, this.digits)}${spread}${p.text && ", "}${p.text}`);
       }),
     );
     this.tip.hidden = false;

@@ -1,4 +1,4 @@
-// The one page: its tables, its players and its pairs.
+// The report page: its tables, players and pairs.
 
 const data = JSON.parse(byId("data").textContent);
 const linked = (place, name) => {
@@ -7,7 +7,7 @@ const linked = (place, name) => {
 };
 const figure = (kind) => (x) => {
   if (x === null) return "";
-  if (kind === "result") return ways[x] ?? `scored ${x}`;
+  if (kind === "result") return resultWords[x] ?? `scored ${x}`;
   if (kind === "percent") return percent(x);
   return kind === "plain" ? String(x) : (kind[0] === "+" ? signed : grouped)(x, Number(kind));
 };
@@ -61,7 +61,7 @@ function open(place) {
   }
   byId("compare").hidden = !byId("chart");
   events ??= new Table(byId("events"), columnsOf(byId("events"), data.sheetKinds, (name) => make("bdi", {}, name)), {
-    caption: "What the player went through",
+    caption: "Events of the player",
     file: "player",
     length: 10,
     search: byId("search-events"),

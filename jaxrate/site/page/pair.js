@@ -1,4 +1,4 @@
-// What is expected of any pair: tables as jaxrate/forecasts/pairwise_probabilities.py makes them.
+// Predictions for any pair, from the tables of jaxrate/forecasts/matchup_tables.py.
 
 const tableOf = ({ players, scale, left, right }, skew) => {
   const numbers = (packed) => new Int16Array(Uint8Array.from(atob(packed), (x) => x.charCodeAt(0)).buffer);
@@ -9,7 +9,7 @@ const tableOf = ({ players, scale, left, right }, skew) => {
   };
 };
 
-// The chances { win, draw, loss } of the first of two; nobody has the side, or the first or the second of them.
+// The probabilities { win, draw, loss } of the first of two players; the side is "", "first" or "second".
 
 const chancesOf = (packed) => {
   const { even, draw, home, home_draw: homeDraw } = packed;
@@ -24,7 +24,7 @@ const chancesOf = (packed) => {
   };
 };
 
-// The chance to win a series of independent games, from that of one.
+// The probability to win a series of independent games, from that of one game.
 
 const series = (p, games) => {
   const need = (games + 1) / 2;
@@ -36,7 +36,7 @@ const series = (p, games) => {
   return total;
 };
 
-// The fields of a page that choose two players, the side and the length of a series, and what is expected then.
+// The fields that choose two players, the side and the length of a series, and the prediction.
 
 function pairFields(names, chances, places, who, changed = () => {}) {
   const [games, side] = ["games", "side"].map(byId);

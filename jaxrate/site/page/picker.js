@@ -1,4 +1,4 @@
-// A field that suggests names while one types, whatever their case and accents: a combobox with a list.
+// A combobox that suggests names during typing, regardless of case and accents.
 
 const SUGGESTED = 12;
 

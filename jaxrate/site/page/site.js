@@ -1,4 +1,4 @@
-// The pages of the site: what each does with its tables, charts and fields.
+// The pages of the site: their tables, charts and fields.
 
 const about = JSON.parse(byId("about-data").textContent);
 const { root, dated, digits, event, events } = about;
@@ -19,7 +19,7 @@ async function leaderboard() {
     { name: "name", text: true, searched: true, value: of("name"), show: (name, row) => linkTo(board.slug[row.i], name) },
     { name: "rating", value: of("rating"), show: rating },
   ];
-  if (board.spread) columns.push({ name: "±", title: "the rating is this close, 19 times in 20", value: of("spread"), show: rating });
+  if (board.spread) columns.push({ name: "±", title: "half of the 95 % interval", value: of("spread"), show: rating });
   if (board.change) {
     columns.push({ name: "change", title: about.since, value: of("change"), show: moved });
     columns.push({ name: "rank then", title: about.since, value: of("then"), show: (x) => (x === null ? "" : grouped(x, 0)) });
@@ -124,7 +124,7 @@ async function player() {
         showCareers(chart, [own, [board.name[place], theirs]], dated);
         note.replaceChildren("With ", linkTo(board.slug[place], board.name[place]), ".");
       } catch {
-        note.textContent = "Two players on one chart need the site to be on a host.";
+        note.textContent = "To compare two players, the site must be on a web server.";
       }
     });
     if (field.value) picker.suggest();

@@ -1,5 +1,5 @@
-// Tables that are sorted, searched, turned over and downloaded. A column has a name, a `value` of a row, which is sorted
-// and downloaded, and perhaps `show`, which makes text or an element of it; `text` says that it is no number.
+// Tables that can be sorted, searched, paged and downloaded. A column has a name, a `value` of a row, which is sorted and
+// downloaded, and optionally `show`, which makes text or an element of the value; `text` marks columns of text.
 
 const LENGTH = 50;
 

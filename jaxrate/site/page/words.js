@@ -1,4 +1,4 @@
-// What all scripts of these pages share: elements, names that are searched, numbers as people write them.
+// Helpers of all scripts: elements, searchable names, and formatted numbers.
 
 const byId = (id) => document.getElementById(id);
 const make = (tag, attributes = {}, ...children) => {
@@ -20,7 +20,7 @@ const grouped = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: d
 const signed = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
 const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
 
-// The files of the site that more than one page needs are scripts, so that the site also opens without a host.
+// Data that several pages need are scripts, so that the site also opens without a web server.
 
 const loaded = {};
 const load = (path) =>

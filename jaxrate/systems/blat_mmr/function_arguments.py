@@ -6,7 +6,7 @@ from functools import cache
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from jaxrate.hashable import BoundFunction, display_name
+from jaxrate.hashable_values import BoundFunction, display_name
 from jaxrate.parameters import ANY, POSITIVE, UNIT_INTERVAL, Parameter
 
 ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.hashable import HashableArray, display_name
+from jaxrate.hashable_values import HashableArray, display_name
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_width, shape_arguments
 from jaxrate.types import HostArray

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.hashable import HashableArray, display_name, hashable_array
-from jaxrate.numerics.special_functions import convolve_by_spectrum, difference_spectrum, grid_differences
+from jaxrate.hashable_values import HashableArray, display_name, hashable_array
+from jaxrate.numerics.fourier_convolution import convolve_with_spectrum, grid_differences, spectrum_of_differences
 from jaxrate.systems.blat_mmr.function_arguments import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.systems.blat_mmr.laplace_recursions import exponential_decays, exponential_tails
 from jaxrate.text_format import suggest_name
@@ -231,7 +231,7 @@ def apply_component(algorithm: str, table: Any, p: Array) -> Array:
         ]  # alike for all strengths, or [n] by theirs
         return _sum_terms([tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
     if algorithm == "fft":
-        return _zero_rounding(convolve_by_spectrum(_align_last_axis(table, p), p))
+        return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, p), p))
     if algorithm == "laplace":
         (before, after), height = table
         left, right = exponential_tails(
@@ -282,7 +282,7 @@ def _component_table(
         return taps / jnp.sum(taps)
     if algorithm == "fft":
         assert step is not None
-        return difference_spectrum(
+        return spectrum_of_differences(
             component_density(kernel, step * grid_differences(points.shape[0]), width, values) / mass
         )
     if algorithm == "laplace":

@@ -6,7 +6,7 @@ scans over the points that carry mass, and Observation 4.4 takes their sums to a
 
 import jax.numpy as jnp
 
-from jaxrate.numerics.special_functions import linear_recurrence
+from jaxrate.numerics.array_sums import linear_recurrence
 from jaxrate.types import Array
 
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.numerics.special_functions import convolve_by_spectrum, difference_spectrum, grid_differences
+from jaxrate.numerics.fourier_convolution import convolve_with_spectrum, grid_differences, spectrum_of_differences
 from jaxrate.systems.blat_mmr import laplace_recursions
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.types import Array, HostArray
@@ -86,11 +86,11 @@ def fft_sums(log_chance_table: tuple[Array, Array], belief: Array, likelihood: R
     n = belief.shape[-1]
     low, high = w[n], w[n - 1]
     height = high - low
-    rest = difference_spectrum(w - low - height * jnp.heaviside(grid_differences(n), jnp.asarray(0.5, w.dtype)))
+    rest = spectrum_of_differences(w - low - height * jnp.heaviside(grid_differences(n), jnp.asarray(0.5, w.dtype)))
     below = jnp.cumsum(belief, axis=-1) - 0.5 * belief
     mass = jnp.sum(belief, axis=-1, keepdims=True)
-    ones = low * mass[1] + height * below[1] + convolve_by_spectrum(rest, belief[1])
-    twos = low * mass[0] + height * (mass[0] - below[0]) + convolve_by_spectrum(jnp.conj(rest), belief[0])
+    ones = low * mass[1] + height * below[1] + convolve_with_spectrum(rest, belief[1])
+    twos = low * mass[0] + height * (mass[0] - below[0]) + convolve_with_spectrum(jnp.conj(rest), belief[0])
     return floor_at_rounding(jnp.stack([ones, twos]))
 
 

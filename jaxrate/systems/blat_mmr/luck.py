@@ -13,7 +13,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.argument_checks import Numbers, check_arguments
-from jaxrate.hashable import HashableArray, bind, hashable_array
+from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_number, to_floats
-from jaxrate.hashable import HashableArray, hashable_array
+from jaxrate.hashable_values import HashableArray, hashable_array
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.system import Params
 from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums

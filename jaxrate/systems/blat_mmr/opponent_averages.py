@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches
-from jaxrate.numerics.special_functions import grid_differences
+from jaxrate.numerics.fourier_convolution import grid_differences
 from jaxrate.system import Params
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.likelihood_sums import ResultLikelihood

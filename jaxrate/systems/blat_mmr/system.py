@@ -24,12 +24,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.events import Matches
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import HashableArray, bind, hashable_array
+from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
-from jaxrate.side_advantage import logistic_lead
+from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
     Params,
     Rating,
@@ -249,7 +249,7 @@ def lead_for_score(params: Any, score: float) -> float:
     A share `beta` of the result is not luck. (That is so where luck functions are logistic, and about so elsewhere.)
     """
     skill = 0.5 + (score - 0.5) / max(float(params.beta), 0.1)
-    return float(params.temperature) * logistic_lead(skill)
+    return float(params.temperature) * logistic_lead_for_score(skill)
 
 
 @system_factory
@@ -257,7 +257,7 @@ def blat_mmr(
     luck: str | Luck = "bradley_terry",
     size: int = 1001,
     half_width: float | None = None,
-    kernel: Annotated[str | Kernel | None, OWN] = "gaussian",
+    kernel: Annotated[str | Kernel | None, CHECKED_BY_FUNCTION] = "gaussian",
     algorithm: str = "auto",
     draws: str = "inside",
     support: Any = None,

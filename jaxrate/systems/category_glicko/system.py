@@ -38,7 +38,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Periods, Ragged, fail_where
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -49,7 +49,7 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.side_advantage import normal_lead
+from jaxrate.side_advantage import normal_lead_for_score
 from jaxrate.system import (
     DataFacts,
     Params,
@@ -181,7 +181,7 @@ def adapt_categories(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, 
 
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose strengths are certain."""
-    return normal_lead(score, float(params.scale))
+    return normal_lead_for_score(score, float(params.scale))
 
 
 @system_factory

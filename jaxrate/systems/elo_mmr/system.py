@@ -33,10 +33,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import OWN
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.system import (
     Params,
@@ -186,7 +186,7 @@ def elo_mmr(
     history: int = DEFAULT_HISTORY,
     split_ties: bool | float = False,
     newcomer: Sequence[float] = (),
-    density: Annotated[Density | str, OWN] = "logistic",
+    density: Annotated[Density | str, CHECKED_BY_FUNCTION] = "logistic",
     skip_ties: bool = False,
     *,
     weight: Annotated[float | None, WEIGHT] = None,

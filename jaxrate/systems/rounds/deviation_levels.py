@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.numerics.special_functions import replace_where_needed
+from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
 from jaxrate.types import Array, HostArray
@@ -69,7 +69,7 @@ def interpolated_wins_and_losses(
     floor = layout.edge[0]
     wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
     wins = _interpolate_wins(precise, layout, wide, mask, table_points)
-    return replace_where_needed(
+    return evaluate_where_needed(
         jnp.any(narrow),
         partial(pairwise_wins.batched_wins_and_losses, pairwise_wins.normal_win_probability),
         performances,

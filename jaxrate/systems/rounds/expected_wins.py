@@ -18,7 +18,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.numerics.special_functions import replace_where_needed
+from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, deviation_levels, pairwise_wins
 from jaxrate.systems.rounds.cdf_sums import Participants, PerformanceDistribution
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances, WinProbability
@@ -103,9 +103,9 @@ def density_wins(
     coarse, coarser = too_coarse(1), too_coarse(8)
     wins = read(integrals.coarse, table_points)(all_of, mask)
     if cdf_sums.uses_all_pairs(len(mask)):  # a second table takes longer than all pairs
-        return replace_where_needed(coarse, partial(_batched_wins, integrals.beats), all_of, mask, wins)
-    wins = replace_where_needed(coarse & ~coarser, read(integrals.fine, 8 * table_points), all_of, mask, wins)
-    return replace_where_needed(coarser, partial(_batched_wins, integrals.beats), all_of, mask, wins)
+        return evaluate_where_needed(coarse, partial(_batched_wins, integrals.beats), all_of, mask, wins)
+    wins = evaluate_where_needed(coarse & ~coarser, read(integrals.fine, 8 * table_points), all_of, mask, wins)
+    return evaluate_where_needed(coarser, partial(_batched_wins, integrals.beats), all_of, mask, wins)
 
 
 def _batched_wins(win_probability: WinProbability, performances: PriorPerformances, mask: Array) -> Array:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import special_functions
+from jaxrate.numerics import array_sums, selective_evaluation, special_functions
 from jaxrate.systems.rounds import cdf_sums, exact_performance
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, cumulative_sums
@@ -98,7 +98,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     tied = cdf_sums.sum_by_group(
         group, gain
     )  # [P] by group, as all that follows: a group's number is the rank of its members
-    won, lost = special_functions.exclusive_sums(tied, after=True), special_functions.exclusive_sums(tied)
+    won, lost = array_sums.exclusive_sums(tied, after=True), array_sums.exclusive_sums(tied)
     from_below = won <= lost  # the smaller side keeps its relative accuracy
     target = jnp.where(from_below, won, lost) + share * tied
 
@@ -116,7 +116,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
         round_sums.sums if share == 0.5 else sums, from_below, target, guess, tied > 0, round_sums.participants
     )[group]
     again = partial(exact_performance.exact_logistic_performance, share)
-    return special_functions.replace_rows_where_needed(
+    return selective_evaluation.evaluate_rows_where_needed(
         there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
     )
 
@@ -241,7 +241,7 @@ def _recompute_coarse(
     needed = cdf_sums.participant_mask(event) & cdf_sums.is_too_coarse(
         round_standing.participants, round_standing.points // 2
     )
-    return special_functions.replace_rows_where_needed(
+    return selective_evaluation.evaluate_rows_where_needed(
         needed, function, round_standing.participants, round_standing.group, *args
     )
 

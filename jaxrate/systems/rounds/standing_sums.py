@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.numerics import special_functions
+from jaxrate.numerics import array_sums
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.types import Array
@@ -72,7 +72,7 @@ def cumulative_sums(
     none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
     sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
     losses, wins = lax.scan(tabulate, (none, none), sides)[0]
-    losses, wins = special_functions.exclusive_sums(losses), special_functions.exclusive_sums(wins, after=True)
+    losses, wins = array_sums.exclusive_sums(losses), array_sums.exclusive_sums(wins, after=True)
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
         """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Rounds
-from jaxrate.numerics import special_functions
+from jaxrate.numerics import array_sums
 from jaxrate.systems.rounds import cdf_sums, performance_inference
 from jaxrate.types import Array
 
@@ -39,7 +39,7 @@ def worst_rank_by_sums(rest: Array, gain: Array, event: Rounds) -> Array:
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, gain)
     ahead = jnp.append(
-        special_functions.exclusive_sums(tied), jnp.sum(gain)
+        array_sums.exclusive_sums(tied), jnp.sum(gain)
     )  # [P + 1] in the standings; of those tied, of all
     rest = rest + _sum_rounding(ahead) * ahead[-1]
 

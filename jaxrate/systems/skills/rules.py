@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.system import RatedEvent, Rules
 from jaxrate.systems.mean_reversion import season_window_start
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities

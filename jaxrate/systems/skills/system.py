@@ -57,7 +57,7 @@ from typing import Annotated, Any
 
 from jaxrate.events import Matches, Periods, as_event_time
 from jaxrate.factory_signatures import collect_params, factory_space
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_ANY,
@@ -70,7 +70,7 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.side_advantage import logistic_lead, normal_lead
+from jaxrate.side_advantage import logistic_lead_for_score, normal_lead_for_score
 from jaxrate.system import Params, RatingSystem, SystemTraits, check_names, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.mean_reversion import season_starts
@@ -94,7 +94,7 @@ from jaxrate.systems.skills.rules import make_rules, outlook, record_margin_loss
 
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose skills are certain."""
-    return logistic_lead(score) if params.noise is None else normal_lead(score, float(params.noise))
+    return logistic_lead_for_score(score) if params.noise is None else normal_lead_for_score(score, float(params.noise))
 
 
 @system_factory

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.side_advantage import normal_lead
+from jaxrate.side_advantage import normal_lead_for_score
 from jaxrate.system import Params, Rating, elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
@@ -41,7 +41,7 @@ def init(params: Params, num_players: int) -> State:
 
 def lead_for_score(params: Params, score: float) -> float:
     """Points by which one leads who is expected to score so much, of two whose skills are certain."""
-    return normal_lead(score, math.sqrt(2.0) * float(params.beta))
+    return normal_lead_for_score(score, math.sqrt(2.0) * float(params.beta))
 
 
 def prepare(params: Params) -> Constants:

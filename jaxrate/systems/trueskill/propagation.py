@@ -8,7 +8,7 @@ from jax import lax
 
 from jaxrate.device import has_launch_overhead, stack_pair
 from jaxrate.events import Rounds
-from jaxrate.numerics.special_functions import truncate_above, truncate_normal
+from jaxrate.numerics.special_functions import truncate_normal, truncate_normal_above
 from jaxrate.systems.rounds.round_teams import Teams
 from jaxrate.systems.trueskill.model import Constants, State, team_performances
 from jaxrate.types import Array
@@ -46,7 +46,7 @@ def propagate_standing(
         square = s[0, :-1] + s[1, -2::-1]
         spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
         known = ahead / spread, margin / spread
-        _, w, left, centre = truncate_normal(*known, tied) if event.strict is None else truncate_above(*known)
+        _, w, left, centre = truncate_normal(*known, tied) if event.strict is None else truncate_normal_above(*known)
         w = jnp.maximum(w, 1.0 / UNINFORMATIVE_VARIANCE)
         return LinkMessage(jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free))
 

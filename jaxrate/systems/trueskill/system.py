@@ -39,7 +39,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.numerics.special_functions import truncate_normal
 from jaxrate.parameters import (
     CLOCK_DRIFT,

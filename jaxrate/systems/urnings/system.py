@@ -41,7 +41,7 @@ import numpy as np
 
 from jaxrate.events import Matches, fail_where
 from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable import bind
+from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
 from jaxrate.system import DataFacts, Params, Rating, RatingSystem, Rules, SystemTraits, split_sides, system_factory
 from jaxrate.systems.urnings.model import (

@@ -1,6 +1,6 @@
-"""Plain values: a function with its first arguments, and an array, that hash and equal their like.
+"""Functions with bound arguments, and arrays, that hash and compare by value.
 
-A system binds them into its rules. Systems made alike are then equal, and their programs are compiled once.
+A system binds them into its rules. Systems that are made alike are then equal, and their programs are compiled once.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ import numpy as np
 
 
 class BoundFunction(NamedTuple):
-    """A function with its first arguments given: as `functools.partial`, but a plain value.
+    """A function with its first arguments bound, as `functools.partial`, that hashes and compares by value.
 
-    Two of the same function and equal arguments are equal; they hash, and they can be pickled.
+    Two with the same function and equal arguments are equal. They can be pickled.
     """
 
     function: Callable[..., Any]
@@ -24,12 +24,12 @@ class BoundFunction(NamedTuple):
 
 
 def bind(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The function with its first arguments given, or some by name, as a plain value."""
+    """The function with its first arguments bound, or some by name; it hashes and compares by value."""
     return BoundFunction(function, args, tuple(options.items()))
 
 
 class HashableArray(NamedTuple):
-    """An array as a plain value, which hashes and equals its like."""
+    """An array that hashes and compares by value."""
 
     data: bytes
     shape: tuple[int, ...]
@@ -44,13 +44,13 @@ class HashableArray(NamedTuple):
 
 
 def hashable_array(values: Any) -> HashableArray:
-    """The value of an array of numbers."""
+    """An array of numbers that hashes and compares by value."""
     array = np.asarray(values)
     return HashableArray(array.tobytes(), array.shape, array.dtype.str)
 
 
 def display_name(value: Any) -> str:
-    """A function by its name, anything else by its repr."""
+    """The name of a function, or the repr of any other value."""
     if isinstance(value, BoundFunction):
         return display_name(value.function)
     return str(getattr(value, "__name__", None) or repr(value))

@@ -1,0 +1,75 @@
+"""Metrics of samples that are checked: predictions, scores and weights [n] each, on the host and in float64."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import check_not_traced, to_floats
+from jaxrate.events import RowError
+from jaxrate.systems.outcome_probabilities import expected_score
+from jaxrate.types import HostArray
+
+
+class Calibration(NamedTuple):
+    """Predictions in equal-width bins of [0, 1], and how far they were off."""
+
+    predicted: HostArray  # [bins] mean prediction, NaN where empty
+    observed: HostArray  # [bins] mean score, NaN where empty
+    weight: HostArray  # [bins] number of matches, or their weight
+    error: float  # expected calibration error: mean of |observed - predicted| by weight
+
+
+def probability_margin(prediction: Any) -> float:
+    """The distance from 0 and 1 at which predictions of this precision are clipped."""
+    return 1e-15 if np.asarray(expected_score(prediction)).dtype == np.float64 else 2.0**-24
+
+
+def log_loss_of_samples(samples: tuple[HostArray, HostArray, HostArray], margin: float) -> float:
+    p, s, w = samples
+    return float(np.average(log_losses_of_samples(p, s, margin), weights=w))
+
+
+def log_losses_of_samples(p: HostArray, s: HostArray, margin: float) -> HostArray:
+    p = np.clip(p, margin, 1.0 - margin)
+    return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
+
+
+def brier_score_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
+    p, s, w = samples
+    return float(np.average((p - s) ** 2, weights=w))
+
+
+def accuracy_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
+    p, s, w = samples
+    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
+
+
+def calibration_of_samples(samples: tuple[HostArray, HostArray, HostArray], bins: int) -> Calibration:
+    p, s, w = samples
+    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
+    total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
+    error = float(np.abs(observed - predicted).sum() / w.sum())
+    with np.errstate(invalid="ignore"):
+        return Calibration(predicted / total, observed / total, total, error)
+
+
+def select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[HostArray, HostArray, HostArray]:
+    """The predictions, scores and weights under the mask, checked."""
+    for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
+        check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
+    p, s = to_floats("prediction", expected_score(prediction)), to_floats("score", score)
+    w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
+    keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
+    if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
+        shapes = f"{p.shape}, {s.shape}, {w.shape} and {keep.shape}"
+        raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
+    if keep.dtype != bool:
+        raise ValueError(f"mask must be boolean, got {keep.dtype}")
+    p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
+    for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
+        bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
+        if bad.size:
+            raise RowError(int(np.flatnonzero(keep)[bad[0]]), f"{name} is {x[bad[0]]}")
+    if not w.sum() > 0:
+        raise ValueError("no matches to score: the mask or the weights leave none")
+    return p, s, w

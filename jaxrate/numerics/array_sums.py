@@ -1,0 +1,82 @@
+"""Sums along an axis: exclusive sums, linear recurrences, and sums scaled by exponentials."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.types import Array
+
+
+def exclusive_sums(x: Array, after: bool = False) -> Array:
+    """[n, ...] the sum of the entries before each one along the first axis, or after it, by products of matrices.
+
+    (A cumulative sum compiles to some hundred operations.)
+    """
+    n, rest, size = x.shape[0], x.shape[1:], 16
+    if n > size:
+        block = jnp.pad(x, ((0, -n % size), *((0, 0) for _ in rest))).reshape(-1, size, *rest)
+        block_sums = exclusive_sums(jnp.sum(block, axis=1), after)
+    else:
+        size, block, block_sums = n, x[None], jnp.zeros((1, *rest), x.dtype)
+    triangle = np.tri(size, size, -1).T if after else np.tri(size, size, -1)
+    triangles = jnp.broadcast_to(jnp.asarray(triangle, x.dtype), (len(block), size, size))
+    flat = block.reshape(len(block), size, -1)
+    inside = lax.batch_matmul(triangles, flat, precision=lax.Precision.HIGHEST).reshape(block.shape)
+    return (inside + block_sums[:, None]).reshape(-1, *rest)[:n]
+
+
+def linear_recurrence(decay: Array, value: Array) -> Array:
+    """h_k = decay_k h_(k-1) + value_k along the last axis, from h = 0, as an associative scan.
+
+    Args:
+      decay, value: the same shape [..., n].
+    """
+
+    def compose(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:
+        return first[0] * then[0], then[0] * first[1] + then[1]
+
+    return jax.lax.associative_scan(compose, (decay, value), axis=-1)[1]
+
+
+ArrayColumns = tuple[Array, ...]
+
+
+@jax.custom_jvp
+def log_scaled_sums(
+    exponent: Array, scaled: ArrayColumns, plain: ArrayColumns
+) -> tuple[Array, ArrayColumns, ArrayColumns]:
+    """For each row: the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
+
+    Args:
+      exponent: [..., n], finite.
+      scaled, plain: columns, each of that shape.
+    """
+    if not has_launch_overhead():
+        scale = jnp.exp(exponent - jnp.max(exponent, axis=-1, keepdims=True))
+        sums = tuple(jnp.sum(scale * x, axis=-1) for x in scaled), tuple(jnp.sum(x, axis=-1) for x in plain)
+        return jnp.max(exponent, axis=-1), *sums
+    count, zero = len(scaled), jnp.zeros((), exponent.dtype)
+
+    def add_pair(first: ArrayColumns, second: ArrayColumns) -> ArrayColumns:  # in one pass, which is one kernel
+        top = jnp.maximum(first[0], second[0])
+        p, q = jnp.exp(first[0] - top), jnp.exp(second[0] - top)
+        pairs = [*zip(first[1:], second[1:], strict=True)]
+        return top, *(p * x + q * y for x, y in pairs[:count]), *(x + y for x, y in pairs[count:])
+
+    none = jnp.full_like(zero, np.finfo(exponent.dtype).min), *[zero] * (count + len(plain))
+    top, *sums = lax.reduce((exponent, *scaled, *plain), none, add_pair, (exponent.ndim - 1,))
+    return top, tuple(sums[:count]), tuple(sums[count:])
+
+
+@log_scaled_sums.defjvp
+def _log_scaled_sums_jvp(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Derivatives with the top held constant, on which the scaled sums as a whole do not depend."""
+    (exponent, scaled, _), (rise, changes, slopes) = primal, tangent
+    top, *sums = log_scaled_sums(*primal)
+    scale = jnp.exp(exponent - top[..., None])
+    changes = tuple(jnp.sum(scale * (dx + x * rise), axis=-1) for x, dx in zip(scaled, changes, strict=True))
+    return (top, *sums), (jnp.zeros_like(top), changes, tuple(jnp.sum(x, axis=-1) for x in slopes))
