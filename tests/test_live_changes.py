@@ -218,11 +218,11 @@ def test_checkpoints_shorten_the_way_back(monkeypatch):
     monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_CAPACITY_SHARE", 64)
     results = RESULTS * 4
     live, right = played(results), list(results)
-    assert [x.number for x in live._history.now.past.checkpoints] == [0, 16, 20]
+    assert [x.number for x in live._history.current.past.checkpoints] == [0, 16, 20]
     for index in (17, 3):
         live.correct(index, score=0.25)
         right[index] = (*right[index][:2], 0.25)
-        assert [x.number for x in live._history.now.past.checkpoints] == ([0, 16] if index == 17 else [0])
+        assert [x.number for x in live._history.current.past.checkpoints] == ([0, 16] if index == 17 else [0])
     live.undo(2)
     check_same(live, played(right[:-2]))
 

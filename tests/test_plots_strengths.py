@@ -44,7 +44,7 @@ def test_intervals_of_the_best_and_refusals(ax, found):
     many = jr.arena.count_votes(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
     with refused("a plot holds 1 to 100 players with a finite rating, not 101"):
         plots.intervals(jr.arena.fit_strengths(many), ax=ax)
-    with refused("intervals: fitted_strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"):
+    with refused("intervals: strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"):
         plots.intervals(jr.arena.rank_sets(found), ax=ax)
 
 
