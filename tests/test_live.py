@@ -314,7 +314,7 @@ def test_a_contest_to_come():
 def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
     event, history = PackedEvent(Matches, MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
-    given = history._program_arguments(history.now.state, event, 0)
+    given = history._program_arguments(history.current.state, event, 0)
     text = history._compile_program(event)[1].lower(*given, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
