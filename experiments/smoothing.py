@@ -33,6 +33,7 @@ from jaxrate.smoothing.likelihood_sites import match_sites, pair_cavities
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import Strength
 from jaxrate.systems.skills.outcome_likelihoods import Q
+from jaxrate.systems.skills.rules import find_smoothing_model
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reference.whole_history_twin import WholeHistory
@@ -107,7 +108,7 @@ def of_length(options):
     before, system, n = resident("VmRSS"), system_of(matches), len(matches.score)
     row, found = timed(partial(jr.smooth, system, matches))
     title = f"league of {n:,}" if name.isdigit() else name
-    row = {"history": title, "matches": n, "numbers_a_player": system.traits.smoothing_model.size} | row
+    row = {"history": title, "matches": n, "numbers_a_player": find_smoothing_model(system).size} | row
     row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
     print(json.dumps(row | {"mb_at_most": resident("VmHWM"), "mb_before": before}))
 
@@ -171,7 +172,7 @@ def part_sweeps(options):
 
 def plain_sweeps(system, matches, damping, most=400):
     """How many without mixing."""
-    model, num_players = system.traits.smoothing_model, int(matches.player.max()) + 1
+    model, num_players = find_smoothing_model(system), int(matches.player.max()) + 1
     lines = build_timelines(matches, num_players, model.seasons, model.size)
     made = jax.jit(partial(prepare_sweep, model))(system.params, lines)
 

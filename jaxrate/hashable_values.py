@@ -3,7 +3,7 @@
 A system binds them into its rules. Systems that are made alike are then equal, and their programs are compiled once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,13 @@ class BoundFunction(NamedTuple):
 def bind(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The function with its first arguments bound, or some by name; it hashes and compares by value."""
     return BoundFunction(function, args, tuple(options.items()))
+
+
+def rebind(rule: Any, functions: Mapping[Any, Any]) -> Any:
+    """What stands in a table for a function, with the same first arguments given; None where nothing does."""
+    function, args = (rule.function, rule.bound_args) if isinstance(rule, BoundFunction) else (rule, ())
+    other = functions.get(function)
+    return None if other is None else bind(other, *args)
 
 
 class HashableArray(NamedTuple):

@@ -1,8 +1,8 @@
 """What a rating system is: pure functions, of which the rules see only the rows of the players in one event.
 
 A rule never sees the other players. It gets `rows`, the part of the state that belongs to the players of one
-event (every leaf has shape `[players in the event, ...]`), and never gathers, scatters, scans or batches: the
-runner in `run.py` does that, once, for every system.
+event (every leaf has shape `[players in the event, ...]`), and never gathers, scatters, scans or batches: `replay/`
+does that, once, for every system.
 
     constants = prepare(params)                   # once per run
     rows  = take(state, event.player)             # gather
@@ -17,7 +17,7 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 `None` is switched off (no bound, no such rule): it is then no leaf of the tree.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Signature, signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias
@@ -31,7 +31,6 @@ from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import document_hyperparameters
 from jaxrate.hashable_values import display_name
-from jaxrate.side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
 
@@ -45,6 +44,12 @@ class Rating(NamedTuple):
 
     mean: Array
     deviation: Array | None
+
+
+class Prepare(Protocol):
+    """What the rules need of the hyperparameters, computed once per run."""
+
+    def __call__(self, params: Params) -> Constants: ...
 
 
 class Advance(Protocol):
@@ -87,40 +92,48 @@ class RatedEvent(NamedTuple):
 Record: TypeAlias = Callable[[RatedEvent], Any]
 
 
-class Rules(NamedTuple):
-    """The functions the runner calls; hashable, so that they are static under jit."""
+class SizedPrepare(NamedTuple):
+    """A `prepare` with sizes that depend on hyperparameters, such as how many points carry an integral.
 
-    prepare: Callable[[Params], Constants]
+    Sizes are what must be known before values are. `sized` makes a `prepare` for hyperparameters: numbers or arrays of
+    them, or traced, when they may be any. Values other than the system's own are then as right.
+    """
+
+    usual: Prepare  # with sizes for the system's own hyperparameters
+    sized: Callable[[Params], Prepare]
+
+    def __call__(self, params: Params) -> Constants:
+        return self.usual(params)
+
+
+class RandomUpdate(NamedTuple):
+    """An `update` that uses random numbers: `run` then needs a key, and `update` gets what `draw` makes of it."""
+
+    update: Update
+    draw: Callable[[Array], Any]  # the random numbers of an event, of its key
+    check_drawn: Callable[[Any], None] | None = None  # ValueError for numbers [n, ...] that `draw` never makes
+
+    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State:
+        return self.update(constants, rows, event, key)
+
+
+class Rules(NamedTuple):
+    """The functions of a replay; hashable, so that they are static under jit."""
+
+    prepare: Prepare  # or a `SizedPrepare`
     advance: Advance
     predict: Predict
-    update: Update
-    draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key; then `run` needs a key
-    sized_prepare: Callable[[Params], Callable[[Params], Constants]] | None = None  # see `sized_for`
-    record: Record | None = None  # what a replay keeps of each event in place of the prediction; `run` sets it
+    update: Update  # or a `RandomUpdate`
+
+    @property
+    def draw(self) -> Callable[[Array], Any] | None:
+        """The random numbers of an event, of its key; None: the rules use none."""
+        return self.update.draw if isinstance(self.update, RandomUpdate) else None
 
 
 def resolve_sizes(rules: Rules, params: Params) -> Rules:
-    """The rules with sizes that hold for hyperparameters: numbers or arrays of them, or traced, when they may be any.
-
-    Sizes are what must be known before values are, such as how many points carry an integral. Where they depend on
-    hyperparameters, `sized` of the rules makes of these a `prepare` with sizes that hold for them, so that values other
-    than the system's own are as right.
-    """
-    return (
-        rules
-        if rules.sized_prepare is None
-        else rules._replace(prepare=rules.sized_prepare(params), sized_prepare=None)
-    )
-
-
-def always_depends_on_time(params: Params) -> bool:
-    del params
-    return True
-
-
-def never_depends_on_time(params: Params) -> bool:
-    del params
-    return False
+    """The rules with sizes that hold for hyperparameters: numbers, arrays of them, or traced: then they may be any."""
+    return rules._replace(prepare=rules.prepare.sized(params)) if isinstance(rules.prepare, SizedPrepare) else rules
 
 
 def accept_any_events(events: Any) -> None:
@@ -128,64 +141,41 @@ def accept_any_events(events: Any) -> None:
     del events
 
 
-def zero_deviation(params: Params) -> float:
-    """A deviation of zero."""
-    del params
-    return 0.0
+class CheckEvents(Protocol):
+    """ValueError if events lack what the system needs; names the row."""
+
+    def __call__(self, events: Any) -> None: ...
 
 
-def ignore_facts(facts: "DataFacts", changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that is the same for all data."""
-    del facts
-    return dict(changes)
+class EventCheck(NamedTuple):
+    """The check of events: what they may have beyond plain ones, and what else is wrong with them.
+
+    Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
+    one row each: `systems/rounds/seats.py`), "noise" (contests may be noisier than others) and "categories" (those of
+    players matter). `run` refuses rounds with the first three for a system that does not name them.
+    """
+
+    features: tuple[str, ...] = ()
+    check: CheckEvents = accept_any_events
+
+    def __call__(self, events: Any) -> None:
+        self.check(events)
 
 
-def adapt_period(facts: "DataFacts", changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that ages by periods: their length is that of the rating periods, unless it is given."""
-    return ({} if facts.period is None else {"period": facts.period}) | dict(changes)
+class MakeSystem(Protocol):
+    """A system with some hyperparameters, by name."""
+
+    def __call__(self, **changes: Any) -> "RatingSystem": ...
 
 
-class DataFacts(NamedTuple):
-    """What a system may be adapted to."""
+class FactoryCall(NamedTuple):
+    """A factory of systems with its settings: a function of hyperparameters."""
 
-    score: Any = None  # [n] of the matches; None: there are none
-    categories: int | None = None  # how many there are; None: there are none
-    period: float | None = None  # the length of the rating periods; None: event by event
-    side: bool = False  # whether matches have sides
-    margin: tuple[str, ...] = ()  # the column of the margin, or those of each side's points
-    covariates: tuple[str, ...] = ()  # columns of what is known before a match
-    seasons: tuple[float, ...] = ()  # when each begins, increasing
-    margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
-    side_score: float = DEFAULT_SIDE_SCORE  # the mean score of those who have the side, as far as it may be known
-    league_season: str | None = None  # the column of the number of the season of a match
-    statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
-    statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
+    factory: "Callable[..., RatingSystem]"
+    settings: tuple[tuple[str, Any], ...] = ()  # names and values of what else the factory was given
 
-
-class SystemTraits(NamedTuple):
-    """What a system says of itself."""
-
-    teams: bool = False  # teams of a round share their result; `run` refuses them if the system does not know them
-    seats: bool = False  # a player may be in several teams of a round, in one row each; see `systems/rounds/seats.py`
-    categories: bool = False  # the categories of the players matter
-    noise: bool = False  # contests may be noisier than others; `run` refuses a column of that if the system knows none
-    baseline: bool = False  # one of the few with which others are compared, unless other ones are named
-    outlook: Predict | None = None  # predicts in full, see `outlook`
-    margin_loss: Record | None = None  # minus the logarithm of the density of the margin that there was
-    smoothing_model: Any = None  # its model, if `smooth` knows that
-    performances: Record | None = None  # the `Performances` that it infers of a round
-    adapt: Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]] = (
-        ignore_facts  # what the factory is given for such data
-    )
-    lead_for_score: Callable[[Params, float], float] | None = (
-        None  # points ahead of an equal of whom one expects such a score
-    )
-    remade: tuple[str, ...] = ()  # what remade its predictions, in order: "calibrated", "outlook"
-    contests: bool = False  # it is of contests, and rates a match as one of two: compared on matches only where named
-    fixed_scale: bool = False  # constants in points are part of its rules, so that ratings have no other unit or zero
-    drawn: Callable[[Any], None] | None = (
-        None  # ValueError for numbers that `draw` never makes; None: none may be given
-    )
+    def __call__(self, **changes: Any) -> "RatingSystem":
+        return self.factory(**dict(self.settings) | changes)
 
 
 class RatingSystem(NamedTuple):
@@ -198,24 +188,28 @@ class RatingSystem(NamedTuple):
     init: Callable[[Params, int], State]  # (params, num_players) -> state
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
-    static: tuple[tuple[str, Any], ...] = ()  # names and values of what else the factory was given
-    depends_on_time: Callable[[Params], bool] = (
-        always_depends_on_time  # whether elapsed time counts: rounds must come in order
-    )
-    settled_deviation: Callable[[Params], Any] = zero_deviation  # the deviation at which those who play on settle
-    check: Callable[[Any], None] = accept_any_events  # ValueError if events lack what it needs; names the row
-    traits: SystemTraits = SystemTraits()
-    make: "Callable[..., RatingSystem] | None" = None  # the factory that made it
+    check: CheckEvents = EventCheck()
+    make: "MakeSystem | None" = None  # makes it with other hyperparameters: its factory, or a `FactoryCall`
 
     @property
     def settings(self) -> dict[str, Any]:
         """What else the factory was given, by name."""
-        return dict(self.static)
+        return dict(self.make.settings) if isinstance(self.make, FactoryCall) else {}
+
+    @property
+    def factory(self) -> "Callable[..., RatingSystem] | None":
+        """The factory that made it, if one did."""
+        return self.make.factory if isinstance(self.make, FactoryCall) else self.make
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What its events may have beyond plain ones, see `EventCheck`."""
+        return self.check.features if isinstance(self.check, EventCheck) else ()
 
     def __repr__(self) -> str:
         """The call that makes it: every number is exact, and what is switched off by default is left out."""
         given = self.settings | self.params._asdict()
-        known = {} if self.make is None else signature(self.make).parameters
+        known = {} if self.factory is None else signature(self.factory).parameters
         usual = {name: about.default for name, about in known.items()}
         shown = (
             f"{name}={_format_setting(value)}"
@@ -264,7 +258,8 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
                 hint = f"hyperparameters go by name, as {first}={value!r}"
                 raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
             check_argument(make.__name__, name, about.annotation, value)
-        return make(*args, **options)._replace(make=made)
+        system = make(*args, **options)
+        return system if system.factory is made else system._replace(make=made)
 
     return made
 
@@ -286,10 +281,10 @@ def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
     params = jax.tree.map(float, params)
     if system.make is None:
         return system._replace(params=params)
-    new = system.make(**system.settings, **params._asdict())
+    new = system.make(**params._asdict())
     if new.rules == system.rules:
         return new
-    own = system.make(**system.settings, **system.params._asdict()).rules == system.rules
+    own = system.make(**system.params._asdict()).rules == system.rules
     return new if own else system._replace(params=params)
 
 

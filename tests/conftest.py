@@ -80,11 +80,12 @@ def few_maps():
 def share(monkeypatch):
     """A factory of a small system of rounds, known by its name, with a tuple among its settings; it knows no teams."""
     import jaxrate as jr
+    from jaxrate.system import EventCheck, FactoryCall
     from tests.test_rounds import SYSTEM
 
     def make(factors=(0.5, 0.75), **params):
-        new = SYSTEM._replace(params=SYSTEM.params._replace(**params), static=(("factors", factors),), make=make)
-        return new._replace(traits=SYSTEM.traits._replace(teams=False))
+        call = FactoryCall(make, (("factors", factors),))
+        return SYSTEM._replace(params=SYSTEM.params._replace(**params), check=EventCheck(), make=call)
 
     monkeypatch.setitem(jr.extend.SYSTEMS, "share", make)
     return make

@@ -10,9 +10,9 @@ import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
+from jaxrate.league.data_adaptation import DataFacts
 from jaxrate.league.system_choice import make_system
 from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, mean_side_score
-from jaxrate.system import DataFacts
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

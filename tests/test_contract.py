@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
+from jaxrate.league.system_choice import CONTEST_SYSTEMS
 from jaxrate.testing import gradient_properties, match_properties, replay_properties, round_properties, scan_properties
 from jaxrate.testing.case_assertions import Case, assert_equal_leaves, make_key
 
@@ -89,7 +90,7 @@ def chosen(name):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         if name in CARRIES and case.form == "levels":
             settings = settings | {scan_properties.chunks_of_several_histories_in_one_batch_equal_runs}
-        of_two = EVERY[name].traits.contests and case.form != "rounds"  # the rules of rounds
+        of_two = name in CONTEST_SYSTEMS and case.form != "rounds"  # the rules of rounds
         variant, stream = (
             name in VARIANTS or of_two,
             case.form == "stream" and one.holds is not match_properties.streams_equal_levels,
@@ -116,7 +117,7 @@ def test_values(name, holds):
 
 
 def of_matches(system):
-    exact = system.name not in ROUNDED and not system.traits.contests  # of which a match is sums over the two
+    exact = system.name not in ROUNDED and system.name not in CONTEST_SYSTEMS  # of which a match is sums over the two
     return jr.Matches in system.events and exact and not system.settings.get("seasons")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.contest_performances import history_with_performances
+from jaxrate.systems.elo_mmr.contest_noise import contest_variances
 from tests.conftest import refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds
@@ -92,6 +93,6 @@ def test_skills_that_stay(factory, x64):
     np.testing.assert_allclose(one.rating, other.rating, atol=1e-4 if x64 else 0.05)
     played = np.bincount(contests.events.player, minlength=PLAYERS)
     np.testing.assert_allclose(one.variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
-    assert float(still.settled_deviation(still.params)) == 0.0
+    assert float(contest_variances(still.params).limit) == 0.0
     slope = jax.grad(lambda x: jr.run(still, contests, params=still.params._replace(gamma=x)).state.rating.sum())(0.0)
     assert np.isfinite(slope)

@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.hashable_values import bind
+from jaxrate.league.system_choice import CONTEST_SYSTEMS
 from jaxrate.parameters import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import Rules
@@ -622,7 +623,7 @@ def test_no_system_is_forgotten():
 def test_a_step_lowers_the_loss_of_every_system(name):
     """Of real football and races, where the data are."""
     system, key = MADE[name](), jax.random.key(0)
-    if (Matches in system.events and not system.traits.contests) or name == "category_glicko":
+    if (Matches in system.events and name not in CONTEST_SYSTEMS) or name == "category_glicko":
         football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
         events = slice_events(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
         events = jr.periods(events, 500.0) if name == "category_glicko" else events

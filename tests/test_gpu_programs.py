@@ -91,7 +91,7 @@ def both(system, plan, players):
 def test_rounds_are_rated_the_same(name):
     """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
     random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
-    size = 2 if system.traits.teams else 1
+    size = 2 if "teams" in system.features else 1
     rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
     history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist())
     assert_close_leaves(name, *both(system, jr.extend.schedule_by_level(history), 100), 1e-3)

@@ -112,7 +112,7 @@ def feed_contests(live, teams=False, low=0):
 @pytest.mark.parametrize("name", ["elo_mmr", "trueskill"])
 def test_contests_are_those_of_one_run(name):
     system = jr.extend.SYSTEMS[name]()
-    teams = system.traits.teams
+    teams = "teams" in system.features
     live, rounds = jr.live.start_history(system, NAMES), contests(teams)
     result = jr.run(system, rounds)
     np.testing.assert_allclose(feed_contests(live, teams), result.prediction, 1e-4, 1e-5)

@@ -11,6 +11,7 @@ import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES, loss_record
 from jaxrate.system import RatedEvent, replace_params
 from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
+from jaxrate.systems.prediction_wrapping import wrapper_names
 from tests.conftest import quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game
@@ -247,7 +248,7 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate):
     code, said, error = jaxrate("rate", games, *options)
     assert code == 0, error
     rated = jr.load(out)
-    assert rated.system.traits.remade == ("calibrated", "outlook")
+    assert wrapper_names(rated.system) == ("calibrated", "outlook")
     assert {"win", "draw", "loss", "quality"} <= {*rated.predictions.column_names}
     code, said, error = jaxrate("predict", out, coming)
     assert code == 0, error

@@ -122,7 +122,7 @@ def test_players_beyond_the_state_are_not_predicted():
 NOISY = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], noise=[2.0] * 3)
 
 
-@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if not system.traits.noise])
+@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if "noise" not in system.features])
 def test_the_noise_of_a_contest_is_refused_by_systems_that_know_none(name):
     message = f"{SYSTEMS[name].name} knows no noise of contests; rate them by elo_mmr or elo_mmx, or leave out `noise`"
     with pytest.raises(ValueError, match=message):

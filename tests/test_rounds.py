@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import Rating, RatingSystem, Rules, SystemTraits, elapsed_time, full_leaf
+from jaxrate.system import EventCheck, Rating, RatingSystem, Rules, elapsed_time, full_leaf
 from tests.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -71,8 +71,8 @@ def summary(params, rows):
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES, TEAMS = Rules(lambda params: params, advance, predict, update), SystemTraits(teams=True)
-SYSTEM = RatingSystem("share", Params(), None, (jr.Rounds,), init, RULES, summary, traits=TEAMS)
+RULES, TEAMS = Rules(lambda params: params, advance, predict, update), EventCheck(("teams",))
+SYSTEM = RatingSystem("share", Params(), None, (jr.Rounds,), init, RULES, summary, check=TEAMS)
 
 
 def slow(rounds, params=SYSTEM.params):
@@ -267,9 +267,7 @@ def shaken():
         return rows.rating[0] if isinstance(event, jr.Matches) else rows.rating
 
     rules = Rules(lambda params: params, advance, first, shake)
-    return RatingSystem(
-        "shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary, traits=TEAMS
-    )
+    return RatingSystem("shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary, check=TEAMS)
 
 
 SHAKEN = shaken()

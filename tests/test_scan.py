@@ -249,7 +249,7 @@ TEAMS = jr.rounds([3] * 5 + [5] * 3, [4, 2, 7, 1, 0, 5, 2, 9], [0] * 8, team=[0,
 @pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.forecasts.add_outcomes(jr.trueskill()), jr.codeforces])
 def test_traced_rounds_are_predicted(make, in_a_hurry):
     system, random = make(), np.random.default_rng(0)
-    rounds = TEAMS if system.traits.teams else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
+    rounds = TEAMS if "teams" in system.features else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
     start = fresh(system)
     state = start._replace(rating=start.rating + jnp.asarray(random.normal(size=PLAYERS), start.rating.dtype))
 

@@ -6,6 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
+from jaxrate.system import RandomUpdate
 from jaxrate.systems.elo import State
 from jaxrate.testing import (
     compilation_properties,
@@ -114,7 +115,7 @@ def by_number(params, num_players):
         ),
         (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
-            with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
+            with_rules(update=RandomUpdate(otherwise_in_batches, jax.random.uniform)),
             scan_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),

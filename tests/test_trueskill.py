@@ -12,6 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.systems.trueskill import propagation
 from jaxrate.systems.trueskill.model import State
 from tests.conftest import quick
@@ -223,7 +224,7 @@ def test_a_match_of_weight_two_says_twice_as_much():
 def test_drift_by_the_clock_is_not_per_match():
     """After 9 days of 4 points^2 each, as if the deviation had been larger; nothing before the first match."""
     system = jr.trueskill(drift=4.0)
-    assert system.depends_on_time(system.params) and not jr.trueskill().depends_on_time(jr.trueskill().params)
+    assert depends_on_time(system, system.params) and not depends_on_time(system, jr.trueskill().params)
     state = jr.run(system, jr.matches([[0, 1]], [1.0], [100.0])).state
     plain = jr.run(jr.trueskill(), jr.matches([[0, 1]], [1.0], [100.0])).state
     np.testing.assert_allclose(state.variance, plain.variance, rtol=1e-6)
@@ -253,9 +254,7 @@ def test_leads_fade_as_the_twin_says(x64):
             belief[one] = mean - 25.0, deviation**2
     given = {"drift": 0.05, "reversion": 90.0, "season_keep": 0.6, "season_growth": 1.5}
     system = jr.trueskill(seasons=fading.seasons, **given)
-    assert system.depends_on_time(system.params) and jr.trueskill(reversion=9).depends_on_time(
-        jr.trueskill(reversion=9).params
-    )
+    assert depends_on_time(system, system.params) and depends_on_time(system, jr.trueskill(reversion=9).params)
     rounds = jr.rounds(np.repeat(np.arange(n), 3), player.ravel(), rank.ravel(), time=np.repeat(time, 3))
     state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
     np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)

@@ -14,7 +14,7 @@ import jaxrate as jr
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
-from jaxrate.system import replace_params, system_factory
+from jaxrate.system import FactoryCall, RandomUpdate, replace_params, system_factory
 
 
 def narrower(x, y, slope=0.2):
@@ -139,7 +139,7 @@ def leaning(
       ValueError: for bad values.
     """
     params, space = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
-    return jr.elo()._replace(params=params, space=space, static=(("side", side),))
+    return jr.elo()._replace(params=params, space=space, make=FactoryCall(leaning, (("side", side),)))
 
 
 def test_a_hyperparameter_is_written_once():
@@ -163,7 +163,8 @@ def test_outlooks_are_made_anew_as_outlooks():
     system = jr.forecasts.add_outcomes(jr.trueskill())
     again = replace_params(system, system.params._replace(tau=0.2))
     assert again == jr.forecasts.add_outcomes(jr.trueskill(tau=0.2))
-    mine = jr.elo()._replace(rules=jr.elo().rules._replace(draw=jax.random.normal))
+    rules = jr.elo().rules
+    mine = jr.elo()._replace(rules=rules._replace(update=RandomUpdate(rules.update, jax.random.normal)))
     assert replace_params(mine, mine.params._replace(k=3.0)).rules == mine.rules
 
 

@@ -21,11 +21,11 @@ from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.system import (
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    never_depends_on_time,
     signed_side_advantage,
     split_sides,
     system_factory,
@@ -141,6 +141,5 @@ def freeze_strengths(
         bind(init, fixed_ratings),
         rules,
         summary,
-        static,
-        depends_on_time=never_depends_on_time,
+        make=FactoryCall(freeze_strengths, static),
     )

@@ -123,6 +123,7 @@ def fit(
     from jaxrate.fitting.losses import resolve_loss
     from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.systems.outcome_probabilities import is_outlook
+    from jaxrate.systems.prediction_wrapping import wrapper_names
 
     resolve_loss(loss)
     check_system_request(request)
@@ -133,7 +134,7 @@ def fit(
     system, data, period = choose_system(report, request, data, file, fitting=fitting, past=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
-    if calibrated and "calibrated" not in system.traits.remade:
+    if calibrated and "calibrated" not in wrapper_names(system):
         system = jr.forecasts.calibrate(system)
     if outlook and not is_outlook(system):
         system = jr.forecasts.add_outcomes(system)
@@ -215,19 +216,21 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
 
 def python_call(system: jr.extend.RatingSystem) -> str:
     """The call that makes a system, with what differs from its defaults; "" where that cannot be written."""
-    if system.make is None or system.traits.remade:
+    from jaxrate.systems.prediction_wrapping import wrapper_names
+
+    if system.factory is None or wrapper_names(system):
         return ""
-    defaults = {name: about.default for name, about in signature(system.make).parameters.items()}
+    defaults = {name: about.default for name, about in signature(system.factory).parameters.items()}
     changed = {name: value for name, value in system.settings.items() if value != defaults.get(name)}
     try:
-        first = system.make(**changed).params._asdict()
+        first = system.factory(**changed).params._asdict()
     except ValueError:
         return ""
     changed |= {name: value for name, value in system.params._asdict().items() if value != first.get(name)}
     flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
     if len(flat) > MAX_CALL_LENGTH or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
         return ""
-    return f"jr.{system.make.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+    return f"jr.{system.factory.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
 
 def _json_result(

@@ -114,10 +114,12 @@ def _unsupported_reason(
     system: jr.extend.RatingSystem, flat: Any, data: jr.data.Dataset, *, is_named: bool
 ) -> str | None:
     """Why a system does not rate these events; None if it does."""
+    from jaxrate.league.system_choice import CONTEST_SYSTEMS
+
     if type(flat) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
         return "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
-    if isinstance(flat, jr.Matches) and system.traits.contests and not is_named:
+    if isinstance(flat, jr.Matches) and system.name in CONTEST_SYSTEMS and not is_named:
         return f"only with --system {system.name}"
     if system.settings.get("categories", 1) > 1 and data.categories is None:
         return "only with --category"

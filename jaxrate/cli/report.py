@@ -69,9 +69,9 @@ def report(
     from jaxrate.league.evaluation import format_metric, prediction_calibration
     from jaxrate.league.rated_history import find_player
     from jaxrate.league.system_choice import make_system
+    from jaxrate.league.system_comparison import BASELINES
     from jaxrate.site.report_page import load_template
     from jaxrate.site.site_data import display_names
-    from jaxrate.systems import systems_with_trait
 
     check_page("--out", out, "report.html")
     load_template()
@@ -88,7 +88,7 @@ def report(
     task = choose_system(report, request, data, file)
     smoothed = smooth_task(report, task) if smooth else None
     rated, _, metrics = rate_task(report, file, task, changes=request.changes)
-    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or systems_with_trait("baseline")}
+    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or BASELINES}
     changes_by_system[rated.system.name] = request.changes
     comparison = compare_with_notes(
         report,

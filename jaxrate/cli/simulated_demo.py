@@ -17,7 +17,7 @@ DEFAULT_MATCHES = 200_000
 
 def show_simulated(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
-    from jaxrate.league.system_choice import adapt_system
+    from jaxrate.league.system_choice import CONTEST_SYSTEMS, adapt_system
     from jaxrate.league.system_comparison import time_replay
 
     with report.stage("simulating"):
@@ -29,7 +29,7 @@ def show_simulated(report: ProgressReport, players: int, matches: int, seed: int
     best: tuple[float, Any] = float("inf"), None
     for name in jr.extend.SYSTEMS:
         system = adapt_system(name, {}, None, data)
-        if jr.Matches not in system.events or system.traits.contests:
+        if jr.Matches not in system.events or name in CONTEST_SYSTEMS:
             continue
         with report.stage(f"rating by {name}"):
             result, seconds = time_replay(jr.run, system, data, schedule)

@@ -19,7 +19,9 @@ def check_smooth(state: Any, file: str | None) -> None:
 
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
     """The history with hindsight, match by match; ValueError for a system that has none."""
-    if task.system.traits.smoothing_model is None:
+    from jaxrate.systems.skills.rules import find_smoothing_model
+
+    if find_smoothing_model(task.system) is None:
         raise ValueError(f"--smooth goes with --system skills: {task.system.name} has no hindsight")
     with report.stage(f"smoothing {len(task.data.rows):,} matches"):
         return jr.smooth(task.system, task.data)

@@ -15,7 +15,7 @@ from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 
 if TYPE_CHECKING:
-    from jaxrate.system import DataFacts
+    from jaxrate.league.data_adaptation import DataFacts
 
 
 class RatingTask(NamedTuple):
@@ -36,7 +36,7 @@ def check_system_request(request: RatingRequest) -> None:
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
     """Facts of the data that follow from the options, before the data are read."""
-    from jaxrate.system import DataFacts
+    from jaxrate.league.data_adaptation import DataFacts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
     derived = [name for name in ("rest", "form", "age") if name in columns]
@@ -92,7 +92,7 @@ def check_and_hint(
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
     from jaxrate.league.system_choice import drop_unknown_teams
-    from jaxrate.systems import systems_with_trait
+    from jaxrate.systems import systems_with_feature
 
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
@@ -101,7 +101,7 @@ def check_and_hint(
     check_times(system, data, file)
     if has_unused_categories(system, columns):
         report.note(
-            f"{system.name} takes no notice of categories; {' and '.join(systems_with_trait('categories'))} does"
+            f"{system.name} takes no notice of categories; {' and '.join(systems_with_feature('categories'))} does"
         )
     for option in unused_evidence_options(system, columns):
         systems = " and ".join(
@@ -114,7 +114,7 @@ def check_and_hint(
         report.note("no column of time, so deviations do not grow; name one with --time")
     rated_data = drop_unknown_teams(system, data)
     if rated_data is not data:
-        systems = " and ".join(systems_with_trait("teams"))
+        systems = " and ".join(systems_with_feature("teams"))
         report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {systems} know them")
     return RatingTask(system, rated_data, period)
 
@@ -160,7 +160,7 @@ def prefix_file_name(file: str) -> Iterator[None]:
 
 def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
     """Whether there are categories that the system does not use."""
-    return "category" in columns and not system.traits.categories
+    return "category" in columns and "categories" not in system.features
 
 
 EVIDENCE_OPTIONS = {  # options, and settings of systems

@@ -25,7 +25,8 @@ def systems(name: str | None, as_json: bool) -> None:
     Its parameters are given as --param NAME=VALUE to the other commands.
     """
     from jaxrate.league.system_choice import make_system
-    from jaxrate.systems import DEFAULT_SYSTEMS, systems_with_trait
+    from jaxrate.league.system_comparison import BASELINES
+    from jaxrate.systems import DEFAULT_SYSTEMS
 
     if as_json:
         descriptions = {
@@ -45,9 +46,7 @@ def systems(name: str | None, as_json: bool) -> None:
         format_table(["system", "rates", "parameters", "source"], rows, left_aligned=("system", "rates", "source"))
     )
     defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULT_SYSTEMS.items())
-    print_escaped(
-        f"\nUnless you name one, {defaults}. Reports compare with {', '.join(systems_with_trait('baseline'))}."
-    )
+    print_escaped(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(BASELINES)}.")
 
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:

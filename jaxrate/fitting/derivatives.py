@@ -21,7 +21,7 @@ from jaxrate.memory_limits import device_memory_bytes
 from jaxrate.replay.execution import default_policy
 from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
-from jaxrate.system import Params, RatingSystem, resolve_sizes
+from jaxrate.system import Params, RatingSystem, SizedPrepare, resolve_sizes
 from jaxrate.types import Array, HostArray
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
@@ -156,7 +156,7 @@ def index_chunks(count: int, size: int) -> Iterator[HostArray]:
 
 def _resize_rules(system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params) -> RatingSystem:
     """The system with rules whose sizes hold for all these settings."""
-    if system.rules.sized_prepare is None:
+    if not isinstance(system.rules.prepare, SizedPrepare):
         return system
     columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
     return system._replace(rules=resolve_sizes(system.rules, columns))

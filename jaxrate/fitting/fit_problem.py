@@ -19,7 +19,7 @@ from jaxrate.fitting.derivatives import loss_derivatives
 from jaxrate.fitting.free_parameters import FreeParameters, make_free_parameters, resolve_free_names, to_hyperparameters
 from jaxrate.fitting.losses import loss_record
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
-from jaxrate.system import Params, RatingSystem, replace_params
+from jaxrate.system import Params, RatingSystem, SizedPrepare, replace_params
 from jaxrate.types import Array, HostArray
 
 MAX_FORWARD_PARAMETERS = (
@@ -79,8 +79,8 @@ def replace_params_if_valid(system: RatingSystem, params: Params) -> RatingSyste
 
 
 def has_parameter_specific_rules(problem: FitProblem) -> bool:
-    """Whether rules are made for some hyperparameters by their factory, and not by `sized_prepare`."""
-    if problem.system.rules.sized_prepare is not None:
+    """Whether rules are made for some hyperparameters by their factory, and not by a `SizedPrepare`."""
+    if isinstance(problem.system.rules.prepare, SizedPrepare):
         return False
     other = replace_params_if_valid(problem.system, jax.tree.map(lambda x: 1.01 * x, problem.system.params))
     return other is not None and other.rules != problem.system.rules
@@ -88,7 +88,7 @@ def has_parameter_specific_rules(problem: FitProblem) -> bool:
 
 def remake_rules_if_far(problem: FitProblem, x: HostArray, params: Params) -> FitProblem:
     """The problem, with rules remade for x [S, k] if its own were made for hyperparameters far from there."""
-    if problem.system.rules.sized_prepare is not None:
+    if isinstance(problem.system.rules.prepare, SizedPrepare):
         return problem
     system, current_params = problem.system, jax.tree.map(lambda y: float(y[0]), params_at(problem, x, params))
     pairs = zip(jax.tree.leaves(current_params), jax.tree.leaves(system.params), strict=True)

@@ -31,10 +31,11 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.hashable_values import bind, display_name
+from jaxrate.hashable_values import bind, display_name, rebind
 from jaxrate.system import Predict, RatedEvent, RatingSystem, Record, State
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
 from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.skills import rules as skills
 from jaxrate.text_format import format_cell
 from jaxrate.types import Array
 
@@ -124,9 +125,10 @@ def pairwise_record(system: RatingSystem) -> Record:
 
 
 def margin_record(system: RatingSystem) -> Record:
-    if system.traits.margin_loss is None:
+    record: Record | None = rebind(system.rules.update, {skills.update: skills.record_margin_loss})
+    if record is None or system.settings["outcome"] != "margin":
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
-    return system.traits.margin_loss
+    return record
 
 
 def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> Array:

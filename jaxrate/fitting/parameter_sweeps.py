@@ -18,7 +18,7 @@ from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.sharding import sharding_devices
-from jaxrate.system import Params, RatingSystem, State, replace_params
+from jaxrate.system import Params, RatingSystem, SizedPrepare, State, replace_params
 from jaxrate.types import Array, HostArray
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
@@ -65,7 +65,7 @@ def sweep_parameters(
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
     systems = [replace_params(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
-    if system.rules.sized_prepare is not None or all(one.rules == system.rules for one in systems):
+    if isinstance(system.rules.prepare, SizedPrepare) or all(one.rules == system.rules for one in systems):
         return _mean_losses(task, columns, count, executor, devices).reshape(shape)
     losses = map_items(executor, partial(_single_mean_loss, events, options), systems)
     return np.concatenate(losses).reshape(shape)

@@ -156,7 +156,7 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
 
 def _predict_team_shares(rated: Rated, members: list[HostArray]) -> HostArray | None:
     """[teams] the expected share of the other teams to be beaten; None for a system without teams."""
-    if Rounds not in rated.system.events or not rated.system.traits.teams:
+    if Rounds not in rated.system.events or "teams" not in rated.system.features:
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
     player, zeros = np.concatenate(members), np.zeros(len(team), int)

@@ -25,9 +25,10 @@ from jaxrate.league.query_time import parse_time_after_end, written_date_format
 from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import drop_unknown_teams
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.scan_programs import predict_event, prepare_replay
+from jaxrate.replay.scan_programs import predict_event, prepare_replay, replay_rules
 from jaxrate.system import RatingSystem, State
 from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, is_outlook
+from jaxrate.systems.own_outcomes import own_outcomes
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
@@ -189,7 +190,8 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
 
 def _requires_columns(rated: Rated) -> bool:
     """Whether the rules need columns other than covariates to predict."""
-    rules, params, zero = rated.system.rules, rated.system.params, jnp.zeros(())
+    params, zero = rated.system.params, jnp.zeros(())
+    rules = replay_rules(rated.system.rules, params)
     covariates = dict.fromkeys(rated.system.settings.get("covariates", ()), zero)
     context = Context(side=zero, category=jnp.zeros(2, jnp.int32), columns=covariates)
     match = Matches(jnp.zeros(2, jnp.int32), zero, zero, context)
@@ -281,7 +283,7 @@ def add_draw_model(rated: Rated, system: RatingSystem) -> RatingSystem:
     is_plain_result = np.isin(score, (0.0, 0.5, 1.0))
     if not is_plain_result.all() or not (score == 0.5).any():
         return system
-    if system.traits.outlook is not None:
+    if own_outcomes(system) is not None:
         return add_outcomes(system)
     return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 

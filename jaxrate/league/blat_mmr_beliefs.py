@@ -169,4 +169,4 @@ def _blat_model(system: RatingSystem) -> Model:
 def _replace_prediction(system: RatingSystem, rule: Any) -> RatingSystem:
     """The system with `rule(model, ...)` as its prediction."""
     rules = system.rules._replace(predict=bind(rule, _blat_model(system)))
-    return system._replace(rules=rules, make=None)
+    return system._replace(rules=rules)

@@ -9,9 +9,9 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.dataset_rating import check_contest_times
 from jaxrate.league.margin_scale import adapt_margin_scale
-from jaxrate.league.system_choice import adapt_system, rates_events
+from jaxrate.league.system_choice import CONTEST_SYSTEMS, adapt_system, rates_events
 from jaxrate.system import RatingSystem
-from jaxrate.systems import systems_with_trait
+from jaxrate.systems import systems_with_feature
 
 
 def system_choices_by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def select_candidates(
     candidates = {name: resolve_system(name, given, None, data) for name, given in systems.items()}
     candidate_names = [name for name, system in candidates.items() if rates_events(system, data)]
     if not is_named and of_matches:
-        candidate_names = [name for name in candidate_names if not candidates[name].traits.contests]
+        candidate_names = [name for name in candidate_names if candidates[name].name not in CONTEST_SYSTEMS]
     if not is_named and of_matches and (data.categories is None or data.clock is None):
         candidate_names = [name for name in candidate_names if Matches in candidates[name].events]
     if not candidate_names:
@@ -71,27 +71,33 @@ def select_candidates(
     left_out: dict[str, str] = {}
     if dataset_has_teams(data):
         left_out = {
-            name: "team-mates would be opponents" for name in candidate_names if not candidates[name].traits.teams
+            name: "team-mates would be opponents"
+            for name in candidate_names
+            if "teams" not in candidates[name].features
         }
         if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_trait("teams"))
+            supporting_systems = " or ".join(systems_with_feature("teams"))
             raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {supporting_systems}")
     flat: Any = None if of_matches else data.rounds.events
     if flat is not None and flat.seat is not None:
         left_out |= {
-            name: "it rates nobody in several teams" for name in candidate_names if not candidates[name].traits.seats
+            name: "it rates nobody in several teams"
+            for name in candidate_names
+            if "seats" not in candidates[name].features
         }
         if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_trait("seats"))
+            supporting_systems = " or ".join(systems_with_feature("seats"))
             raise ValueError(
                 f"none of these rates players in several teams: {', '.join(left_out)}; try {supporting_systems}"
             )
     if flat is not None and flat.noise is not None:
         left_out |= {
-            name: "it knows no noise of contests" for name in candidate_names if not candidates[name].traits.noise
+            name: "it knows no noise of contests"
+            for name in candidate_names
+            if "noise" not in candidates[name].features
         }
         if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_trait("noise"))
+            supporting_systems = " or ".join(systems_with_feature("noise"))
             raise ValueError(
                 f"none of these systems knows the noise of contests: {', '.join(left_out)}; try {supporting_systems}"
             )

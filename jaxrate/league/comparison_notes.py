@@ -21,7 +21,10 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
     kinds: dict[str, tuple[bool, bool]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
         "margins": (bool(data.margin), settings.get("outcome") == "margin"),
-        "categories": (data.categories is not None, system.traits.categories and settings.get("categories", 2) > 1),
+        "categories": (
+            data.categories is not None,
+            "categories" in system.features and settings.get("categories", 2) > 1,
+        ),
         "seasons": (bool(data.seasons), bool(settings.get("seasons"))),
     }
     unused = [kind for kind, (there, counts) in kinds.items() if there and not counts]

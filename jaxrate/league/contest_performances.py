@@ -8,10 +8,30 @@ import numpy as np
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.hashable_values import rebind
 from jaxrate.league.event_ratings import History, record_history
 from jaxrate.league.rated_history import Rated
-from jaxrate.system import RatingSystem, check_system
+from jaxrate.system import RatingSystem, Record, check_system
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.codeforces import record_performances as record_codeforces
+from jaxrate.systems.codeforces import update as update_codeforces
+from jaxrate.systems.elo_mmr.system import record_performances as record_elo_mmr
+from jaxrate.systems.elo_mmr.system import update as update_elo_mmr
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
+from jaxrate.systems.topcoder import record_performances as record_topcoder
+from jaxrate.systems.topcoder import update as update_topcoder
+
+PERFORMANCE_RECORDS: dict[Any, Any] = {  # by the rule that learns: what records the performances that it infers
+    update_codeforces: record_codeforces,
+    update_elo_mmr: record_elo_mmr,
+    update_topcoder: record_topcoder,
+}
+
+
+def performance_record(system: RatingSystem) -> Record | None:
+    """What records the `Performances` that a system infers of a round; None if it infers none."""
+    record: Record | None = rebind(system.rules.update, PERFORMANCE_RECORDS)
+    return record
 
 
 @check_arguments
@@ -66,17 +86,16 @@ def performance_ratings(
 
 def _check_infers_performances(system: RatingSystem) -> None:
     """ValueError for a system without performances."""
-    if system.traits.performances is None:
-        from jaxrate.systems import systems_with_trait
-
-        raise ValueError(f"{system.name} infers no performances; {', '.join(systems_with_trait('performances'))} do")
+    if performance_record(system) is None:
+        names = [name for name, make in SYSTEMS.items() if performance_record(make())]
+        raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
 
 
 def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
     event_data, _ = resolve_events(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
-    result, inferred = record_history(system, events, system.traits.performances if has_contests else None, **options)
+    result, inferred = record_history(system, events, performance_record(system) if has_contests else None, **options)
     if inferred is None:
         return result, None
     return result, mask_uncontested(system, jax.tree.map(np.asarray, inferred), event_data)

@@ -15,7 +15,6 @@ from jaxrate.events import (
     Matches,
     Ragged,
     Rounds,
-    check_contest_time_order,
     count_better,
     count_games,
     count_teams,
@@ -29,6 +28,7 @@ from jaxrate.league.event_ratings import History
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import add_seasons
+from jaxrate.replay.contest_checks import check_round_order, depends_on_time
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.rounds.worst_ranks import Performances
@@ -175,9 +175,9 @@ def build_rated(
 
 def check_contest_times(system: RatingSystem, data: Dataset) -> None:
     """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
-    if Rounds in system.events and not isinstance(data.events, Matches) and system.depends_on_time(system.params):
+    if Rounds in system.events and not isinstance(data.events, Matches):
         with locate_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
-            check_contest_time_order(data.rounds, lambda time: format_time(time, data.clock))
+            check_round_order(system, system.params, data.rounds, lambda time: format_time(time, data.clock))
 
 
 def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
@@ -260,13 +260,12 @@ def _check_can_continue(system: RatingSystem, data: Dataset, period: float | Non
         clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
         new = "matches" if of_matches else "contests"
         raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
-    is_timed = of_matches or system.depends_on_time(system.params)
-    if onto.last is None or data.clock is None or not len(data.rows) or not is_timed:
+    if onto.last is None or data.clock is None or not len(data.rows):
         return
     time = data.matches.time if of_matches else data.rounds.events.time
     event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
     first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
-    if time[0] < onto.last:
+    if time[0] < onto.last and (of_matches or depends_on_time(system, system.params)):
         raise ValueError(f"{first} is earlier than the last {event} of the saved run, {last}")
     if period is not None and period_number(time[0], period) == period_number(onto.last, period):
         raise ValueError(

@@ -13,6 +13,7 @@ from jaxrate.league.ratings_at_times import advance_state
 from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import Params, Rating, RatingSystem, State
+from jaxrate.systems.elo_mmr.contest_noise import contest_variances
 from jaxrate.types import HostArray
 
 YEAR_DAYS = 365.0
@@ -147,6 +148,11 @@ def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
 
 
+def _settled_deviation(system: RatingSystem, params: Params) -> Any:
+    """The deviation at which those who play on settle."""
+    return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
+
+
 class _RatingView(NamedTuple):
     """How ratings are shown."""
 
@@ -161,7 +167,7 @@ class _RatingView(NamedTuple):
             return rating
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
-        return Rating(rating.mean - cautious * (rating.deviation - system.settled_deviation(params)), None)
+        return Rating(rating.mean - cautious * (rating.deviation - _settled_deviation(system, params)), None)
 
 
 class _RankedList(NamedTuple):

@@ -16,11 +16,11 @@ import numpy as np
 
 from jaxrate.events import Matches, periods, slice_events
 from jaxrate.events.dataset import Dataset
+from jaxrate.league.data_adaptation import MEAN_MARGIN_POINTS
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import RatingSystem, replace_params
 from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.systems.skills.adaptation import MEAN_MARGIN_POINTS
 from jaxrate.types import HostArray
 
 MARGIN_POINTS_GRID = np.array([200.0, 300.0, 450.0, MEAN_MARGIN_POINTS, 800.0, 1100.0])  # points, of a mean margin

@@ -11,6 +11,7 @@ from jaxrate.storage.atomic_folder import FORMAT_VERSION
 from jaxrate.storage.run_validation import COUNT_KEYS
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
+from jaxrate.systems.prediction_wrapping import wrapper_names
 from jaxrate.systems.rounds.densities import Density
 
 
@@ -38,14 +39,14 @@ def make_run_metadata(rated: Rated) -> dict[str, Any]:
         "options": rated.options,
         "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
         "seasons": rated.seasons,
-    } | dict.fromkeys(system.traits.remade, True)
+    } | dict.fromkeys(wrapper_names(system), True)
 
 
 def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -> bool:
     """Whether the system of that name in the package has these rules."""
     try:
         return (
-            make_wrapped_system(system.traits.remade, SYSTEMS[system.name], system.settings | params).rules
+            make_wrapped_system(wrapper_names(system), SYSTEMS[system.name], system.settings | params).rules
             == system.rules
         )
     except (TypeError, ValueError):

@@ -10,15 +10,18 @@ from jaxrate.data.nested_teams import dataset_has_teams, split_teams
 from jaxrate.data.seasons_and_margins import first_player_lead
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.events.dataset import Dataset
+from jaxrate.league.data_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.side_advantage import mean_side_score
-from jaxrate.system import DataFacts, RatingSystem
+from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate
 from jaxrate.systems.outcome_probabilities import DrawParams, add_outcomes
+from jaxrate.systems.own_outcomes import own_outcomes
 from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.text_format import suggest_name
 
 NO_FACTS = DataFacts()
+CONTEST_SYSTEMS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate a match as a contest of two
 PAST_SHARE = 0.2  # of the matches, that nothing is scored in
 PREDICTION_WRAPPERS: dict[
     str, tuple[SystemWrapper, tuple[str, ...]]
@@ -50,11 +53,11 @@ def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FAC
     options = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in changes.items()}
     lacking = options.keys() - {*default.params._fields, *default.settings}
     asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
-    options = default.traits.adapt(facts, options)
+    options = ADAPTATIONS[name](facts, options) if name in ADAPTATIONS else options
     system = make_wrapped_system(asked, SYSTEMS[name], options)
-    if not facts.side or system.traits.lead_for_score is None or "side_advantage" in options:
+    if not facts.side or name not in SIDE_LEADS or "side_advantage" in options:
         return system
-    worth = float(f"{system.traits.lead_for_score(system.params, facts.side_score):.3g}")
+    worth = float(f"{SIDE_LEADS[name](system.params, facts.side_score):.3g}")
     return make_wrapped_system(asked, SYSTEMS[name], options | {"side_advantage": worth})
 
 
@@ -74,7 +77,7 @@ def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
     if Matches not in system.events and Periods not in system.events:
         return ()
-    return CalibrationParams._fields if system.traits.outlook else CalibrationParams._fields + DrawParams._fields
+    return CalibrationParams._fields if own_outcomes(system) else CalibrationParams._fields + DrawParams._fields
 
 
 def adapt_system(
@@ -123,7 +126,7 @@ def add_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
     new = sorted(x for x in starts if known and x > known[-1])
     if not new or system.make is None:
         return system
-    return system.make(**system.settings | {"seasons": (*known, *new)}, **system.params._asdict())
+    return system.make(seasons=(*known, *new), **system.params._asdict())
 
 
 def rates_events(system: RatingSystem, data: Dataset) -> bool:
@@ -134,4 +137,4 @@ def rates_events(system: RatingSystem, data: Dataset) -> bool:
 
 def drop_unknown_teams(system: RatingSystem, data: Dataset) -> Dataset:
     """The data, everyone on their own if the system knows no teams."""
-    return split_teams(data) if dataset_has_teams(data) and not system.traits.teams else data
+    return split_teams(data) if dataset_has_teams(data) and "teams" not in system.features else data

@@ -43,6 +43,7 @@ from jaxrate.systems import SYSTEMS
 from jaxrate.text_format import format_number
 from jaxrate.types import HostArray
 
+BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 

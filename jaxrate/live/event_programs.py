@@ -18,8 +18,15 @@ from jax import lax
 
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
 from jaxrate.replay.gather import gather_rows, ids_to_write, scatter_rows
-from jaxrate.replay.scan_programs import Prepared, draw_for_events, predict_event, prepare_replay, rate_event
-from jaxrate.system import Params, Rules, State, split_sides
+from jaxrate.replay.scan_programs import (
+    Prepared,
+    ReplayRules,
+    draw_for_events,
+    predict_event,
+    prepare_replay,
+    rate_event,
+)
+from jaxrate.system import Params, State, split_sides
 from jaxrate.types import Array, HostArray
 
 
@@ -76,7 +83,7 @@ class ConstantsStructure(NamedTuple):
 NUMBER = "number"  # marks an array without axes, in the default precision
 
 
-def split_constants(rules: Rules, params: Params) -> tuple[ConstantsStructure, tuple[Array, ...]]:
+def split_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsStructure, tuple[Array, ...]]:
     """The constants of rules, split into their structure and their arrays."""
     structures: list[ConstantsStructure] = []
 
@@ -107,7 +114,7 @@ class LiveProgramSpec(NamedTuple):
 
 
 def event_outputs(
-    rules: Rules,
+    rules: ReplayRules,
     spec: LiveProgramSpec,
     arrays: tuple[Array, ...],
     state: State,
@@ -122,7 +129,7 @@ def event_outputs(
 
 
 def update_with_event(
-    rules: Rules,
+    rules: ReplayRules,
     spec: LiveProgramSpec,
     arrays: tuple[Array, ...],
     state: State,
@@ -165,7 +172,7 @@ def update_with_event(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def predict_live_event(
-    rules: Rules, spec: LiveProgramSpec, arrays: tuple[Array, ...], state: State, integers: Array, floats: Array
+    rules: ReplayRules, spec: LiveProgramSpec, arrays: tuple[Array, ...], state: State, integers: Array, floats: Array
 ) -> Any:
     """The prediction of an event."""
     event, _ = spec.event.unpack_on_device(integers, floats)
@@ -174,7 +181,7 @@ def predict_live_event(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def summarise_rows(
-    rules: Rules,
+    rules: ReplayRules,
     spec: tuple[ConstantsStructure, Any],
     params: Params,
     arrays: tuple[Array, ...],

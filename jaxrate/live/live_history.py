@@ -20,7 +20,7 @@ import numpy as np
 from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_values import bind
-from jaxrate.league.contest_performances import mask_uncontested
+from jaxrate.league.contest_performances import mask_uncontested, performance_record
 from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.event_ratings import History, record_ratings
 from jaxrate.league.rated_history import Rated, count_rows, format_time
@@ -35,9 +35,11 @@ from jaxrate.live.event_log import (
 )
 from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
 from jaxrate.live.single_events import EVENT_NAMES, check_player_name, to_host_prediction
+from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.padded_arrays import make_state
-from jaxrate.system import Rating, RatingSystem, State, resolve_sizes
+from jaxrate.replay.scan_programs import replay_rules
+from jaxrate.system import Rating, RatingSystem, State
 from jaxrate.types import Array
 
 LOG = logging.getLogger(__name__)
@@ -58,10 +60,9 @@ class LiveHistory:
         self.categories = None if base is None else base.categories
         self.uses_float64 = bool(jax.config.read("jax_enable_x64"))
         self.float_type = np.dtype(jnp.result_type(float))
-        rules = resolve_sizes(system.rules, system.params)
-        performances = {Matches: None, Rounds: system.traits.performances}
+        performances = {Matches: None, Rounds: performance_record(system)}
         records = {kind: bind(record_ratings, system.summary, one, False) for kind, one in performances.items()}
-        self.rules = {kind: rules._replace(record=record) for kind, record in records.items()}
+        self.rules = {kind: replay_rules(system.rules, system.params, record) for kind, record in records.items()}
         self.constants, self.arrays = event_programs.split_constants(self.rules[Matches], system.params)
         self.programs: dict[event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
         self.layouts: list[RecordLayout] = []
@@ -208,7 +209,7 @@ class LiveHistory:
         if (
             last is not None
             and event_time < last
-            and (current.kind is Matches or self.system.depends_on_time(self.system.params))
+            and (current.kind is Matches or depends_on_time(self.system, self.system.params))
         ):
             early, late = (format_time(x, current.clock) for x in (event_time, last))
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")

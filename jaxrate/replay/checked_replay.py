@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_arguments, check_concrete, is_traced
-from jaxrate.events import Matches, Periods, Ragged, Rounds, check_contest_time_order
+from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests
+from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
 from jaxrate.replay.execution import (
     CompilePolicy,
     ProgramTraits,
@@ -35,10 +35,16 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import MatchProgramShape, is_random_numbers, replay_block_chain
+from jaxrate.replay.scan_programs import (
+    MatchProgramShape,
+    ReplayRules,
+    is_random_numbers,
+    replay_block_chain,
+    replay_rules,
+)
 from jaxrate.replay.schedule import Plan, events_to_check, make_plan, stream_plan
 from jaxrate.replay.sharding import is_sharded
-from jaxrate.system import Params, RatingSystem, Record, Rules, State, resolve_sizes
+from jaxrate.system import Params, RatingSystem, Record, State
 from jaxrate.types import Array
 
 TRACED_HINT = (
@@ -124,7 +130,6 @@ def run(
     )
     check_events(system, history, key)
     params = resolve_params(system, params)
-    system = system._replace(rules=system.rules._replace(record=record))
     flat = history.events if isinstance(history, Ragged) else history
     num_ids = int(np.max(flat.player, initial=-1)) + 1
     sharded = state is not None and is_sharded(state)
@@ -134,15 +139,15 @@ def run(
     state, rows = make_padded_state(system, params, state, num_players, num_ids)
     plan: Plan | Blocks
     if isinstance(history, Ragged):
-        if isinstance(flat, Rounds) and system.depends_on_time(params):
-            check_contest_time_order(history)
+        if isinstance(flat, Rounds):
+            check_round_order(system, params, history)
         plan = _arrange_blocks(history, schedule)
         n = plan.num_rows
     else:
         schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
         needed = 1.0  # a step costs devices a word with each other, however many matches it has
         if schedule == "auto" and len(history.score) and not sharded:
-            needed = levels_threshold(system, params, key, history)
+            needed = levels_threshold(system, params, key, history, record)
         plan = make_plan(history, schedule, needed, matches_in_cache(state))
         n = plan.num_matches
     check_engine(engine, plan, state)
@@ -150,7 +155,7 @@ def run(
         return Run(truncate_leaves(state, rows), jnp.zeros(0))
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
-    rules = resolve_sizes(system.rules, params)
+    rules = replay_rules(system.rules, params, record)
     state, prediction = scan_plan(
         rules, params, state, plan, key, ids_checked=True, exact_length=True, engine=engine, policy=policy
     )
@@ -234,7 +239,7 @@ def scan(
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
     check_key(system, None if is_traced(count) else int(count), key)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
-    rules = resolve_sizes(system.rules._replace(record=record), params)
+    rules = replay_rules(system.rules, params, record)
     state = make_state(system, params, state, None, num_ids)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
@@ -246,7 +251,7 @@ def scan(
 
 
 def scan_plan(
-    rules: Rules,
+    rules: ReplayRules,
     params: Params,
     state: State,
     plan: Plan | Blocks,
@@ -318,7 +323,7 @@ def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
 
 def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
     """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = system.rules.draw, system.traits.drawn
+    draw, check = system.rules.draw, getattr(system.rules.update, "check_drawn", None)
     if draw is None or check is None:
         raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
     shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)

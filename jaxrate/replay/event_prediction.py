@@ -22,10 +22,10 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import predict_block, predict_event, prepare_replay
+from jaxrate.replay.scan_programs import ReplayRules, predict_block, predict_event, prepare_replay, replay_rules
 from jaxrate.replay.schedule import events_to_check, stream_plan
 from jaxrate.replay.sharding import with_automatic_sharding
-from jaxrate.system import Params, RatingSystem, Rules, State, resolve_sizes
+from jaxrate.system import Params, RatingSystem, State
 
 
 @check_arguments
@@ -61,7 +61,7 @@ def predict(
     """
     events, num_players = resolve_events(events, num_players, count_players(state))
     params = resolve_params(system, params)
-    rules = resolve_sizes(system.rules, params)
+    rules = replay_rules(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         check_not_traced(
             "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
@@ -88,7 +88,7 @@ def predict(
     return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
 
 
-def predict_blocks(rules: Rules, params: Params, state: State, plan: Blocks) -> Any:
+def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Blocks) -> Any:
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
     policy = default_policy()
     prediction = empty_predictions(rules, params, state, plan, None)
@@ -99,7 +99,7 @@ def predict_blocks(rules: Rules, params: Params, state: State, plan: Blocks) -> 
     return prediction
 
 
-def _predict_traced_rounds(rules: Rules, params: Params, state: State, contests: Ragged) -> Any:
+def _predict_traced_rounds(rules: ReplayRules, params: Params, state: State, contests: Ragged) -> Any:
     """Predictions [P] of contests that are traced, each padded to the largest."""
     flat: Any = contests.events
     start = np.asarray(contests.player_start)
@@ -114,5 +114,5 @@ def _predict_traced_rounds(rules: Rules, params: Params, state: State, contests:
 
 
 @partial(jax.jit, static_argnums=0)
-def _predict_matches(rules: Rules, params: Params, rows: State, events: Matches) -> Any:
+def _predict_matches(rules: ReplayRules, params: Params, rows: State, events: Matches) -> Any:
     return jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))(rows, events)

@@ -21,15 +21,17 @@ from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.gather import gather_rows
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
+    ReplayRules,
     predict_event,
     prepare_replay,
     rate_event,
     replay_block,
     replay_levels,
+    replay_rules,
     replay_stream,
 )
 from jaxrate.replay.schedule import Plan
-from jaxrate.system import Params, RatingSystem, Rules, State, full_leaf
+from jaxrate.system import Params, RatingSystem, Record, State, full_leaf
 from jaxrate.types import Array
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
@@ -65,7 +67,7 @@ LEVELS = ProgramTraits()
 
 
 def execute(
-    rules: Rules,
+    rules: ReplayRules,
     params: Params,
     state: State,
     plan: Plan | Blocks,
@@ -93,7 +95,7 @@ def execute(
 
 
 def _execute_blocks(
-    rules: Rules, params: Params, state: State, plan: Blocks, key: Array | None, policy: CompilePolicy
+    rules: ReplayRules, params: Params, state: State, plan: Blocks, key: Array | None, policy: CompilePolicy
 ) -> tuple[State, Any]:
     """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
     inputs, flat = (params, state, plan, key), plan.events
@@ -115,7 +117,7 @@ def _execute_blocks(
     return result
 
 
-def empty_predictions(rules: Rules, params: Params, state: State, plan: Blocks, key: Array | None) -> Any:
+def empty_predictions(rules: ReplayRules, params: Params, state: State, plan: Blocks, key: Array | None) -> Any:
     """Zeros [size, ...] where blocks write their predictions."""
     block = plan.blocks[0]
     shapes = _first_prediction.eval_shape(rules, block.size, params, state, plan.events, plan.starts, block.number, key)
@@ -133,7 +135,7 @@ def _check_recorded_rows(shapes: Any, flat: Periods | Rounds, size: tuple[int, i
 
 @partial(jax.jit, static_argnums=(0, 1))  # for what infers takes long to trace
 def _first_prediction(
-    rules: Rules,
+    rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
     state: State,
@@ -150,7 +152,7 @@ def _first_prediction(
 
 
 def compile_match_replay(
-    rules: Rules, params: Params, state: State, plan: Plan, key: Array | None, engine: str, policy: CompilePolicy
+    rules: ReplayRules, params: Params, state: State, plan: Plan, key: Array | None, engine: str, policy: CompilePolicy
 ) -> Any:
     """The program of a plan of matches."""
     short = not is_traced(plan) and plan.size <= policy.short_history
@@ -292,7 +294,9 @@ def _supported_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any
 # --- What rules are made of decides between a stream and levels. ---
 
 
-def levels_threshold(system: RatingSystem, params: Params, key: Array | None, events: Matches) -> float:
+def levels_threshold(
+    system: RatingSystem, params: Params, key: Array | None, events: Matches, record: Record | None = None
+) -> float:
     """Matches per step from which levels, made for this one replay, beat a stream.
 
     On a CPU, XLA compiles a stream of simple rules into one native loop. Wide steps can be up to three times as fast,
@@ -306,7 +310,8 @@ def levels_threshold(system: RatingSystem, params: Params, key: Array | None, ev
         return 2.0
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
-    outline = outline_rules(system.rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
+    rules = replay_rules(system.rules, params, record)
+    outline = outline_rules(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
 
@@ -319,7 +324,7 @@ class RuleOutline(NamedTuple):
     operations: int
 
 
-def outline_rules(rules: Rules, params: Params, state: State, match: Matches) -> RuleOutline:
+def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> RuleOutline:
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
     state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
     leaves, structure = jax.tree.flatten((params, state, match))
@@ -327,7 +332,7 @@ def outline_rules(rules: Rules, params: Params, state: State, match: Matches) ->
 
 
 @lru_cache
-def _outline_rules(rules: Rules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
+def _outline_rules(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
     def rate(params: Params, state: State, match: Matches) -> Any:
         drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)

@@ -21,7 +21,21 @@ from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_state, scatter_rows
-from jaxrate.system import Constants, Params, RatedEvent, Rules, State, split_sides
+from jaxrate.system import (
+    Advance,
+    Constants,
+    Params,
+    Predict,
+    Prepare,
+    RandomUpdate,
+    RatedEvent,
+    Record,
+    Rules,
+    State,
+    Update,
+    resolve_sizes,
+    split_sides,
+)
 from jaxrate.types import Array
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -35,6 +49,26 @@ class MatchProgramShape(NamedTuple):
     ids_checked: bool  # every id has its row
 
 
+class ReplayRules(NamedTuple):
+    """The rules of one replay, and what it keeps of each event in place of the prediction."""
+
+    prepare: Prepare
+    advance: Advance
+    predict: Predict
+    update: Update
+    record: Record | None = None
+
+    @property
+    def draw(self) -> Callable[[Array], Any] | None:
+        """As of `Rules`."""
+        return self.update.draw if isinstance(self.update, RandomUpdate) else None
+
+
+def replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
+    """The rules for a replay with these hyperparameters."""
+    return ReplayRules(*resolve_sizes(rules, params), record)
+
+
 class Prepared(NamedTuple):
     """What a replay computes once, before its loop."""
 
@@ -42,12 +76,12 @@ class Prepared(NamedTuple):
     params: Params  # None unless something is recorded
 
 
-def prepare_replay(rules: Rules, params: Params) -> Prepared:
+def prepare_replay(rules: ReplayRules, params: Params) -> Prepared:
     """What the rules need of the hyperparameters, and these themselves for what is recorded."""
     return Prepared(rules.prepare(params), None if rules.record is None else params)
 
 
-def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) -> State:
+def advance_rows(rules: ReplayRules, constants: Constants, rows: State, event: Any) -> State:
     """Let time pass until the event.
 
     For a match one player at a time: the time of a match meeting a pair of rows would make `vmap` transpose the pairs.
@@ -58,7 +92,7 @@ def advance_rows(rules: Rules, constants: Constants, rows: State, event: Any) ->
     return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
 
 
-def rate_event(rules: Rules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+def rate_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
     """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
@@ -69,12 +103,12 @@ def rate_event(rules: Rules, prepared: Prepared, rows: State, event: Any, drawn:
     return after, rules.record(RatedEvent(params, constants, before, after, prediction, event))
 
 
-def predict_event(rules: Rules, prepared: Prepared, rows: State, event: Any) -> Any:
+def predict_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any) -> Any:
     """The prediction of one event from rows as of earlier ones."""
     return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
 
 
-def draw_for_events(rules: Rules, key: Array | None, index: Array) -> Any:
+def draw_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
     """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
 
     Numbers in place of the key are taken as they are.
@@ -124,7 +158,7 @@ def write_index(x: Array, y: Array, i: Array) -> Array:
 
 
 def replay_stream(
-    rules: Rules,
+    rules: ReplayRules,
     shape: MatchProgramShape,
     params: Params,
     state: State,
@@ -185,7 +219,7 @@ def _scan_steps(
 
 
 def replay_levels(
-    rules: Rules,
+    rules: ReplayRules,
     shape: MatchProgramShape,
     params: Params,
     state: State,
@@ -227,7 +261,7 @@ def truncate_steps(tree: Any, steps: int | None) -> Any:
 
 
 def replay_block(
-    rules: Rules,
+    rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
     so_far: tuple[State, Any],
@@ -247,7 +281,7 @@ def replay_block(
 
 
 def _replay_packed_block(
-    rules: Rules,
+    rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
     packed: PackedState,
@@ -277,7 +311,7 @@ def _without_batch_axis(one: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def replay_block_chain(
-    rules: Rules,
+    rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
     so_far: tuple[State, Any],
@@ -297,7 +331,7 @@ def replay_block_chain(
 
 
 def predict_block(
-    rules: Rules,
+    rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
     prediction: Any,

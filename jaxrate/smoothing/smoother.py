@@ -19,6 +19,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import Params, Rating, RatingSystem, check_system
 from jaxrate.systems.skills.model import Model
+from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array
 
 
@@ -132,10 +133,11 @@ def prepare_smoothing(
 
 def resolve_smoothing_model(system: RatingSystem) -> Model:
     """The model of a `skills` system; ValueError for another system."""
-    if system.traits.smoothing_model is None:
+    model = find_smoothing_model(system)
+    if model is None:
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
         raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
-    return system.traits.smoothing_model
+    return model
 
 
 def _check_memory(model: Model, num_matches: int) -> None:

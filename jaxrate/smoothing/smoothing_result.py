@@ -9,6 +9,7 @@ from jaxrate.smoothing.expectation_propagation import ratings_at_query_time
 from jaxrate.smoothing.forward_backward import Site
 from jaxrate.smoothing.timelines import timelines_with_query
 from jaxrate.system import Rating, RatingSystem, State
+from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array, HostArray
 
 
@@ -38,7 +39,8 @@ class Smoothed(NamedTuple):
 
         Matches of that very time have been played. NaN for players who have not played by then.
         """
-        model, params, num_players = self.system.traits.smoothing_model, self.system.params, len(self.state.time)
+        model, params, num_players = find_smoothing_model(self.system), self.system.params, len(self.state.time)
+        assert model is not None
         timelines, query = timelines_with_query(self.matches, num_players, model.seasons, model.size, time)
         rating = np.full((2, num_players), np.nan)
         if len(query.player):

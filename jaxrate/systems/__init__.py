@@ -28,7 +28,7 @@ __all__ = [
     "glicko",
     "glicko2",
     "skills",
-    "systems_with_trait",
+    "systems_with_feature",
     "topcoder",
     "trueskill",
     "urnings",
@@ -52,6 +52,6 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
 DEFAULT_SYSTEMS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
 
 
-def systems_with_trait(trait: str) -> list[str]:
-    """The names of the systems that have this one of their `Traits`."""
-    return [name for name, new in SYSTEMS.items() if getattr(new().traits, trait)]
+def systems_with_feature(feature: str) -> list[str]:
+    """The names of the systems whose events may have this feature, see `EventCheck`."""
+    return [name for name, new in SYSTEMS.items() if feature in new().features]

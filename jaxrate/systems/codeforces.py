@@ -23,14 +23,14 @@ from jaxrate.hashable_values import bind
 from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.system import (
+    EventCheck,
+    FactoryCall,
     Params,
     RatedEvent,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     full_leaf,
-    never_depends_on_time,
     system_factory,
 )
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
@@ -185,19 +185,6 @@ def codeforces(
     skip_ties = bool(skip_ties)
     params, space = collect_params(codeforces, locals())
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), bind(update, TABLE_POINTS, skip_ties))
-    traits = SystemTraits(baseline=True, contests=True, performances=bind(record_performances, TABLE_POINTS, skip_ties))
-    static = (("skip_ties", skip_ties),)
-    kinds, check = (Matches, Rounds), bind(match_contests.check_match_results, "codeforces")
-    return RatingSystem(
-        "codeforces",
-        params,
-        space,
-        kinds,
-        init,
-        rules,
-        summary,
-        static,
-        never_depends_on_time,
-        check=check,
-        traits=traits,
-    )
+    check = EventCheck(check=bind(match_contests.check_match_results, "codeforces"))
+    make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
+    return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -28,13 +28,12 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     elapsed_time,
     full_leaf,
     rate_players,
@@ -116,11 +115,6 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, None)
 
 
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much."""
-    return logistic_lead_for_score(score, float(params.scale))
-
-
 @system_factory
 def elo(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
@@ -161,6 +155,5 @@ def elo(
     params = fading.fill_season_defaults("elo", begin, params, season_keep=fading.DEFAULT_SEASON_KEEP)
     if (params.k_new is None) != (params.new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
-    rules, static = Rules(prepare, bind(advance, begin), predict, update), (("seasons", begin),)
-    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons, lead_for_score=lead_for_score)
-    return RatingSystem("elo", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)
+    rules, make = Rules(prepare, bind(advance, begin), predict, update), FactoryCall(elo, (("seasons", begin),))
+    return RatingSystem("elo", params, space, (Matches, Periods), init, rules, summary, make=make)

@@ -37,13 +37,12 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     clip_optional,
     elapsed_time,
     elapsed_within_period,
@@ -164,12 +163,6 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose ratings are certain."""
-    del params
-    return logistic_lead_for_score(score)
-
-
 @system_factory
 def glicko(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
@@ -205,9 +198,8 @@ def glicko(
     begin = fading.season_starts("glicko", seasons)
     params, space = collect_params(glicko, locals())
     params = fading.fill_season_defaults("glicko", begin, params, **fading.SEASON_DEFAULTS)
-    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
     rules = Rules(prepare, advance, predict, update)
     if begin:
         rules = rules._replace(advance=bind(advance, seasons=begin), update=bind(update, seasons=begin))
-    static = (("seasons", begin),)
-    return RatingSystem("glicko", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)
+    make = FactoryCall(glicko, (("seasons", begin),))
+    return RatingSystem("glicko", params, space, (Matches, Periods), init, rules, summary, make=make)

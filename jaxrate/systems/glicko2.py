@@ -40,11 +40,11 @@ from jaxrate.parameters import (
     Parameter,
 )
 from jaxrate.system import (
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     clip_optional,
     elapsed_time,
     full_leaf,
@@ -55,7 +55,6 @@ from jaxrate.system import (
     variance_bound,
 )
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.glicko import lead_for_score
 from jaxrate.types import Array
 
 SCALE = 173.7178
@@ -253,6 +252,6 @@ def glicko2(
     begin = fading.season_starts("glicko2", seasons)
     params, space = collect_params(glicko2, locals())
     params = fading.fill_season_defaults("glicko2", begin, params, **fading.SEASON_DEFAULTS)
-    traits = SystemTraits(baseline=True, adapt=fading.adapt_seasons_and_period, lead_for_score=lead_for_score)
-    rules, static = Rules(prepare, bind(advance, begin), predict, bind(update, begin)), (("seasons", begin),)
-    return RatingSystem("glicko2", params, space, (Matches, Periods), init, rules, summary, static, traits=traits)
+    rules = Rules(prepare, bind(advance, begin), predict, bind(update, begin))
+    make = FactoryCall(glicko2, (("seasons", begin),))
+    return RatingSystem("glicko2", params, space, (Matches, Periods), init, rules, summary, make=make)

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxrate.events import Periods, as_event_time
 from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
-from jaxrate.system import DataFacts, State, adapt_period, clip_optional
+from jaxrate.system import State, clip_optional
 from jaxrate.types import Array
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons
@@ -57,16 +57,6 @@ def fill_season_defaults(system: str, seasons: Sequence[float], params: Any, **d
         if seasons and not given:
             params = params._replace(**{name: value})
     return params
-
-
-def adapt_seasons(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that knows seasons: those that the data name, unless they are given."""
-    return ({"seasons": facts.seasons} if facts.seasons else {}) | dict(changes)
-
-
-def adapt_seasons_and_period(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """And that ages by periods."""
-    return adapt_seasons(facts, adapt_period(facts, changes))
 
 
 def decay_over_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:

@@ -17,15 +17,16 @@ import jax.numpy as jnp
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import bind
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.system import RatingSystem, State, check_names, split_sides
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
+    OwnOutcomes,
     WrappedConstants,
     check_not_wrapped,
-    make_wrapped,
+    wrap_factory,
     wrap_predictions,
+    wrapper_names,
 )
 from jaxrate.types import Array
 
@@ -77,7 +78,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     scores of it.
 
     Args:
-      system: of matches; or one whose `traits` have an outlook.
+      system: of matches; or one with draws of its own.
       **given: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of them
         (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
         log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
@@ -85,8 +86,10 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     Raises:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` already.
     """
-    predict = system.traits.outlook
-    if predict is None:
+    from jaxrate.systems.own_outcomes import own_outcomes  # which imports this
+
+    predict = own_outcomes(system)
+    if predict is None and not isinstance(system.rules.predict, OwnOutcomes):
         check_names("add_outcomes", draw_params, DrawParams._fields)
         return wrap_predictions(
             system,
@@ -98,14 +101,14 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     if draw_params:
         raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
     check_not_wrapped(system, "add_outcomes")
-    make = None if system.make is None else bind(make_wrapped, add_outcomes, (), system.make)
-    traits = system.traits._replace(remade=(*system.traits.remade, "outlook"))
-    return system._replace(rules=system.rules._replace(predict=predict), traits=traits, make=make)
+    assert predict is not None
+    make = wrap_factory(system, add_outcomes, ())
+    return system._replace(rules=system.rules._replace(predict=OwnOutcomes(predict)), make=make)
 
 
 def is_outlook(system: RatingSystem) -> bool:
     """Whether the system is one that `add_outcomes` made."""
-    return "outlook" in system.traits.remade
+    return "outlook" in wrapper_names(system)
 
 
 def predict_davidson(

@@ -4,9 +4,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_values import BoundFunction, bind
 from jaxrate.parameters import check_params, make_params_class
-from jaxrate.system import Constants, Params, RatingSystem, Rules, State
+from jaxrate.system import (
+    Constants,
+    FactoryCall,
+    Params,
+    Predict,
+    RandomUpdate,
+    RatingSystem,
+    Rules,
+    SizedPrepare,
+    State,
+    resolve_sizes,
+)
 from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
@@ -19,10 +30,29 @@ class InnerSystem(NamedTuple):
     init: Callable[[Params, int], State]
     summary: Callable[[Params, State], Any]
     rules: Rules
+    wrappers: tuple[str, ...]  # what its predictions go through, in order: "calibrated", "outlook"
 
     def own(self, params: Params) -> Params:
         """Its hyperparameters among these."""
         return type(self.space)(*(getattr(params, name) for name in self.space._fields))
+
+
+class OwnOutcomes(NamedTuple):
+    """A rule that predicts in full, by draws that are the system's own."""
+
+    rule: Predict
+
+    def __call__(self, constants: Constants, rows: State, event: Any) -> Any:
+        return self.rule(constants, rows, event)
+
+
+def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
+    """What the predictions of a system go through, in order: "calibrated", "outlook"."""
+    rule = system.rules.predict
+    if isinstance(rule, OwnOutcomes):
+        return ("outlook",)
+    inner = rule.bound_args[0] if isinstance(rule, BoundFunction) and rule.bound_args else None
+    return inner.wrappers if isinstance(inner, InnerSystem) else ()
 
 
 class WrappedConstants(NamedTuple):
@@ -33,7 +63,7 @@ class WrappedConstants(NamedTuple):
     newcomer: Array  # the rating of one
 
 
-WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what traits and saved runs call the wrappers
+WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what saved runs call the wrappers
 WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Matches | Periods], Any]
 
 
@@ -43,7 +73,7 @@ def wrap_predictions(
     """A system of matches that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
-      wrapper: what remakes it so; its name is added to those of the system's traits.
+      wrapper: what remakes it so; its name is added to those that the predictions go through.
       extra_params, extra_space: values of the further hyperparameters, and what they mean.
 
     Raises:
@@ -61,38 +91,39 @@ def wrap_predictions(
         check_params(name, extra_params, extra_space),
         make_params_class((*system.params._fields, *extra_params._fields)),
     )
-    inner, rules = InnerSystem(system.space, system.init, system.summary, system.rules), system.rules
+    rules, wrappers = system.rules, (*wrapper_names(system), WRAPPER_KEYS[name])
+    inner = InnerSystem(system.space, system.init, system.summary, rules, wrappers)
     return system._replace(
         params=params_class(*system.params, *extra_params),
         space=params_class(*system.space, *extra_space),
         events=kinds,
         init=bind(_call_with_inner_params, system.init, inner),
         rules=Rules(
-            bind(_prepare, inner),
+            _wrap_prepare(inner),
             bind(_advance, rules.advance),
             bind(predict, inner),
-            bind(_update, rules.update),
-            rules.draw,
-            None if rules.sized_prepare is None else bind(_sized_prepare, inner),
+            _wrap_update(rules.update),
         ),
         summary=bind(_call_with_inner_params, system.summary, inner),
-        depends_on_time=bind(_call_with_inner_params, system.depends_on_time, inner),
-        settled_deviation=bind(_call_with_inner_params, system.settled_deviation, inner),
-        traits=system.traits._replace(
-            outlook=None, margin_loss=None, performances=None, remade=(*system.traits.remade, WRAPPER_KEYS[name])
-        ),
-        make=None if system.make is None else bind(make_wrapped, wrapper, extra_params._fields, system.make),
+        make=wrap_factory(system, wrapper, extra_params._fields),
     )
 
 
 def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
     """ValueError if its predictions were remade so before, or are in full already."""
     for known in (wrapper_name, "add_outcomes"):
-        if WRAPPER_KEYS[known] in system.traits.remade:
+        if WRAPPER_KEYS[known] in wrapper_names(system):
             raise ValueError(
                 f"this {system.name} is one of jr.forecasts.{known} already; take {wrapper_name} of the system before "
                 "that"
             )
+
+
+def wrap_factory(system: RatingSystem, wrapper: SystemWrapper, fields: tuple[str, ...]) -> FactoryCall | None:
+    """What makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
+    if system.factory is None:
+        return None
+    return FactoryCall(bind(make_wrapped, wrapper, fields, system.factory), tuple(system.settings.items()))
 
 
 def make_wrapped(
@@ -112,11 +143,19 @@ def _prepare(inner: InnerSystem, params: Params) -> WrappedConstants:
     return WrappedConstants(inner.rules.prepare(own), params, inner.summary(own, inner.init(own, 1)).mean[0])
 
 
+def _wrap_prepare(inner: InnerSystem) -> Any:
+    plain = bind(_prepare, inner)
+    return SizedPrepare(plain, bind(_sized_prepare, inner)) if isinstance(inner.rules.prepare, SizedPrepare) else plain
+
+
 def _sized_prepare(inner: InnerSystem, params: Params) -> Any:
-    assert inner.rules.sized_prepare is not None
-    return bind(
-        _prepare, inner._replace(rules=inner.rules._replace(prepare=inner.rules.sized_prepare(inner.own(params))))
-    )
+    return bind(_prepare, inner._replace(rules=resolve_sizes(inner.rules, inner.own(params))))
+
+
+def _wrap_update(update: Any) -> Any:
+    if isinstance(update, RandomUpdate):
+        return update._replace(update=bind(_update, update.update))
+    return bind(_update, update)
 
 
 def _advance(advance: Any, constants: WrappedConstants, rows: State, time: Array) -> State:

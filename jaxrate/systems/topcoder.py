@@ -24,14 +24,14 @@ from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.system import (
+    EventCheck,
+    FactoryCall,
     Params,
     RatedEvent,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     full_leaf,
-    never_depends_on_time,
     system_factory,
 )
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
@@ -165,23 +165,8 @@ def topcoder(
       ValueError: for an unknown name or a value out of range.
     """
     params, space = collect_params(topcoder, locals())
-    rules = Rules(prepare, advance, predict, bind(update, bool(skip_ties)))
-    traits = SystemTraits(contests=True, performances=bind(record_performances, bool(skip_ties)), fixed_scale=True)
-    static, kinds, check = (
-        (("skip_ties", bool(skip_ties)),),
-        (Matches, Rounds),
-        bind(match_contests.check_match_results, "topcoder"),
-    )
-    return RatingSystem(
-        "topcoder",
-        params,
-        space,
-        kinds,
-        init,
-        rules,
-        summary,
-        static,
-        never_depends_on_time,
-        check=check,
-        traits=traits,
-    )
+    skip_ties = bool(skip_ties)
+    rules = Rules(prepare, advance, predict, bind(update, skip_ties))
+    check = EventCheck(check=bind(match_contests.check_match_results, "topcoder"))
+    make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
+    return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -22,7 +22,6 @@ their numbers. That and, in the partial Thurstone-Mosteller model, a c twice as 
 adds up one team on either side. A match is a round of two players: a score above 1/2 is a win of player 0.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -49,13 +48,13 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
-from jaxrate.side_advantage import logistic_lead_for_score, normal_lead_for_score
 from jaxrate.system import (
+    EventCheck,
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     elapsed_time,
     full_leaf,
     rate_players,
@@ -97,7 +96,7 @@ class TeamBelief(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     rating, deviation = full_leaf(num_players, params.initial_rating), params.initial_deviation
-    time = full_leaf(num_players, jnp.inf) if depends_on_time(params) else None
+    time = full_leaf(num_players, jnp.inf) if params.drift is not None else None
     return State(rating, full_leaf(num_players, deviation**2), time)
 
 
@@ -239,20 +238,6 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def depends_on_time(params: Params) -> bool:
-    return params.drift is not None
-
-
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
-    noise = math.sqrt(2.0) * float(params.beta)
-    return (
-        logistic_lead_for_score(score, noise * math.log(10.0))
-        if params.epsilon is None
-        else normal_lead_for_score(score, noise)
-    )
-
-
 @system_factory
 def weng_lin(
     model: str = "bradley_terry_full",
@@ -295,9 +280,5 @@ def weng_lin(
         raise ValueError(f"weng_lin: {model} has no epsilon")
     params, space = collect_params(weng_lin, locals())
     rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
-    kinds, static, traits = (
-        (Matches, Rounds),
-        (("model", model),),
-        SystemTraits(teams=True, lead_for_score=lead_for_score),
-    )
-    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, static, depends_on_time, traits=traits)
+    kinds, make = (Matches, Rounds), FactoryCall(weng_lin, (("model", model),))
+    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, EventCheck(("teams",)), make)

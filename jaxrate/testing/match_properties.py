@@ -6,6 +6,7 @@ from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.outcome_probabilities import add_outcomes, is_outlook, score_probabilities
+from jaxrate.systems.own_outcomes import own_outcomes
 from jaxrate.testing.case_assertions import (
     Case,
     assert_claim,
@@ -42,7 +43,7 @@ def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
     system = case.system
     if is_outlook(system):
         return
-    full = add_outcomes(system) if system.traits.outlook else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
+    full = add_outcomes(system) if own_outcomes(system) else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
     with_outcomes, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
     with strict_precision(case.double):
         chance = np.asarray(score_probabilities(with_outcomes.prediction))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.scan_programs import predict_event, prepare_replay, rate_event
+from jaxrate.replay.scan_programs import predict_event, prepare_replay, rate_event, replay_rules
 from jaxrate.system import RatingSystem
 from jaxrate.testing.case_assertions import Case
 
@@ -36,7 +36,7 @@ def player_count(form: str) -> int:
 def two_season_events(case: Case) -> Any:
     """The events of both seasons: contests, or matches, which may be replayed in periods."""
     if case.form == "rounds":
-        return make_noisy_contests() if case.system.traits.noise else make_contests()
+        return make_noisy_contests() if "noise" in case.system.features else make_contests()
     random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     context = make_league().context._replace(columns=columns or None)
@@ -66,10 +66,11 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
     def rate_first_event() -> Any:
         random_numbers = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
-        prepared = prepare_replay(system.rules, system.params)
+        rules = replay_rules(system.rules, system.params)
+        prepared = prepare_replay(rules, system.params)
         if predicted:
-            return predict_event(system.rules, prepared, state, event)
-        return rate_event(system.rules, prepared, state, event, random_numbers)
+            return predict_event(rules, prepared, state, event)
+        return rate_event(rules, prepared, state, event, random_numbers)
 
     jax.eval_shape(rate_first_event)
     return tuple(recorded_columns)

@@ -190,7 +190,7 @@ def league(random, system, n, apart):
 
 def contests(random, system):
     """Rounds of which player 0 takes part in every one; in half of them in teams of unequal size."""
-    columns, in_teams = [], system.traits.teams and random.integers(2)
+    columns, in_teams = [], "teams" in system.features and random.integers(2)
     day = times(random, len(SIZES))
     for i, (size, count) in enumerate(zip(SIZES, TEAMS, strict=True)):
         player = np.append(0, 1 + random.permutation(PLAYERS - 1)[: size - 1])
@@ -199,9 +199,9 @@ def contests(random, system):
         if in_teams:
             team = np.append(np.arange(count), random.integers(0, random.integers(1, count + 1), size - count))
             rank = rank[team]
-        weight = spread(random, size, -3.0, 3.0) if system.traits.teams else np.full(size, magnitude(random))
+        weight = spread(random, size, -3.0, 3.0) if "teams" in system.features else np.full(size, magnitude(random))
         ceiling = random.choice([math.inf, random.uniform(LOWEST, HIGHEST)])
         columns.append([np.full(size, i), player, rank, team, weight, np.full(size, day[i]), np.full(size, ceiling)])
     contest, player, rank, team, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
-    with_teams = {"team": team} if system.traits.teams else {}
+    with_teams = {"team": team} if "teams" in system.features else {}
     return jr.rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling, **with_teams)

@@ -19,6 +19,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.outcome_probabilities import is_outlook
+from jaxrate.systems.own_outcomes import own_outcomes
 from jaxrate.testing.case_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws
@@ -44,7 +45,7 @@ def kinds():
     for name, make in jr.extend.SYSTEMS.items():
         for form, kind in FORMS.items():
             if kind in make().events:
-                full = make().traits.outlook is not None or (name in DAVIDSON and kind is not jr.Rounds)
+                full = own_outcomes(make()) is not None or (name in DAVIDSON and kind is not jr.Rounds)
                 yield from ((name, form, x) for x in {False, full})
 
 
@@ -53,7 +54,7 @@ def draw(random, kind, double, batch):
     name, form, full = kind
     static = draws.STATIC.get(name, ({},))
     base = jr.extend.SYSTEMS[name](**static[random.integers(len(static))])
-    if full and base.traits.outlook is None:
+    if full and own_outcomes(base) is None:
         base = jr.forecasts.add_outcomes(jr.forecasts.calibrate(base))
     for _ in range(50):
         off = draws.switched_off(random, base)

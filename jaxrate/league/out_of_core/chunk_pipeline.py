@@ -23,9 +23,10 @@ from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.execution import execute, levels_threshold
 from jaxrate.replay.padded_arrays import make_padded_state, matches_in_cache
+from jaxrate.replay.scan_programs import replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.system import Rating, RatingSystem, Rules, State, resolve_sizes
+from jaxrate.system import Rating, RatingSystem, Record, State
 from jaxrate.types import Array, HostArray
 
 PREDICTIONS_FOLDER = "predictions"
@@ -89,7 +90,7 @@ def rate_chunks(
       report_progress: called after each chunk with the number of matches that are rated.
     """
     system = run.system
-    rules = resolve_sizes(_chunk_rules(run), system.params)
+    rules = replay_rules(system.rules, system.params, _chunk_record(run))
     rows = max(run.opened.max_players, progress.num_players)
     state, _ = make_padded_state(system, system.params, progress.state, rows, progress.num_players)
     write = _make_chunk_writer(run, progress, seconds, save_checkpoint, report_progress)
@@ -109,10 +110,10 @@ def rate_chunks(
                 break
 
 
-def _chunk_rules(run: ChunkedRun) -> Rules:
-    """The rules of a run, which record the ratings before each match unless only predictions are written."""
-    system = run.system
-    return system.rules._replace(record=None if run.brief else bind(record_ratings, system.summary, None, False))
+def _chunk_record(run: ChunkedRun) -> Record | None:
+    """What a run records: the ratings before each match, unless only predictions are written."""
+    record: Record | None = None if run.brief else bind(record_ratings, run.system.summary, None, False)
+    return record
 
 
 def _schedule_chunks(
@@ -134,8 +135,7 @@ def _schedule_chunks(
             plan = arrange_blocks(events, None, block_shapes)
             block_shapes = block_shapes.with_history(plan)
         elif plan_shape is None:
-            recording = system._replace(rules=_chunk_rules(run))
-            threshold = levels_threshold(recording, system.params, run.key, events)
+            threshold = levels_threshold(system, system.params, run.key, events, _chunk_record(run))
             plan = make_plan(events, "auto", threshold, capacity)
         else:
             plan = arrange_in_shape(events, plan_shape)

@@ -26,12 +26,13 @@ from jaxrate.events import LAST_ID, Matches
 from jaxrate.replay.kernel.scalar_evaluation import evaluate_on_scalars, unsupported_operations
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
+    ReplayRules,
     prepare_replay,
     rate_event,
     reorder_predictions,
     truncate_steps,
 )
-from jaxrate.system import Params, Rules, State
+from jaxrate.system import Params, State
 from jaxrate.types import Array
 
 WARP = 32  # threads; fewer matches would be rated by several threads each
@@ -40,7 +41,7 @@ HINT_NO_KERNEL = 'leave out engine="kernel"'
 
 
 def replay_levels_in_kernel(
-    rules: Rules,
+    rules: ReplayRules,
     shape: MatchProgramShape,
     params: Params,
     state: State,
@@ -86,7 +87,9 @@ def replay_levels_in_kernel(
     return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(shape.size, index, guess)
 
 
-def _scalar_match_rule(rules: Rules, prepared: Any, state: State, events: Matches) -> tuple[Callable[..., Any], Any]:
+def _scalar_match_rule(
+    rules: ReplayRules, prepared: Any, state: State, events: Matches
+) -> tuple[Callable[..., Any], Any]:
     """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
     if rules.draw is not None:
         raise ValueError(f"the kernel knows no rules that draw random numbers: {HINT_NO_KERNEL}")

@@ -29,13 +29,13 @@ from jaxrate.events import Matches
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
-from jaxrate.side_advantage import logistic_lead_for_score
 from jaxrate.system import (
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
+    SizedPrepare,
     check_names,
     elapsed_time,
     full_leaf,
@@ -243,15 +243,6 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     return jax.lax.map(lambda x: one(*x), args, batch_size=PLAYERS_PER_BATCH)
 
 
-def lead_for_score(params: Any, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose strengths are certain.
-
-    A share `beta` of the result is not luck. (That is so where luck functions are logistic, and about so elsewhere.)
-    """
-    skill = 0.5 + (score - 0.5) / max(float(params.beta), 0.1)
-    return float(params.temperature) * logistic_lead_for_score(skill)
-
-
 @system_factory
 def blat_mmr(
     luck: str | Luck = "bradley_terry",
@@ -372,8 +363,8 @@ def blat_mmr(
     shown = kernel if isinstance(kernel, str) else spec
     static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
     static |= {"algorithm": algorithm, "draws": draws} | initial._asdict()
-    rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
-    rules = rules._replace(sized_prepare=bind(prepare_sized, model, initial))
+    prepare_model = SizedPrepare(bind(prepare, model, None), bind(prepare_sized, model, initial))
+    rules = Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update)))
     begin, show = bind(init, model, initial), bind(summary, model)
-    kinds, traits = (Matches,), SystemTraits(lead_for_score=lead_for_score)
-    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, tuple(static.items()), traits=traits)
+    kinds, make = (Matches,), FactoryCall(blat_mmr, tuple(static.items()))
+    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, make=make)

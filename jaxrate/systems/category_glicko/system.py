@@ -30,7 +30,6 @@ sum were free. `expansion="map"` gives this to everybody. With `outcome="logisti
 variances, as on the site since. Categories that were not played keep modifier and variance. Bounds come last.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import jax.numpy as jnp
@@ -49,15 +48,13 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.side_advantage import normal_lead_for_score
 from jaxrate.system import (
-    DataFacts,
+    EventCheck,
+    FactoryCall,
     Params,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
-    adapt_period,
     clip_optional,
     signed_side_advantage,
     split_sides,
@@ -174,16 +171,6 @@ def check_categories(categories: int, events: Matches | Ragged) -> None:
     fail_where(highest >= categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
-def adapt_categories(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """As many categories as the data have, and the period that they are rated in."""
-    return ({} if facts.categories is None else {"categories": facts.categories}) | adapt_period(facts, changes)
-
-
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose strengths are certain."""
-    return normal_lead_for_score(score, float(params.scale))
-
-
 @system_factory
 def category_glicko(
     categories: int = 3,
@@ -252,7 +239,9 @@ def category_glicko(
         bind(init, categories),
         Rules(bind(prepare, categories), advance, predicting, learning),
         summary,
-        (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
-        check=bind(check_categories, categories),
-        traits=SystemTraits(categories=True, adapt=adapt_categories, lead_for_score=lead_for_score),
+        EventCheck(("categories",), bind(check_categories, categories)),
+        FactoryCall(
+            category_glicko,
+            (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
+        ),
     )

@@ -26,7 +26,7 @@ A contest in which all tie is one like others, as in the paper; the authors' pro
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import jax
@@ -39,12 +39,13 @@ from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.system import (
+    EventCheck,
+    FactoryCall,
     Params,
     RatedEvent,
     Rating,
     RatingSystem,
     Rules,
-    SystemTraits,
     elapsed_time,
     full_leaf,
     system_factory,
@@ -173,14 +174,6 @@ def summary(params: Any, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def _depends_on_time(params: Any) -> bool:
-    return params.drift is not None
-
-
-def _settled_deviation(params: Any) -> float | Array:
-    return contest_variances(params).limit ** 0.5
-
-
 @system_factory
 def elo_mmr(
     history: int = DEFAULT_HISTORY,
@@ -228,9 +221,8 @@ def elo_mmr(
     check_whole_number("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
     hyperparameters = collect_params(elo_mmr, locals())
-    traits = SystemTraits(baseline=True, noise=True, contests=True)
     return _make_system(
-        "elo_mmr", *hyperparameters, parse_density(density), history, (split_ties, skip_ties), newcomer, traits
+        elo_mmr, *hyperparameters, parse_density(density), history, (split_ties, skip_ties), newcomer, ("noise",)
     )
 
 
@@ -279,9 +271,9 @@ def elo_mmx(
             " or ".join(team_inference.TEAM_PERFORMANCES),
         )
         raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
-    traits, ties = SystemTraits(teams=True, seats=True, noise=True, contests=True), (split_ties, skip_ties)
+    features, ties = ("teams", "seats", "noise"), (split_ties, skip_ties)
     return _make_system(
-        "elo_mmx", *hyperparameters, DENSITIES["normal"], None, ties, newcomer, traits, team_performance
+        elo_mmx, *hyperparameters, DENSITIES["normal"], None, ties, newcomer, features, team_performance
     )
 
 
@@ -295,17 +287,17 @@ def _check_split_ties(name: str, split_ties: Any) -> bool | float:
 
 
 def _make_system(
-    name: str,
+    factory: Callable[..., RatingSystem],
     params: Params,
     space: Params,
     density: Density,
     history: int | None,
     ties: tuple[bool | float, bool],
     newcomer: Sequence[float],
-    traits: SystemTraits,
+    features: tuple[str, ...],
     team: str | None = None,
 ) -> RatingSystem:
-    factors = tuple(float(x) for x in newcomer)
+    name, factors = factory.__name__, tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
     if params.beta is None:
@@ -331,9 +323,6 @@ def _make_system(
         bind(init, model),
         Rules(bind(prepare, model), advance, bind(predict, model), bind(update, model)),
         summary,
-        tuple(static.items()),
-        _depends_on_time,
-        _settled_deviation,
-        bind(match_contests.check_match_results, name),
-        traits=traits._replace(performances=bind(record_performances, model)),
+        EventCheck(features, bind(match_contests.check_match_results, name)),
+        FactoryCall(factory, tuple(static.items())),
     )

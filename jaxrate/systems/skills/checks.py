@@ -9,9 +9,10 @@ import numpy as np
 from jaxrate.events import Context, Matches, Ragged, fail_where
 from jaxrate.system import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
-from jaxrate.systems.skills.adaptation import DEFAULT_FORM_REVERSION, DEFAULT_NOISE
 from jaxrate.systems.skills.model import SIDES, Model
 
+DEFAULT_NOISE = 300.0  # points, of the difference of two performances
+DEFAULT_FORM_REVERSION = 30.0  # days
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
 
 

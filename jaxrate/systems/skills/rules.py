@@ -1,10 +1,12 @@
 """What skills expect before an event, and learn after it."""
 
+from typing import Any
+
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import bind
-from jaxrate.system import RatedEvent, Rules
+from jaxrate.hashable_values import BoundFunction, bind
+from jaxrate.system import RatedEvent, RatingSystem, Rules
 from jaxrate.systems.mean_reversion import season_window_start
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
@@ -45,6 +47,17 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Per
         end = end + constants.params.period
         after = apply_clock_seasons(model, constants, after, season_window_start(event, rows.time), end)
     return after._replace(time=jnp.full_like(rows.time, end))
+
+
+def find_smoothing_model(system: RatingSystem) -> Model | None:
+    """The model behind a system of skills, whatever it predicts, if hindsight is known of it."""
+    rule: Any = system.rules.update
+    while isinstance(rule, BoundFunction) and rule.function is not update:  # of predictions that are wrapped
+        rule = next(iter(rule.bound_args), None)
+    if not isinstance(rule, BoundFunction):
+        return None
+    model: Model = rule.bound_args[0]
+    return None if model.kinds or model.league_season or model.form else model
 
 
 def make_rules(model: Model) -> Rules:

@@ -70,12 +70,16 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.side_advantage import logistic_lead_for_score, normal_lead_for_score
-from jaxrate.system import Params, RatingSystem, SystemTraits, check_names, system_factory
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_names, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.mean_reversion import season_starts
-from jaxrate.systems.skills.adaptation import DEFAULT_NOISE, adapt_to_data
-from jaxrate.systems.skills.checks import NOT_FOR_LOGISTIC, check_column_names, check_events_fit, fill_defaults
+from jaxrate.systems.skills.checks import (
+    DEFAULT_NOISE,
+    NOT_FOR_LOGISTIC,
+    check_column_names,
+    check_events_fit,
+    fill_defaults,
+)
 from jaxrate.systems.skills.model import (
     COVARIATE_PARAMETER,
     GROWTH_UNIT,
@@ -89,12 +93,7 @@ from jaxrate.systems.skills.model import (
     summary,
 )
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
-from jaxrate.systems.skills.rules import make_rules, outlook, record_margin_loss
-
-
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
-    return logistic_lead_for_score(score) if params.noise is None else normal_lead_for_score(score, float(params.noise))
+from jaxrate.systems.skills.rules import make_rules
 
 
 @system_factory
@@ -320,14 +319,6 @@ def skills(
         bind(init, model),
         make_rules(model),
         bind(summary, model),
-        tuple(setting_values.items()),
-        check=bind(check_events_fit, model),
-        traits=SystemTraits(
-            categories=True,
-            adapt=adapt_to_data,
-            lead_for_score=lead_for_score,
-            outlook=None if params.draw_margin is None else bind(outlook, model),
-            margin_loss=bind(record_margin_loss, model) if outcome == "margin" else None,
-            smoothing_model=None if kinds or league_season or model.form else model,
-        ),
+        EventCheck(("categories",), bind(check_events_fit, model)),
+        FactoryCall(skills, tuple(setting_values.items())),
     )

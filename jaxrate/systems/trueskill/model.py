@@ -1,6 +1,5 @@
 """TrueSkill's model: hyperparameters, state, and what it expects before an event."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,7 +7,6 @@ import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.side_advantage import normal_lead_for_score
 from jaxrate.system import Params, Rating, elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
@@ -36,12 +34,7 @@ def init(params: Params, num_players: int) -> State:
         full_leaf(num_players, params.initial_rating),
         full_leaf(num_players, params.initial_deviation**2),
     )
-    return State(rating, variance, full_leaf(num_players, jnp.inf) if depends_on_time(params) else None)
-
-
-def lead_for_score(params: Params, score: float) -> float:
-    """Points by which one leads who is expected to score so much, of two whose skills are certain."""
-    return normal_lead_for_score(score, math.sqrt(2.0) * float(params.beta))
+    return State(rating, variance, full_leaf(num_players, jnp.inf) if needs_times(params) else None)
 
 
 def prepare(params: Params) -> Constants:
@@ -110,5 +103,6 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def depends_on_time(params: Params) -> bool:
+def needs_times(params: Params) -> bool:
+    """Whether elapsed time counts."""
     return any(x is not None for x in (params.drift, params.reversion, params.season_keep))

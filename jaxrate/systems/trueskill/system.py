@@ -52,7 +52,7 @@ from jaxrate.parameters import (
     Range,
     check_whole_number,
 )
-from jaxrate.system import RatingSystem, Rules, SystemTraits, system_factory
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, Rules, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import seats
 from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing
@@ -60,16 +60,13 @@ from jaxrate.systems.trueskill.model import (
     Constants,
     State,
     advance,
-    depends_on_time,
     init,
-    lead_for_score,
     match_lead,
     predict,
     prepare,
     summary,
 )
 from jaxrate.systems.trueskill.propagation import propagate_standing
-from jaxrate.systems.trueskill.win_draw_probabilities import outlook
 from jaxrate.types import Array
 
 
@@ -161,14 +158,6 @@ def trueskill(
         init,
         Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),
         summary,
-        (("sweeps", sweeps), ("seasons", begin)),
-        depends_on_time,
-        traits=SystemTraits(
-            teams=True,
-            seats=True,
-            baseline=True,
-            outlook=outlook,
-            adapt=fading.adapt_seasons,
-            lead_for_score=lead_for_score,
-        ),
+        EventCheck(("teams", "seats")),
+        FactoryCall(trueskill, (("sweeps", sweeps), ("seasons", begin))),
     )

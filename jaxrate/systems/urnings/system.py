@@ -30,7 +30,7 @@ pi that may be anything: nothing is certain because an urn is empty. With `estim
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate
 from typing import Annotated, Any
@@ -43,7 +43,7 @@ from jaxrate.events import Matches, fail_where
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
-from jaxrate.system import DataFacts, Params, Rating, RatingSystem, Rules, SystemTraits, split_sides, system_factory
+from jaxrate.system import FactoryCall, Params, RandomUpdate, Rating, RatingSystem, Rules, split_sides, system_factory
 from jaxrate.systems.urnings.model import (
     ESTIMATES,
     MAX_URN_SIZE,
@@ -52,7 +52,6 @@ from jaxrate.systems.urnings.model import (
     advance,
     init,
     predict,
-    predict_score_probabilities,
     prepare,
 )
 from jaxrate.text_format import format_cell
@@ -187,15 +186,6 @@ def check_scores(weights: tuple[float, ...], events: Matches) -> None:
         fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
 
 
-def adapt_outcomes(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """As many outcomes as there are scores at equal distances, up to ten, unless their weights are given."""
-    if facts.score is None or "weights" in changes:
-        return dict(changes)
-    score = np.asarray(facts.score, np.float64)
-    fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
-    return {"outcomes": next(fits, 1) + 1} | dict(changes)
-
-
 @system_factory
 def urnings(
     size: Annotated[
@@ -283,13 +273,16 @@ def urnings(
         (Matches,),
         init,
         Rules(
-            bind(prepare, score_weighting), advance, bind(predict, estimate), bind(update, variant), draw_game_uniforms
+            bind(prepare, score_weighting),
+            advance,
+            bind(predict, estimate),
+            RandomUpdate(bind(update, variant), draw_game_uniforms, check_game_uniforms),
         ),
         summary,
-        (("outcomes", outcomes), ("weights", score_weighting), ("variant", variant), ("estimate", estimate)),
-        check=bind(check_scores, score_weighting),
-        traits=SystemTraits(
-            outlook=bind(predict_score_probabilities, estimate), drawn=check_game_uniforms, adapt=adapt_outcomes
+        bind(check_scores, score_weighting),
+        FactoryCall(
+            urnings,
+            (("outcomes", outcomes), ("weights", score_weighting), ("variant", variant), ("estimate", estimate)),
         ),
     )
 
