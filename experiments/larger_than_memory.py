@@ -148,7 +148,7 @@ def alone(options):
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.league.dataset_rating import rated_match_columns
     from jaxrate.league.event_ratings import History
-    from jaxrate.league.out_of_core.chunk_pipeline import write_predictions_file
+    from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
     from jaxrate.league.out_of_core.match_chunks import open_matches, read_match_chunks, resolve_match_roles
     from jaxrate.system import Rating
 

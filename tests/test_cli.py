@@ -870,7 +870,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
         (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (
             ("rate", "--side", "a"),
-            "races.csv: side, neutral, category, margin, statistics, covariates",
+            "races.csv: contests take no side",
         ),
         (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
         (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),

@@ -149,7 +149,7 @@ def test_contests_are_ranked(jaxrate, tmp_path):
     path.write_text("\n".join(["contest,player,rank", *ranks]) + "\n")
     same(plain(jaxrate, path), jr.arena.fit_strengths(jr.read(path)))
     code, _, errors = jaxrate("arena", path, "--ties", "half")
-    assert code == 2 and "contests.csv: rounds have neither covariates nor clusters" in errors
+    assert code == 2 and "contests.csv: rounds have no covariate" in errors
 
 
 def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
@@ -192,7 +192,7 @@ def test_mistakes_are_one_line(jaxrate, file, arguments, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["a,b,score", "x,y,0.5"], "all 1 votes are ties, of which davidson makes nothing; take --ties half"),
+        (["a,b,score", "x,y,0.5"], "all 1 votes are ties, which --ties davidson cannot fit; take --ties half"),
         (["a,b,score", "x,y,1"], "give a prior, as --prior 350"),
         (["a,b,score", "x,y,0.7", "y,x,1"], "row 0 (counting from 0, line 2): score 0.7 is no win"),
         (["a,b,wins,losses", "x,y,3,2", "y,z,-1,3"], "row 1 (counting from 0, line 3): wins is -1, below 0"),
@@ -238,7 +238,7 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     ):
         assert message in jaxrate("arena", path, "--moved")[2]
     assert (
-        "--moved clusters by one column"
+        "drift is tested with one column of clusters"
         in jaxrate("arena", file, "--moved", *("--cluster", "voter", "--cluster", "a"))[2]
     )
 

@@ -93,12 +93,12 @@ def chosen(name):
         of_two = name in CONTEST_SYSTEMS and case.form != "rounds"  # the rules of rounds
         variant, stream = (
             name in VARIANTS or of_two,
-            case.form == "stream" and one.holds is not match_properties.streams_equal_levels,
+            case.form == "stream" and one.assert_holds is not match_properties.streams_equal_levels,
         )
-        if not (variant and (stream or one.holds not in settings)) and not (
-            stream and one.holds in SLOPES and name not in ("elo", "glicko")
+        if not (variant and (stream or one.assert_holds not in settings)) and not (
+            stream and one.assert_holds in SLOPES and name not in ("elo", "glicko")
         ):
-            yield name, one.holds, case.form, case.double
+            yield name, one.assert_holds, case.form, case.double
 
 
 def labels(value):

@@ -4,6 +4,7 @@ import inspect
 import pathlib
 import re
 import textwrap
+from operator import attrgetter
 from pathlib import Path
 
 import jax
@@ -15,14 +16,19 @@ import jaxrate as jr
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
-FUNCTIONS = [name for name in jr.__all__ if inspect.isroutine(inspect.unwrap(getattr(jr, name)))]
-TOLD_BESIDE = {"urnings_replay"}  # by urnings_world, for a history whose matchmaker is known
-RUN_ELSEWHERE = {"calibrated", "forecast", "modifiers", "outlook", "rate_files"}  # they take long, races or files
+NAMESPACES = "arena", "data", "fitting", "forecasts", "league", "live", "site", "urns"
+NAMES = [*jr.__all__, *(f"{space}.{name}" for space in NAMESPACES for name in getattr(jr, space).__all__)]
+FUNCTIONS = [name for name in NAMES if inspect.isroutine(inspect.unwrap(attrgetter(name)(jr)))]
+TOLD_BESIDE = {"urns.replay_history"}  # by simulate_world, for a history whose matchmaker is known
+RUN_ELSEWHERE = {
+    *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "league.modifiers", "forecasts.add_outcomes"),
+    "league.rate_files",
+}  # they take long, races or files
 
 
 def examples(name):
     """The indented code of a docstring, before its arguments."""
-    told = (inspect.getdoc(getattr(jr, name)) or "").partition("\nArgs:")[0]
+    told = (inspect.getdoc(attrgetter(name)(jr)) or "").partition("\nArgs:")[0]
     return [textwrap.dedent(x) for x in re.findall(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)", told)]
 
 

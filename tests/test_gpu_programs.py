@@ -48,17 +48,21 @@ def on_gpu(function):
     return traced
 
 
+def replay_rules(system):
+    return scan_programs.replay_rules(system.rules, system.params)
+
+
 @pytest.mark.parametrize("name", ["glicko", "trueskill", "urnings", "skills"])
 def test_a_history_is_rated_the_same(league, name):
     system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
     plan, state = jr.extend.schedule_by_level(matches, 8), system.init(system.params, 40)
     key = None if system.rules.draw is None else jax.random.key(0)
-    shape = scan_programs.MatchProgramShape(plan.size, None, True)
+    shape, rules = scan_programs.MatchProgramShape(plan.size, None, True), replay_rules(system)
 
     def rate(params, state):
         count = np.int32(plan.num_steps)
-        return scan_programs.replay_levels(system.rules, shape, params, state, plan.events, plan.number, key, count)
+        return scan_programs.replay_levels(rules, shape, params, state, plan.events, plan.number, key, count)
 
     wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
     assert_close_leaves(name, found, wanted, 1e-5)
@@ -76,12 +80,12 @@ def test_a_period_is_rated_the_same(league, name):
 
 def both(system, plan, players):
     """What a GPU's program and the CPU's say of the first block."""
-    one, state = plan.blocks[0], system.init(system.params, players)
+    one, state, rules = plan.blocks[0], system.init(system.params, players), replay_rules(system)
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
         return scan_programs.replay_block(
-            system.rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
+            rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
         )
 
     return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]

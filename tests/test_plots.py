@@ -227,7 +227,7 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     board = jr.leaderboard(system, history.state, games().players, top=12)
     (container,) = ax.containers
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
-    told = [plots.plot_helpers.escape_name(name) for name in board.player]
+    told = [plots.plot_helpers.format_plot_name(name) for name in board.player]
     rows = [f"{name}  {i + 1}" for i, name in enumerate(told)]
     assert [label.get_text() for label in ax.get_yticklabels()] == rows
     wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:.0f}" for x in board.deviation]
@@ -299,7 +299,7 @@ def test_trajectory_of_a_rated_history(ax):
 def test_leaderboards_and_matchups_of_a_rated_history(ax):
     rated = rated_games()
     plots.leaderboard(rated, top=3, ax=ax)
-    names = map(plots.plot_helpers.escape_name, jr.leaderboard(rated, top=3).player)
+    names = map(plots.plot_helpers.format_plot_name, jr.leaderboard(rated, top=3).player)
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"{x}  {i + 1}" for i, x in enumerate(names)]
     ax.clear()
     plots.matchups(rated, players=["P8", "P9"], ax=ax)

@@ -55,7 +55,7 @@ def test_links_lead_somewhere(folder):
 
 @pytest.mark.parametrize(
     ("words", "wanted"),
-    [("as of a date", "leaderboard"), ("carry on", "rate"), ("draw", "Outlook.draw")],
+    [("as of a date", "leaderboard"), ("carry on", "rate"), ("draw", "forecasts.OutcomeProbabilities.draw")],
 )
 def test_what_is_searched_for_is_found(folder, browser, words, wanted):
     browser.get(f"file://{folder}/jaxrate.html?search={words}")

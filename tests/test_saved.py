@@ -466,7 +466,7 @@ def edit(folder, **changes):
         ),
         (lambda f: edit(f, system="gliko"), "for the system 'gliko', which this version does not have"),
         (lambda f: edit(f, system="glicko2"), "run.json: glicko2 has no parameter 'c'"),
-        (lambda f: edit(f, system="elo", params={}), "state.npz .*another kind of state than elo has"),
+        (lambda f: edit(f, system="elo", params={}), "state.npz .*not a state of elo"),
         (lambda f: edit(f, players=7), "state.npz is damaged .it is not of 7 players"),
         (lambda f: edit(f, period="gone"), "run.json is damaged .period is missing"),
     ],
@@ -499,7 +499,7 @@ def test_a_system_of_ones_own_comes_back_by_its_factory(tmp_path):
         (None, r"for the system 'own', which this version does not have; if it is your own, .* jr.load\(folder, make"),
         (jr.elo, "elo has no parameter 'scales'"),
         (lambda **given: jr.elo(), "the run is of own, but the factory makes elo"),
-        (lambda k: own(k=k), "the factory does not take what own was made with: .*scales"),
+        (lambda k: own(k=k), "the factory does not accept the arguments that own was made with: .*scales"),
     ):
         with pytest.raises(ValueError, match=message):
             jr.load(tmp_path, make=make)

@@ -25,7 +25,7 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
     """A wrong one finds the same root, by more steps."""
     random, n, found = np.random.default_rng(0), 200, []
 
-    def look(function, guess, lower, upper, turns):
+    def look(function, guess, lower, upper, num_steps):
         x = lower + (upper - lower) * jnp.asarray(random.uniform(0, 1, n))
         found.append((function(x)[1], jax.jvp(lambda x: function(x)[0], (x,), (jnp.ones(n),))[1]))
         return guess

@@ -293,7 +293,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     field.send_keys("lukasz k", keys.ARROW_DOWN, keys.ENTER)
     name = field.get_attribute("value")
     assert name in ("Łukasz Kubot", "Lukasz Kubot") and texts(page, "#answer a") == [name, "player 04"]
-    (wanted,) = jr.forecasts.predict_fixtures(rated, [(name, "player 04")]).rows()
+    (wanted,) = jr.forecasts.predict_fixtures(rated, [(name, "player 04")]).to_records()
     chances = [wanted[x] for x in ("win", "draw", "loss")]
 
     def shown():

@@ -156,7 +156,7 @@ def test_what_is_broken_is_found(broken, holds, message):
         (ELO._replace(space=ELO.space._replace(k=ELO.space.k._replace(unit=""))), "k lacks its range, unit or meaning"),
         (ELO._replace(name="two\nlines", make=None), "system repr is one line"),
         (ELO._replace(init=without_rows, make=None), "elo: state leaves have a row per player: .* leaves"),
-        (ELO._replace(events=(), make=None), "elo has no form to test: its events are"),
+        (ELO._replace(events=(), make=None), "elo has no events to test: its events are"),
         (
             with_rules(predict=beyond),
             "^elo, stream, float64: states are finite .*: a prediction is not between 0 and 1",
@@ -170,7 +170,7 @@ def test_check_says_which_property_failed_and_how(broken, message):
 
 
 def test_check_takes_factories():
-    with pytest.raises(AssertionError, match="^elo has no form to test"):
+    with pytest.raises(AssertionError, match="^elo has no events to test"):
         testing.check(lambda: ELO._replace(events=()))
 
 
@@ -179,7 +179,7 @@ def test_every_form_is_tested_in_both_precisions():
     assert forms == {(form, double) for form in ("stream", "levels", "rounds") for double in (False, True)}
     assert {case.form for _, case in testing.contract_cases(jr.category_glicko())} == {"periods"}
     assert {case.form for _, case in testing.contract_cases(jr.codeforces())} == {"stream", "levels", "rounds"}
-    drawn = {one.holds for one, _ in testing.contract_cases(jr.urnings())}
+    drawn = {one.assert_holds for one, _ in testing.contract_cases(jr.urnings())}
     assert (
         replay_properties.untouched_rows_are_inert in drawn
         and scan_properties.slopes_equal_finite_differences not in drawn

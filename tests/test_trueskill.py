@@ -254,7 +254,8 @@ def test_leads_fade_as_the_twin_says(x64):
             belief[one] = mean - 25.0, deviation**2
     given = {"drift": 0.05, "reversion": 90.0, "season_keep": 0.6, "season_growth": 1.5}
     system = jr.trueskill(seasons=fading.seasons, **given)
-    assert depends_on_time(system, system.params) and depends_on_time(system, jr.trueskill(reversion=9).params)
+    other = jr.trueskill(reversion=9)
+    assert depends_on_time(system, system.params) and depends_on_time(other, other.params)
     rounds = jr.rounds(np.repeat(np.arange(n), 3), player.ravel(), rank.ravel(), time=np.repeat(time, 3))
     state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
     np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)

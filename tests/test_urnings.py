@@ -394,7 +394,7 @@ def test_the_derivative_by_the_weight_of_draws_is_that_of_the_predictions():
 
 def pair_probabilities(kind, lam, states, n):
     """By the library: {state: {(i, j): q}}."""
-    make = getattr(matchmakers, kind)
+    make = getattr(matchmakers, {"similar": "similarity"}.get(kind, kind) + "_matchmaker")
     matchmaker, size = make() if kind == "uniform" else make(lam), jnp.asarray(n, jnp.int32)
     players = range(len(n))
     every = [(i, j) for i in players for j in players if i < j or (kind == "chooser" and i != j)]
@@ -461,7 +461,7 @@ def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
     state = jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.7])
     with pytest.raises(ValueError, match=r"row 2 .*could not have matched players 0 and 3"):
         jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
-    with pytest.raises(ValueError, match="only urnings know a matchmaker, not elo"):
+    with pytest.raises(ValueError, match="only urnings has a matchmaker, not elo"):
         jr.urns.replay_history(jr.elo(), played, jax.random.key(0), matchmaker=own)
     with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of"):
         drawn = jr.matches([[0, 1], [1, 2]], [1, 0.5])

@@ -112,7 +112,7 @@ def test_bad_worlds_are_refused():
             make([0.5, 0.5], games, key, record_every=every)
     with pytest.raises(ValueError, match="there are 2 proportions, but 3 urns"):
         make([0.5, 0.5], 10, key, state=jr.urns.make_urns([5, 5, 5]))
-    with pytest.raises(ValueError, match="only urnings know a matchmaker, not elo"):
+    with pytest.raises(ValueError, match="only urnings has a matchmaker, not elo"):
         jr.urns.simulate_world(jr.elo(), [0.5, 0.5], 10, key)
     own = matchmakers.uniform_matchmaker()._replace(name="own", log_probability=apart)
     with pytest.raises(ValueError, match="with this matchmaker players 0 and 1 never meet, not even through others"):

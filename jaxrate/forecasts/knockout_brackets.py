@@ -36,6 +36,8 @@ class SeriesProbabilities(NamedTuple):
 def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -> SeriesProbabilities:
     """A series of independent games, won by the first to win more than half of them: negative binomial distributions.
 
+        jr.forecasts.best_of(0.6, 5, score=(1, 0)).win  # the first leads by one
+
     Every term is positive, so that nothing cancels, and derivatives are finite at 0 and 1 too.
 
     Args:
@@ -99,6 +101,8 @@ def matchup_matrix(
 ) -> Array:
     """[N, N] the expected score of each player against each other one, 0.5 on the diagonal.
 
+        jr.forecasts.matchup_matrix(rated, players=["Ada", "Bo", "Cy", "Di"])  # [4, 4]
+
     A draw is half a win in it, also where a bracket takes it for probabilities to win.
 
     Args:
@@ -141,6 +145,9 @@ def matchup_matrix(
 @check_arguments
 def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
     """Single elimination, exactly: the probability of each player to win their first r rounds.
+
+        win = jr.forecasts.matchup_matrix(rated, players=["Ada", "Bo", "Cy", "Di"])
+        jr.forecasts.bracket_probabilities(win)  # [4, 3] by rounds won
 
     A player wins round r by being there and beating whoever comes out of the opposite part of the bracket. That takes
     N^2 operations in all, not one for every outcome, so a thousand players are as exact as sixteen. Matches are

@@ -61,9 +61,19 @@ def lower_replay(case: Case) -> Any:
         )
         shape = scan_programs.MatchProgramShape(plan.size, None, True)
         arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
-        return replay.lower(system.rules, shape, params, state, *arguments)
+        return replay.lower(scan_programs.replay_rules(system.rules, params), shape, params, state, *arguments)
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
     replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
-    return replay.lower(system.rules, block.size, params, carry, flat, starts, block.number, random, np.int32(4))
+    return replay.lower(
+        scan_programs.replay_rules(system.rules, params),
+        block.size,
+        params,
+        carry,
+        flat,
+        starts,
+        block.number,
+        random,
+        np.int32(4),
+    )

@@ -1,0 +1,73 @@
+"""The house: nothing lower imports anything higher, docstrings name the arguments there are."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import jaxrate as jr
+
+PACKAGE = Path(jr.__file__).parent
+FLOORS = [  # from the ground up; the members of a floor do not know each other
+    {"types", "text_format", "hashable_values", "memory_limits", "parallel_map"},
+    {"argument_checks"},
+    {"events"},
+    {"device", "parameters", "side_advantage"},
+    {"data", "factory_signatures", "numerics"},
+    {"system"},
+    {"systems"},
+    {"replay", "metrics"},
+    {"storage", "smoothing", "urns"},
+    {"fitting"},
+    {"league"},
+    {"arena", "forecasts", "live"},
+    {"plots", "saved_runs", "site"},
+    {"extend", "reference", "testing"},
+    {"cli"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+FILES = sorted(file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py"))
+TREES = {file: ast.parse((PACKAGE / file).read_text(encoding="utf-8")) for file in FILES}
+
+
+def imported_rooms(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "jaxrate":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxrate."):
+            yield node.module.split(".")[1]
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in ("__init__.py", "__main__.py")])
+def test_nothing_lower_imports_anything_higher(file):
+    room = file.split("/")[0].removesuffix(".py")
+    higher = {x for x in imported_rooms(TREES[file]) if x != room and FLOOR[x] >= FLOOR[room]}
+    assert not higher
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_docstrings_name_the_arguments_there_are(file):
+    wrong = []
+    for node in ast.walk(TREES[file]):
+        if not isinstance(node, ast.FunctionDef) or any(
+            getattr(getattr(x, "func", None), "id", "") == "document_roles" for x in node.decorator_list
+        ):
+            continue  # the roles of columns are filled in
+        block = re.search(r"\nArgs:\n((?:  .*\n|\n)*)", inspect.cleandoc(ast.get_docstring(node) or "") + "\n\n")
+        if block is None:
+            continue
+        about = node.args
+        there = {x.arg for x in [*about.posonlyargs, *about.args, *about.kwonlyargs, about.vararg, about.kwarg] if x}
+        for line in re.findall(r"^  (\w[\w, *]*):", block[1], re.MULTILINE):
+            named = {name.strip(" *") for name in line.split(",")}
+            if about.kwarg is None and not named <= there:
+                wrong.append((node.name, sorted(named - there)))
+    assert not wrong
+
+
+def test_the_stub_lists_the_names_of_the_package():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    names = [line.names[0].asname for line in stub.body if isinstance(line, ast.ImportFrom)]
+    assert sorted(names) == sorted(jr.__all__) and len(names) <= 45
