@@ -67,7 +67,7 @@ def fit(
         jr.rate(fit.system, data)
 
     Args:
-      system: as from `glicko()`; `outlook(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
+      system: as from `glicko()`; `add_outcomes(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
         `Fit`, to go on from: free names and options that are not given are its own.
       events: as for `run`, or a `Dataset`, or a table or path as `read` takes it.
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those

@@ -35,8 +35,8 @@ def log_likelihood(
     in order on the host, in every call outside of `jax.jit` and once within: samplers want it within.
 
     Args:
-      system: as from `glicko()`; of `outlook(system)` each result has a probability, of others half a win counts as
-        half of the logarithm of either. Or a `Fit`: then of the events that it scored.
+      system: as from `glicko()`; of `add_outcomes(system)` each result has a probability, of others half a win counts
+        as half of the logarithm of either. Or a `Fit`: then of the events that it scored.
       events: matches, rating periods or a `Dataset`, concrete.
       params: leaves []; may be traced. None: the system's own.
       loss: "log_loss", or "margin": the density of margins, of skills that learn from them. None: "log_loss".

@@ -2,8 +2,8 @@
 
 `log_loss`: minus the logarithm of the probability that was given to the result. An expected score p against a score s
 loses -s log p - (1 - s) log(1 - p); a system that gives every score a probability, [n, K] of 0, 1/(K-1), ..., 1 (an
-`Outlook` of matches says the same of a loss, a draw and a win), gets that of the score there was. A participant of a
-round has as score the share of the others whom they beat, a tie being half.
+`OutcomeProbabilities` of matches says the same of a loss, a draw and a win), gets that of the score there was. A
+participant of a round has as score the share of the others whom they beat, a tie being half.
 
 `brier`: (p - s)^2, of the mean where there are probabilities.
 

@@ -66,7 +66,7 @@ def compare(
     error of that difference, as if matches were drawn independently. Two or more of them are blended in the last row:
     their log-odds, with weights that are fitted to what came before each match, as `blend_systems` does. In contests of
     more than two sides, the ratings before each say who will be ahead of whom, and how far off the places are, as in
-    `metrics.standings`. Notes beneath the table name the hyperparameters, and data that a system does not use.
+    `metrics.ranking_metrics`. Notes beneath the table name the hyperparameters, and data that a system does not use.
 
         print(jr.compare(jr.data.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.data.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))

@@ -93,8 +93,8 @@ def run(
         themselves: of Urnings [n, 2], from 0, below 1, the first to draw the mock game, the second to accept.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
         ("levels"), or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and
-        rounds are always in levels. Or what `by_level` made of these very events, which saves making it again: it holds
-        a copy of matches, and `events` is then only counted.
+        rounds are always in levels. Or what `schedule_by_level` made of these very events, which saves making it again:
+        it holds a copy of matches, and `events` is then only counted.
       num_players: rows of the state, by default those of the given state, or the largest id plus one, or all whom a
         `Dataset` names. Rows beyond a given state's are newcomers'.
       engine: "scan", a loop that XLA compiles, or on a GPU "kernel": one kernel that walks through all levels, where
@@ -208,8 +208,8 @@ def scan(
       system: as from `elo()`, `glicko()`, ...
       params: hyperparameters; None: those of the system.
       state: leaves [num_players, ...], as from `system.init(params, num_players)` or `run`. It is left as it is.
-      events: `Matches`, replayed one by one in their order; or what `by_level` made of matches, periods or rounds,
-        which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
+      events: `Matches`, replayed one by one in their order; or what `schedule_by_level` made of matches, periods or
+        rounds, which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
       key: as in `run`.
       engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
       record: as in `run`.

@@ -39,15 +39,16 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
 
         found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
 
-    `outlook(calibrated(system))` predicts win, draw and loss from calibrated scores, by Davidson's model.
+    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model.
 
     Args:
-      system: of matches, not one of `outlook`.
-      **given: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1. calibration_intercept:
+      system: of matches, not one of `add_outcomes`.
+      **map_params: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1.
+      calibration_intercept:
         log-odds that the better side is worth beyond them (any number), at first 0.
 
     Raises:
-      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` or
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` or
         `calibrated` already.
     """
     check_names("calibrate", map_params, CalibrationParams._fields)

@@ -64,13 +64,13 @@ DRAW_SPACE = DrawParams(
 def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
     """The same system, predicting in full, in `jr.run` and in `jr.predict`.
 
-    TrueSkill, and skills with a draw margin, predict an `Outlook` by their own margin of draws, TrueSkill also of
-    rounds; Urnings [n, m + 1], the probabilities of the scores 0, 1/m, ..., 1 of player 0. In rounds of P participants
-    TrueSkill's probabilities to win take time of order P^2 (and memory of order P).
+    TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
+    also of rounds; Urnings [n, m + 1], the probabilities of the scores 0, 1/m, ..., 1 of player 0. In rounds of P
+    participants TrueSkill's probabilities to win take time of order P^2 (and memory of order P).
 
-    Every other system of matches predicts an `Outlook` by Davidson's model, which agrees with its expected scores: two
-    hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance of a draw
-    relative to that between equals. Rounds it does not rate.
+    Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
+    scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
+    of a draw relative to that between equals. Rounds it does not rate.
 
         found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
 
@@ -79,12 +79,13 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
 
     Args:
       system: of matches; or one with draws of its own.
-      **given: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of them
+      **draw_params: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of
+      them
         (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
         log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
 
     Raises:
-      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `outlook` already.
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
     """
     from jaxrate.systems.own_outcomes import own_outcomes  # which imports this
 
@@ -142,7 +143,7 @@ def davidson_outlook(score: Array, draw_odds: Array) -> OutcomeProbabilities:
 
 
 def score_probabilities(prediction: Any) -> Any:
-    """Expected scores [...], or probabilities [..., K]; of an `Outlook` of matches, of a loss, a draw and a win."""
+    """Expected scores [...], or probabilities [..., K]; of `OutcomeProbabilities`, of loss, draw and win."""
     if isinstance(prediction, OutcomeProbabilities):
         return jnp.stack([prediction.win[..., 1], prediction.draw[..., 0], prediction.win[..., 0]], axis=-1)
     return prediction
