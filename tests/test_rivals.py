@@ -73,3 +73,11 @@ def test_form(rated):
     ):
         with refused("this is of matches of two"):
             call()
+
+
+def test_one_name_is_one_player(rated):
+    """A name alone was taken letter by letter."""
+    name = str(rated.players[0])
+    assert jr.league.recent_form(rated, name)["player"].tolist() == [name]
+    with refused("elo has no parameter 'kk'; did you mean 'k'?"):
+        jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0] * 9), free="kk")

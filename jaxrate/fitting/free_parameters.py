@@ -97,6 +97,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
     if free is None:
         bounds = {bound for x in fields for bound, _ in _active_bounds(system, x)}
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
+    free = (free,) if isinstance(free, str) else tuple(free)
     for name in free:
         if name not in fields:
             fittable = ", ".join(x for x in fields if getattr(space, x).fitted)

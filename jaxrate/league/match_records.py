@@ -166,7 +166,9 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     names = (
         leaderboard(rated).player
         if players is None
-        else [rated.players[find_player(rated.players, x)] for x in players]
+        else [
+            rated.players[find_player(rated.players, x)] for x in ([players] if isinstance(players, str) else players)
+        ]
     )
     rows = []
     for name in names:
