@@ -80,4 +80,4 @@ def test_one_name_is_one_player(rated):
     name = str(rated.players[0])
     assert jr.league.recent_form(rated, name)["player"].tolist() == [name]
     with refused("elo has no parameter 'kk'; did you mean 'k'?"):
-        jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0] * 9), free="kk")
+        jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0, 0.0, 0.5] * 3), free="kk")
