@@ -69,38 +69,27 @@ def select_candidates(
         kind = "matches" if of_matches else "rounds"
         raise ValueError(f"none of these systems rates {kind}: {', '.join(candidates)}")
     left_out: dict[str, str] = {}
-    if dataset_has_teams(data):
-        left_out = {
-            name: "team-mates would be opponents"
-            for name in candidate_names
-            if "teams" not in candidates[name].features
-        }
-        if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_feature("teams"))
-            raise ValueError(f"none of these systems rates teams: {', '.join(left_out)}; try {supporting_systems}")
     flat: Any = None if of_matches else data.rounds.events
-    if flat is not None and flat.seat is not None:
-        left_out |= {
-            name: "it rates nobody in several teams"
-            for name in candidate_names
-            if "seats" not in candidates[name].features
-        }
-        if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_feature("seats"))
-            raise ValueError(
-                f"none of these rates players in several teams: {', '.join(left_out)}; try {supporting_systems}"
-            )
-    if flat is not None and flat.noise is not None:
-        left_out |= {
-            name: "it knows no noise of contests"
-            for name in candidate_names
-            if "noise" not in candidates[name].features
-        }
-        if len(left_out) == len(candidate_names):
-            supporting_systems = " or ".join(systems_with_feature("noise"))
-            raise ValueError(
-                f"none of these systems knows the noise of contests: {', '.join(left_out)}; try {supporting_systems}"
-            )
+    for is_needed, feature, reason, refusal in (
+        (dataset_has_teams(data), "teams", "team-mates would be opponents", "systems rates teams"),
+        (
+            flat is not None and flat.seat is not None,
+            "seats",
+            "it rates nobody in several teams",
+            "rates players in several teams",
+        ),
+        (
+            flat is not None and flat.noise is not None,
+            "noise",
+            "it knows no noise of contests",
+            "systems knows the noise of contests",
+        ),
+    ):
+        if is_needed:
+            left_out |= {name: reason for name in candidate_names if feature not in candidates[name].features}
+            if len(left_out) == len(candidate_names):
+                supporting_systems = " or ".join(systems_with_feature(feature))
+                raise ValueError(f"none of these {refusal}: {', '.join(left_out)}; try {supporting_systems}")
     for name in candidate_names:
         if of_matches and not is_named:
             try:
