@@ -22,6 +22,7 @@ from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
+    InferringUpdate,
     RandomUpdate,
     RatedEvent,
     Rating,
@@ -56,6 +57,7 @@ __all__ = [
     "Context",
     "EventCheck",
     "FactoryCall",
+    "InferringUpdate",
     "Parameter",
     "Ragged",
     "RandomUpdate",

@@ -87,6 +87,7 @@ class RatedEvent(NamedTuple):
     after: State  # the rows as the event left them
     prediction: Any
     event: Any  # of `Matches`, `Periods` or `Rounds`, as the rules see it
+    inferred: Any = None  # by an `InferringUpdate`
 
 
 Record: TypeAlias = Callable[[RatedEvent], Any]
@@ -117,13 +118,26 @@ class RandomUpdate(NamedTuple):
         return self.update(constants, rows, event, key)
 
 
+class InferringUpdate(NamedTuple):
+    """An `update` that infers something on the way, which `record` sees as `inferred`; see `Performances`.
+
+    `infer` takes what `update` takes, and returns the rows that `update` returns, and what is inferred.
+    """
+
+    update: Update
+    infer: Callable[[Constants, State, Any, Any], tuple[State, Any]]
+
+    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State:
+        return self.update(constants, rows, event, key)
+
+
 class Rules(NamedTuple):
     """The functions of a replay; hashable, so that they are static under jit."""
 
     prepare: Prepare  # or a `SizedPrepare`
     advance: Advance
     predict: Predict
-    update: Update  # or a `RandomUpdate`
+    update: Update  # or a `RandomUpdate` or an `InferringUpdate`
 
     @property
     def draw(self) -> Callable[[Array], Any] | None:

@@ -8,30 +8,21 @@ import numpy as np
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
-from jaxrate.hashable_values import rebind
 from jaxrate.league.event_ratings import History, record_history
 from jaxrate.league.rated_history import Rated
-from jaxrate.system import RatingSystem, Record, check_system
+from jaxrate.system import InferringUpdate, RatedEvent, RatingSystem, Record, check_system
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.codeforces import record_performances as record_codeforces
-from jaxrate.systems.codeforces import update as update_codeforces
-from jaxrate.systems.elo_mmr.system import record_performances as record_elo_mmr
-from jaxrate.systems.elo_mmr.system import update as update_elo_mmr
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
-from jaxrate.systems.topcoder import record_performances as record_topcoder
-from jaxrate.systems.topcoder import update as update_topcoder
 
-PERFORMANCE_RECORDS: dict[Any, Any] = {  # by the rule that learns: what records the performances that it infers
-    update_codeforces: record_codeforces,
-    update_elo_mmr: record_elo_mmr,
-    update_topcoder: record_topcoder,
-}
+
+def _inferred_performances(rated: RatedEvent) -> Performances:
+    inferred: Performances = rated.inferred
+    return inferred
 
 
 def performance_record(system: RatingSystem) -> Record | None:
     """What records the `Performances` that a system infers of a round; None if it infers none."""
-    record: Record | None = rebind(system.rules.update, PERFORMANCE_RECORDS)
-    return record
+    return _inferred_performances if isinstance(system.rules.update, InferringUpdate) else None
 
 
 @check_arguments

@@ -55,7 +55,7 @@ class PackedState(NamedTuple):
     """A state to gather from and scatter to, rows of it as the rules know them, and the way back."""
 
     state: Any
-    apart: Callable[[Any], State]
+    unpack: Callable[[Any], State]
     pack: Callable[[State], Any]
 
 
@@ -75,19 +75,19 @@ def pack_state(state: State, steps: int) -> PackedState:
         [i for i, x in enumerate(leaves) if x.dtype == kind] for kind in sorted({x.dtype for x in leaves}, key=str)
     ]
 
-    def together(rows: State) -> list[Array]:
+    def pack(rows: State) -> list[Array]:
         every = jax.tree.leaves(rows)
         flat = [x.reshape(*x.shape[: x.ndim - like.ndim + 1], -1) for x, like in zip(every, leaves, strict=True)]
         return [jnp.concatenate([flat[i] for i in kind], axis=-1) for kind in kinds]
 
-    def apart(rows: list[Array]) -> State:
+    def unpack(rows: list[Array]) -> State:
         found: dict[int, Array] = {}
         for kind, x in zip(kinds, rows, strict=True):
             parts = jnp.split(x, np.cumsum([sizes[i] for i in kind])[:-1].tolist(), axis=-1)
             found |= {i: y.reshape(*y.shape[:-1], *leaves[i].shape[1:]) for i, y in zip(kind, parts, strict=True)}
         return jax.tree.unflatten(structure, [found[i] for i in range(len(leaves))])
 
-    return PackedState(together(state), apart, together)
+    return PackedState(pack(state), unpack, pack)
 
 
 def as_device_arrays(events: Any) -> Any:

@@ -24,6 +24,7 @@ from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_s
 from jaxrate.system import (
     Advance,
     Constants,
+    InferringUpdate,
     Params,
     Predict,
     Prepare,
@@ -97,10 +98,14 @@ def rate_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any, 
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
     prediction = rules.predict(constants, before, event)
-    after = rules.update(constants, before, event, drawn)
     if rules.record is None:
-        return after, prediction
-    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event))
+        return rules.update(constants, before, event, drawn), prediction
+    inferred = None
+    if isinstance(rules.update, InferringUpdate):
+        after, inferred = rules.update.infer(constants, before, event, drawn)
+    else:
+        after = rules.update(constants, before, event, drawn)
+    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
 
 
 def predict_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any) -> Any:
@@ -235,7 +240,7 @@ def replay_levels(
     state, guess = _scan_steps(
         _on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
     )
-    return packed.apart(state), reorder_predictions(shape.size, index, guess)
+    return packed.unpack(state), reorder_predictions(shape.size, index, guess)
 
 
 def _on_packed_rows(
@@ -244,7 +249,7 @@ def _on_packed_rows(
     """`one` on rows of a state that is packed."""
 
     def on_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
-        rows, guess = one(packed.apart(rows), event, drawn)
+        rows, guess = one(packed.unpack(rows), event, drawn)
         return packed.pack(rows), guess
 
     return on_rows
@@ -277,7 +282,7 @@ def replay_block(
     state, prediction = _replay_packed_block(
         rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
     )
-    return packed.apart(state), prediction
+    return packed.unpack(state), prediction
 
 
 def _replay_packed_block(
@@ -327,7 +332,7 @@ def replay_block_chain(
         return _replay_packed_block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
 
     state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
-    return packed.apart(state), prediction
+    return packed.unpack(state), prediction
 
 
 def predict_block(

@@ -25,8 +25,8 @@ from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
+    InferringUpdate,
     Params,
-    RatedEvent,
     Rating,
     RatingSystem,
     Rules,
@@ -100,10 +100,12 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
     return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
 
 
-def _learn_from_contest(
-    table_points: int, skip_ties: bool, params: Params, rows: State, event: Rounds
+def infer(
+    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> tuple[State, worst_ranks.Performances]:
     """Find the performances, and move towards them."""
+    del key
+    event = match_contests.match_as_contest(event)
     sums, inverse, participants, below, above = expected_counts(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
@@ -137,13 +139,7 @@ def _learn_from_contest(
 def update(
     table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> State:
-    del key
-    return _learn_from_contest(table_points, skip_ties, params, rows, match_contests.match_as_contest(event))[0]
-
-
-def record_performances(table_points: int, skip_ties: bool, rated: RatedEvent) -> worst_ranks.Performances:
-    """The performances in a round."""
-    return _learn_from_contest(table_points, skip_ties, rated.constants, rated.before, rated.event)[1]
+    return infer(table_points, skip_ties, params, rows, event, key)[0]
 
 
 def _direct_performance(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
@@ -184,7 +180,8 @@ def codeforces(
     """
     skip_ties = bool(skip_ties)
     params, space = collect_params(codeforces, locals())
-    rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), bind(update, TABLE_POINTS, skip_ties))
+    learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
+    rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), learn)
     check = EventCheck(check=bind(match_contests.check_match_results, "codeforces"))
     make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
     return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)

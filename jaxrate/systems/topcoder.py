@@ -26,8 +26,8 @@ from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
+    InferringUpdate,
     Params,
-    RatedEvent,
     Rating,
     RatingSystem,
     Rules,
@@ -79,10 +79,12 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     return expected_wins.win_share(expected_counts(rows, event)[0], cdf_sums.participant_mask(event))
 
 
-def _learn_from_contest(
-    skip_ties: bool, constants: Params, rows: State, event: Rounds
+def infer(
+    skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None
 ) -> tuple[State, worst_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
+    del key
+    event = match_contests.match_as_contest(event)
     mask, rating = cdf_sums.participant_mask(event), rows.rating
     gain = mask.astype(rating.dtype)
     count = jnp.maximum(jnp.sum(gain), 1.0)
@@ -115,13 +117,7 @@ def _learn_from_contest(
 
 
 def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    del key
-    return _learn_from_contest(skip_ties, constants, rows, match_contests.match_as_contest(event))[0]
-
-
-def record_performances(skip_ties: bool, rated: RatedEvent) -> worst_ranks.Performances:
-    """The performances in a round."""
-    return _learn_from_contest(skip_ties, rated.constants, rated.before, rated.event)[1]
+    return infer(skip_ties, constants, rows, event, key)[0]
 
 
 def _normal_deviate(part: Array, rest: Array, count: Array, mask: Array) -> Array:
@@ -166,7 +162,8 @@ def topcoder(
     """
     params, space = collect_params(topcoder, locals())
     skip_ties = bool(skip_ties)
-    rules = Rules(prepare, advance, predict, bind(update, skip_ties))
+    learn = InferringUpdate(bind(update, skip_ties), bind(infer, skip_ties))
+    rules = Rules(prepare, advance, predict, learn)
     check = EventCheck(check=bind(match_contests.check_match_results, "topcoder"))
     make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
     return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -41,8 +41,8 @@ from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
+    InferringUpdate,
     Params,
-    RatedEvent,
     Rating,
     RatingSystem,
     Rules,
@@ -118,14 +118,18 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Rou
     return _learn_from_contest(model, constants, rows, match_contests.match_as_contest(event))[0]
 
 
-def record_performances(model: Model, rated: RatedEvent) -> worst_ranks.Performances:
-    """The performances in a round, and the ranks that would have kept the ratings."""
-    event: Rounds = rated.event
-    _, p, round_statistics = _learn_from_contest(model, rated.constants, rated.before, event)
+def infer(
+    model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
+) -> tuple[State, worst_ranks.Performances]:
+    """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
+    del key
+    event = match_contests.match_as_contest(event)
+    after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, team_inference.TeamRound):
-        return worst_ranks.Performances(p, team_inference.needed_ranks(round_statistics, event, model.split_ties))
+        needed = team_inference.needed_ranks(round_statistics, event, model.split_ties)
+        return after, worst_ranks.Performances(p, needed)
     needed = density_dispatch.needed_ranks(round_statistics, event, model.split_ties)
-    return worst_ranks.make_performances(p, rated.before.rating, needed, event)
+    return after, worst_ranks.make_performances(p, rows.rating, needed, event)
 
 
 def _learn_from_contest(
@@ -315,13 +319,14 @@ def _make_system(
     kept_history = None if density.name == "normal" else history
     points = density_dispatch.table_points(density, math.sqrt(square), params.initial_deviation)
     model = Model(density, kept_history, split_ties, skip_ties, factors, points, team)
+    learn = InferringUpdate(bind(update, model), bind(infer, model))
     return RatingSystem(
         name,
         params,
         space,
         (Matches, Rounds),
         bind(init, model),
-        Rules(bind(prepare, model), advance, bind(predict, model), bind(update, model)),
+        Rules(bind(prepare, model), advance, bind(predict, model), learn),
         summary,
         EventCheck(features, bind(match_contests.check_match_results, name)),
         FactoryCall(factory, tuple(static.items())),
