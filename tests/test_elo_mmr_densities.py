@@ -161,8 +161,9 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
 
 
 def test_normal_performances_make_it_elo_mmx():
-    own, theirs = (x.rules.update for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
-    assert own.function == theirs.function and own.bound_args == (theirs.bound_args[0]._replace(teams=None),)
+    both = (x.rules.update for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
+    for own, theirs in zip(*both, strict=True):  # what learns, and what also infers
+        assert own.function == theirs.function and own.bound_args == (theirs.bound_args[0]._replace(teams=None),)
 
 
 # Predictions
