@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.live_matches import match_requirements
 from jaxrate.live.single_events import MATCH_FORMS
 from tests.conftest import refused
 
@@ -335,3 +336,9 @@ def test_a_history_tells_what_each_event_left(name):
             np.testing.assert_allclose(np.asarray(got)[at], np.asarray(want)[who], rtol=1e-6)
     first = {who: at for at, who in reversed([*np.ndenumerate(player)])}
     assert all(found.before.mean[at] == 1500 != found.after.mean[at] for at in list(first.values())[-3:])
+
+
+def test_matches_without_columns_are_checked_as_columns_only_where_a_system_has_a_check_of_its_own():
+    """As columns of one row checks take twice as long as the update itself."""
+    assert all(match_requirements(system).is_simple for system in (jr.elo(), jr.glicko(), jr.trueskill()))
+    assert not any(match_requirements(system).is_simple for system in (jr.codeforces(), jr.skills()))

@@ -10,7 +10,7 @@ from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.event_programs import pack_event
 from jaxrate.live.single_events import MATCH_FORMS, build_match, check_number
-from jaxrate.system import RatingSystem, accept_any_events
+from jaxrate.system import EventCheck, RatingSystem, accept_any_events
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 
@@ -28,7 +28,8 @@ def match_requirements(system: RatingSystem) -> MatchRequirements:
     """The columns that a system needs, by its settings."""
     margins = tuple(system.settings.get("margin", ())) if system.settings.get("outcome") == "margin" else ()
     columns = *margins, *system.settings.get("covariates", ())
-    return MatchRequirements(system, margins, columns, system.check is accept_any_events and not columns)
+    check = system.check.check if isinstance(system.check, EventCheck) else system.check
+    return MatchRequirements(system, margins, columns, check is accept_any_events and not columns)
 
 
 def pack_match(
