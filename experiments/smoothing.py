@@ -184,7 +184,7 @@ def plain_sweeps(system, matches, damping, most=400):
         new = match_sites(model, made.constants, pair_cavities(here, made.offset), lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 
-    zero = jnp.zeros(lines.place.shape)
+    zero = jnp.zeros(lines.node_of_player.shape)
     site, n = Site(zero, zero), len(matches.score)
     before = np.inf
     for count in range(1, most):
