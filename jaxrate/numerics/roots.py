@@ -37,8 +37,7 @@ def decreasing_root(
     """
     eps = float(np.finfo(guess.dtype).eps)
     rounding = 4.0 * eps
-    tolerance = 0.005 * rounding**0.5  # Newton converges quadratically: the step after one this small is below rounding
-    near = jnp.sqrt(jnp.asarray(unit, guess.dtype))
+    tolerance = 6e-4 * eps  # of the error of a Newton step: far below rounding
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -47,13 +46,14 @@ def decreasing_root(
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
             newton = x - value / slope
             scale = jnp.maximum(jnp.abs(x), unit)
-            small = jnp.maximum(tolerance * jnp.sqrt(scale) * near, eps * scale)  # after a step h, h^2 / unit is left
+            length = jnp.abs(newton - x)
+            # After a step h of Newton's, about h^2 / unit is left.
+            is_last = (length * length <= (tolerance * scale) * unit) | (length <= eps * scale)
             # Steps that do not halve may swing around the root for ever; tiny ones are rounding.
-            is_shrinking = jnp.abs(newton - x) <= jnp.maximum(0.5 * last, small)
-            trusted = (newton >= low) & (newton <= high) & is_shrinking
+            trusted = (newton >= low) & (newton <= high) & ((length <= 0.5 * last) | is_last)
             new = jnp.where(trusted, newton, 0.5 * (low + high))
             size = jnp.abs(new - x)
-            change = jnp.where(size > jnp.where(trusted, small, rounding * scale), size, 0.0)  # 0: converged
+            change = jnp.where(jnp.where(trusted, is_last, size <= rounding * scale), 0.0, size)  # 0: converged
             return new, low, high, change
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
@@ -97,7 +97,7 @@ def concave_maximum(
       unit: as in `decreasing_root`.
     """
     eps, smallest = (float(getattr(np.finfo(guess.dtype), name)) for name in ("eps", "tiny"))
-    tolerance = 0.005 * (4.0 * eps) ** 0.5  # as in `decreasing_root`
+    tolerance = 0.005 * (4.0 * eps) ** 0.5  # the Newton step after one this small is below rounding
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
