@@ -81,7 +81,7 @@ def measured(options):
             "player_kilobytes_most": float(sizes.max() / 1e3),
         }
         start = time.perf_counter()
-        page = jr.site.write_report(rated)
+        page = jr.site.report_html(rated)
         one = {
             "players": len(rated.players),
             "seconds": time.perf_counter() - start,

@@ -60,4 +60,13 @@ logging.getLogger("jaxrate").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
-    return version("jaxrate") if name == "__version__" else _get_name(name)
+    if name == "__version__":
+        return version("jaxrate")
+    try:
+        return _get_name(name)
+    except AttributeError as error:
+        from jaxrate.former_names import FORMER_NAMES
+
+        if name not in FORMER_NAMES:
+            raise
+        raise AttributeError(f"{error}; it is jr.{FORMER_NAMES[name]} now", name=name) from None

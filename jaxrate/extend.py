@@ -80,3 +80,7 @@ __all__ = [
     "split_sides",
     "system_factory",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

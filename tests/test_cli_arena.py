@@ -255,10 +255,10 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
     votes = jr.arena.count_votes(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])
-    page = jr.site.write_arena_page(jr.arena.fit_strengths(votes), title="a & b")
+    page = jr.site.arena_page_html(jr.arena.fit_strengths(votes), title="a & b")
     assert "<h1>a &amp; b</h1>" in page and "<i>x" not in page and "only lost" in page and 'id="ranks"' not in page
     with pytest.raises(ValueError, match="ranks must be of the same players"):
-        jr.site.write_arena_page(
+        jr.site.arena_page_html(
             jr.arena.fit_strengths(votes),
             ranks=jr.arena.rank_sets(jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))),
         )

@@ -45,8 +45,8 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
     ("call", "said"),
     [
         (lambda rated: jr.leaderboard(5), "leaderboard: system must be a RatingSystem (as of jr.glicko()), a Rated"),
-        (lambda rated: jr.extend.schedule_by_level(5), "by_level: events must be a Matches"),
-        (lambda rated: jr.site.write_report(5), "report: rated must be a Rated (as of jr.rate), got 5"),
+        (lambda rated: jr.extend.schedule_by_level(5), "schedule_by_level: events must be a Matches"),
+        (lambda rated: jr.site.report_html(5), "report_html: rated must be a Rated (as of jr.rate), got 5"),
         (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
         (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
         (
@@ -78,10 +78,10 @@ def test_what_is_no_such_thing(rated, call, said):
 
 
 def test_missing_and_unknown_arguments_are_pythons_errors(rated):
-    with pytest.raises(TypeError, match=r"report\(\) missing 1 required positional argument: 'rated'"):
-        jr.site.write_report()
-    with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'tilte'"):
-        jr.site.write_report(rated, tilte="x")
+    with pytest.raises(TypeError, match=r"report_html\(\) missing 1 required positional argument: 'rated'"):
+        jr.site.report_html()
+    with pytest.raises(TypeError, match=r"report_html\(\) got an unexpected keyword argument 'tilte'"):
+        jr.site.report_html(rated, tilte="x")
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

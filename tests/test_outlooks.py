@@ -59,7 +59,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     )
     close = np.testing.assert_allclose
     close(jr.forecasts.matchup_matrix(rated), jr.forecasts.matchup_matrix(expected), rtol=1e-5)
-    jr.leaderboard(rated), jr.site.write_report(rated), repr(rated)
+    jr.leaderboard(rated), jr.site.report_html(rated), repr(rated)
     run = jr.run(system, data, key=jax.random.key(0)).prediction
     assert jr.metrics.brier_score(run, data.matches.score) == pytest.approx(
         evaluate_predictions(rated, data)["Brier score"], abs=0.1
@@ -89,7 +89,7 @@ def test_rated_contests_keep_the_chances(tmp_path):
         jr.save(tmp_path, full)
         assert jr.load(tmp_path).system == full.system
         assert evaluate_predictions(full, case) == pytest.approx(evaluate_predictions(plain, case), nan_ok=True)
-        jr.site.write_report(full)
+        jr.site.report_html(full)
 
 
 def test_the_command_line_predicts_in_full(tmp_path, jaxrate):

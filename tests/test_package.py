@@ -1,11 +1,15 @@
 """The names of the package: each loaded when it is first used, and never hidden by a module."""
 
+import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import jaxrate as jr
+from jaxrate.former_names import FORMER_NAMES
 
 
 def test_all_names_are_there():
@@ -15,6 +19,29 @@ def test_all_names_are_there():
     assert set(jr.extend.SYSTEMS) <= set(jr.__all__)
     with pytest.raises(AttributeError, match="No jaxrate attribute gliko"):
         jr.gliko  # noqa: B018
+
+
+NAMESPACES = ("arena", "data", "extend", "fitting", "forecasts", "league", "live", "metrics", "plots", "site")
+
+
+@pytest.mark.parametrize("name", [*NAMESPACES, "testing", "urns"])
+def test_namespaces_show_public_names_only(name):
+    namespace = importlib.import_module(f"jaxrate.{name}")
+    assert dir(namespace) == sorted(namespace.__all__)
+    assert all(hasattr(namespace, public_name) for public_name in namespace.__all__)
+
+
+def test_former_names_say_where_they_are_now():
+    with pytest.raises(AttributeError, match=r"attribute season; it is jr\.forecasts\.simulate_season now"):
+        jr.season  # noqa: B018
+    for former_name, place in FORMER_NAMES.items():
+        assert not hasattr(jr, former_name)
+        namespace, _, name = place.partition(".")
+        assert not name or hasattr(getattr(jr, namespace), name), place
+    table = Path(jr.__file__).with_name("guides") / "changes.md"
+    renamed = dict(re.findall(r"^\| `jr\.(\w+)` \| `jr\.([\w.]+)` \|$", table.read_text("utf-8"), re.MULTILINE))
+    namespaces = {"live", "site", "urns"}  # functions of 0.1
+    assert {name: x for name, x in renamed.items() if name not in namespaces}.items() <= FORMER_NAMES.items()
 
 
 @pytest.mark.parametrize(

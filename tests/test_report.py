@@ -1,4 +1,4 @@
-"""`jr.site.write_report` and `jaxrate report`: the page says what jaxrate says, of any names, also in a browser."""
+"""`jr.site.report_html` and `jaxrate report`: the page says what jaxrate says, of any names, also in a browser."""
 
 import importlib
 import json
@@ -41,7 +41,7 @@ def rated():
 
 
 def test_a_page_says_what_jaxrate_says(rated):
-    page = jr.site.write_report(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
+    page = jr.site.report_html(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
     data, table = data_of(page), jr.league.rating_table(rated)
     for row, *wanted in zip(
         data["board"], *(table[x] for x in ("player", "rating", "deviation", "games")), strict=True
@@ -65,7 +65,7 @@ def test_a_page_says_what_jaxrate_says(rated):
 
 def test_careers_are_told_whole_and_exactly(rated):
     """For the chart and for downloads: to a hundredth of a point, however many are shown."""
-    data, table = data_of(jr.site.write_report(rated, top=1)), jr.league.rating_table(rated)
+    data, table = data_of(jr.site.report_html(rated, top=1)), jr.league.rating_table(rated)
     told, career = data["careers"]["0"], jr.career(rated, table["player"][0])
     assert data["dated"] and data["digits"] == 0
     np.testing.assert_allclose(told["rating"], np.append(career["rating"], table["rating"][0]), atol=0.0051)
@@ -84,7 +84,7 @@ def test_names_are_shown_literally():
         "score": [1, 0] * n,
     }
     rated = jr.rate(jr.elo(), jr.read(table))
-    page = jr.site.write_report(rated, title=NAMES[1], quality={NAMES[0]: NAMES[1]})
+    page = jr.site.report_html(rated, title=NAMES[1], quality={NAMES[0]: NAMES[1]})
     data = data_of(page)
     assert {row[1] for row in data["board"]} == set(NAMES)
     assert page.count("<script") == page.count("</script>") == 2 and "<img" not in page
@@ -98,14 +98,14 @@ def test_a_page_of_thousands_stays_small_and_names_nothing_to_load():
     names = np.array([f"A rather long name, number {i}" for i in range(3000)])
     a, b = names[matches.player].T
     rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": matches.score}))
-    page = jr.site.write_report(rated)
+    page = jr.site.report_html(rated)
     assert len(page.encode()) < 1_000_000
     assert not re.search(r"(?:src|href)=[\"']?[^\"'#\s]|@import|url\((?!data:)", page)
 
 
 def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
-    page = jr.site.write_report(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
+    page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
     data = data_of(page)
     assert "2 contests of 3 players. Rated by elo_mmr." in page and "ranks and no scores" in page
     (rows,) = data["sheets"].values()
@@ -114,24 +114,24 @@ def test_contests_one_player_and_no_pages(share):
     ] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
         alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
-    page = jr.site.write_report(jr.rate(share(), alone), top=0)
+    page = jr.site.report_html(jr.rate(share(), alone), top=0)
     assert "There is only one player." in page and data_of(page)["pairs"] is None and "No players were chosen" in page
 
 
 def test_categories_are_not_guessed():
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
     data = jr.read(table, category="court")
-    page = jr.site.write_report(jr.rate(jr.category_glicko(2), data, period=1.0))
+    page = jr.site.report_html(jr.rate(jr.category_glicko(2), data, period=1.0))
     assert data_of(page)["pairs"] is None and "depend on the categories" in page
     assert '<th scope="col">modifier &lt;b&gt;</th>' in page and len(data_of(page)["board"][0]) == 7
 
 
 def test_a_report_refuses(rated, monkeypatch):
     with pytest.raises(ValueError, match="no player 'player 7'; did you mean 'player"):
-        jr.site.write_report(rated, players=["player 7"])
+        jr.site.report_html(rated, players=["player 7"])
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'jaxrate\[report\]'"):
-        jr.site.write_report(rated)
+        jr.site.report_html(rated)
 
 
 # jaxrate report
@@ -214,7 +214,7 @@ def history():
 def opened(browser, history, tmp_path):
     """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
     path = tmp_path / "report.html"
-    path.write_text(jr.site.write_report(history, top=4, players=NAMES), encoding="utf-8")
+    path.write_text(jr.site.report_html(history, top=4, players=NAMES), encoding="utf-8")
     browser.get("about:blank")
     browser.get(path.as_uri())
     wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
@@ -295,7 +295,7 @@ def test_nothing_is_in_the_way_of_anybody(opened):
 def test_current_players_come_first(rated, opened):
     """Of numbers of days everybody is; of dates those of the last year."""
     assert texts(opened, "#who") == [] and len(texts(opened, "#board tbody tr")) == 30
-    page = jr.site.write_report(rated, active=100)
+    page = jr.site.report_html(rated, active=100)
     wanted = jr.leaderboard(rated, active=100, top=30)
     data = data_of(page)
     some = [row[1] for row, current in zip(data["board"], data["current"], strict=True) if current]

@@ -61,7 +61,7 @@ def test_players_beyond_the_state_are_refused(form):
 def test_an_unknown_schedule_is_refused(schedule):
     with refused("run: schedule must be text, a Plan or a Blocks, got 7"):
         jr.run(jr.elo(), league(), schedule=7)
-    with refused(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}'):
+    with refused(f'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got {schedule!r}'):
         jr.run(jr.elo(), league(), schedule=schedule)
 
 
@@ -123,7 +123,7 @@ def test_the_blocks_of_periods_serve_many_runs():
 
 @pytest.mark.parametrize("schedule", ["stream", "nonsense"])
 def test_periods_come_in_levels_only(schedule):
-    with refused(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}'):
+    with refused(f'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got {schedule!r}'):
         jr.run(jr.elo(), jr.periods(league(), 7.0), schedule=schedule)
 
 

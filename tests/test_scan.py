@@ -152,7 +152,7 @@ def test_other_events_and_states_are_refused():
     system, rounds = jr.elo(), jr.rounds([0, 0], [0, 1], [1, 2])
     with refused("give scan a state"):
         jr.scan(system, None, None, league())
-    with refused("scan takes Matches, or a plan from by_level of any events, not Ragged"):
+    with refused("scan takes Matches, or a plan from schedule_by_level of any events, not Ragged"):
         jr.scan(system, None, fresh(system), jr.periods(league(), 7.0))
     with refused("elo rates Matches or Periods, not Rounds"):
         jr.scan(system, None, fresh(system), jr.extend.schedule_by_level(rounds))

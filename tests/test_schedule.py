@@ -272,7 +272,9 @@ def test_a_width_below_one_is_refused(width):
 
 @pytest.mark.parametrize("name", ["level", "STREAM", "", None, 8])
 def test_an_unknown_schedule_is_refused(name):
-    with pytest.raises(ValueError, match=r'schedule must be "auto", "stream", "levels" or a plan from by_level, got'):
+    with pytest.raises(
+        ValueError, match=r'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got'
+    ):
         make_plan(league(5, 4), name)
 
 

@@ -188,12 +188,12 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         np.testing.assert_allclose(told["knownSpread"], 1.96 * wanted["deviation"], atol=0.1)
     assert "as known then, as known now" in (out / "about.html").read_text(encoding="utf-8")
     rated = jr.load(run)
-    told = inside(jr.site.write_report(rated, top=1, smoothed=smoothed), "data")["careers"]["0"]
+    told = inside(jr.site.report_html(rated, top=1, smoothed=smoothed), "data")["careers"]["0"]
     wanted = jr.career(smoothed, jr.league.rating_table(rated)["player"][0])
     np.testing.assert_allclose(told["known"], wanted["rating"], atol=0.0051)
     for write in (
         lambda x: jr.site.write_site(rated, out, smoothed=x),
-        lambda x: jr.site.write_report(rated, smoothed=x),
+        lambda x: jr.site.report_html(rated, smoothed=x),
     ):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
             write(smoothed._replace(matches=smoothed.matches._replace(score=1 - data.matches.score)))

@@ -39,3 +39,7 @@ __all__ = [
     "sprt",
     "votes_needed",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -133,7 +133,7 @@ def arena(
     if page is not None:
         with report.stage("making the page"):
             page.write_text(
-                jr.site.write_arena_page(strengths, ranks=ranks, drift=drift, title=title_from_file(file)),
+                jr.site.arena_page_html(strengths, ranks=ranks, drift=drift, title=title_from_file(file)),
                 encoding="utf-8",
             )
         report.note(f"saved the page to {page}")

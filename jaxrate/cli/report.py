@@ -102,7 +102,7 @@ def report(
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
     with report.stage("making the page"):
-        page = jr.site.write_report(
+        page = jr.site.report_html(
             rated,
             title=title or title_from_file(file),
             top=top,

@@ -34,3 +34,7 @@ __all__ = [
     "profile_loss",
     "sweep_parameters",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

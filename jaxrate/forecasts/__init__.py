@@ -47,3 +47,7 @@ __all__ = [
     "simulate_season",
     "simulate_tournament",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -70,3 +70,7 @@ __all__ = [
     "recent_form",
     "upsets",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,3 +6,7 @@ __all__ = [
     "Live",
     "start_history",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

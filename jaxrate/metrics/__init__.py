@@ -33,3 +33,7 @@ __all__ = [
     "rank_deviation",
     "ranking_metrics",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

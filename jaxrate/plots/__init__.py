@@ -44,3 +44,7 @@ __all__ = [
     "trajectory",
     "win_matrix",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -167,12 +167,16 @@ def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
     if isinstance(schedule, Blocks):
         starts = events.player_start if events.pair_start is None else events.pair_start
         if (schedule.num_events, schedule.num_rows) != (len(starts) - 1, starts[-1]):
-            raise ValueError(f"the schedule is not of these {len(starts) - 1} events; make it by by_level(events)")
+            raise ValueError(
+                f"the schedule is not of these {len(starts) - 1} events; make it by schedule_by_level(events)"
+            )
         if schedule.events.time.dtype != jnp.result_type(float):  # made in the other precision
             return arrange_blocks(events, [one._replace(number=np.asarray(one.number)) for one in schedule.blocks])
         return schedule
     if schedule not in ("auto", "levels"):
-        raise ValueError(f'the schedule of periods and rounds is "auto", "levels" or from by_level, got {schedule!r}')
+        raise ValueError(
+            f'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got {schedule!r}'
+        )
     return arrange_blocks(events)
 
 
@@ -227,7 +231,7 @@ def scan(
         raise ValueError("give scan a state, such as system.init(params, num_players)")
     if not isinstance(events, (Matches, Plan, Blocks)):
         kind = type(events).__name__
-        raise ValueError(f"scan takes Matches, or a plan from by_level of any events, not {kind}")
+        raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
     check_kind(system, type(events if isinstance(events, Matches) else events.events))
     if not isinstance(events, Matches) and np.ndim(events.num_players):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
@@ -339,7 +343,9 @@ def check_engine(engine: str, plan: Plan | Blocks, state: State) -> None:
         raise ValueError(f'engine must be "scan" or "kernel", got {engine!r}')
     if engine == "kernel" and (isinstance(plan, Blocks) or plan.number is None):
         what = "periods or rounds" if isinstance(plan, Blocks) else "a stream"
-        raise ValueError(f'engine="kernel" rates matches in levels, such as by_level makes, not {what}: leave it out')
+        raise ValueError(
+            f'engine="kernel" rates matches in levels, such as schedule_by_level makes, not {what}: leave it out'
+        )
     if engine == "kernel" and is_sharded(state):
         raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
     if engine == "kernel" and jax.default_backend() != "gpu":

@@ -117,7 +117,7 @@ def schedule_by_level(
       ValueError: for bad matches (names the row), a width below 1, or events that are traced.
     """
     history, _ = resolve_events(events)
-    check_concrete("by_level arranges events", history, TRACED_HINT)
+    check_concrete("schedule_by_level arranges events", history, TRACED_HINT)
     if isinstance(history, Ragged):
         return arrange_blocks(history)
     if width is not None and not (is_whole_number(width) and width >= 1):
@@ -134,14 +134,16 @@ def make_plan(
 ) -> Plan:
     """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
 
-    A step gets the width of `by_level`, but no more slots than `most`.
+    A step gets the width of `schedule_by_level`, but no more slots than `most`.
     """
     if isinstance(schedule, Plan):
         if schedule.num_matches != len(matches.score):
             raise ValueError(f"the schedule is of {schedule.num_matches} matches, not of these {len(matches.score)}")
         return schedule
     if schedule not in ("auto", "stream", "levels"):
-        raise ValueError(f'schedule must be "auto", "stream", "levels" or a plan from by_level, got {schedule!r}')
+        raise ValueError(
+            f'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got {schedule!r}'
+        )
     matches = check_matches(matches)
     n, player = len(matches.score), np.asarray(matches.player)
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches

@@ -1,11 +1,15 @@
 """HTML pages: a site and a report of a rated history, and a page of fitted strengths."""
 
-from jaxrate.site.arena_page import write_arena_page
-from jaxrate.site.report_page import write_report
+from jaxrate.site.arena_page import arena_page_html
+from jaxrate.site.report_page import report_html
 from jaxrate.site.site_writer import write_site
 
 __all__ = [
-    "write_arena_page",
-    "write_report",
+    "arena_page_html",
+    "report_html",
     "write_site",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

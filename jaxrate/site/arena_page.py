@@ -29,13 +29,13 @@ class IntervalBar(NamedTuple):
 
 
 @check_arguments
-def write_arena_page(
+def arena_page_html(
     strengths: Strengths, *, ranks: RankSets | None = None, drift: StrengthDrift | None = None, title: str = "Strengths"
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
         strengths = jr.arena.fit_strengths(votes)
-        page = jr.site.write_arena_page(strengths, ranks=jr.arena.rank_sets(strengths))
+        page = jr.site.arena_page_html(strengths, ranks=jr.arena.rank_sets(strengths))
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
     Args:

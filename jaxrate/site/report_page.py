@@ -57,7 +57,7 @@ class PlayerSheet(NamedTuple):
 
 
 @check_arguments
-def write_report(
+def report_html(
     rated: Rated,
     *,
     title: str = "Ratings",
@@ -72,7 +72,7 @@ def write_report(
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
-        Path("report.html").write_text(jr.site.write_report(rated, title="Our league"), encoding="utf-8")
+        Path("report.html").write_text(jr.site.report_html(rated, title="Our league"), encoding="utf-8")
 
     Args:
       rated: a history from `jr.rate` or `jr.load`.

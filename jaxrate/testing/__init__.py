@@ -20,6 +20,8 @@ from jaxrate.testing import (
 )
 from jaxrate.testing.case_assertions import FORMS, Case
 
+__all__ = ["check"]
+
 SYSTEM_PROPERTIES: tuple[Callable[[RatingSystem], None], ...] = (
     system_properties.parameters_are_described,
     system_properties.system_is_a_hashable_value,
@@ -108,3 +110,7 @@ def _check_property(assert_holds: Callable[[Any], None], subject: Any, label: st
         name, message = assert_holds.__name__.replace("_", " "), str(error).strip()
         message = message if isinstance(error, AssertionError) else f"{type(error).__name__}: {message}"
         raise AssertionError(f"{label}: {name}: {message}") from error
+
+
+def __dir__() -> list[str]:
+    return __all__

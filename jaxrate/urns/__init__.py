@@ -29,3 +29,7 @@ __all__ = [
     "urn_law",
     "urn_marginals",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
