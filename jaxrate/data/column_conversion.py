@@ -162,7 +162,7 @@ def to_ids(
             if not all(arrow.types.is_integer(part.type) for part in arrays):
                 types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, arrays, strict=True))
                 raise ValueError(f"columns must be of the same type, but {types}")
-            arrays = [part.cast(arrow.int64()) for part in arrays]
+            arrays = [_cast_to_int64(kind, part) for kind, part in zip(descriptions, arrays, strict=True)]
         chunks = arrow.chunked_array([chunk for part in arrays for chunk in part.chunks]).dictionary_encode().chunks
         code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
         code, earlier = np.split(code, [len(code) - num_existing])
@@ -180,6 +180,15 @@ def to_ids(
     player = rank[num_existing:].reshape(-1, len(names))
     _check_storable_names(names, player, values, subject)
     return player, values
+
+
+def _cast_to_int64(description: str, column: Any) -> Any:
+    arrow = import_pyarrow()
+    largest = np.iinfo(np.int64).max
+    if column.type == arrow.uint64():
+        hint = f"which is above {largest}: give all names as text"
+        fail_where(column.to_numpy() > np.uint64(largest), lambda row: f"{description} {column[row]}, {hint}")
+    return column.cast(arrow.int64())
 
 
 def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArray, subject: str) -> None:
