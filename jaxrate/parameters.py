@@ -112,7 +112,8 @@ def check_params(name: str, params: Any, space: Any) -> Any:
             continue
         number = _as_real(value)
         if number is None or not about.range.allows(number):
-            raise ValueError(f"{name}: {field} must be {about.range}, got {format_cell(value)}")
+            required = "a number" if isinstance(value, str) else about.range
+            raise ValueError(f"{name}: {field} must be {required}, got {format_cell(value)}")
         if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
             raise ValueError(f"{name}: {field} must be at least {about.least:g} with these settings, got {value!r}")
         values[field] = number

@@ -73,10 +73,12 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     Raises:
       ValueError: if the system was made with something else, such as your own function, or has its own rules under the
         name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
-        for long; or if the folder is one of `rate_files`.
+        for long; or if the folder is a file, or one of `rate_files`.
       OSError: if the files cannot be written. The run that was saved there before stays.
     """
     folder = Path(folder)
+    if folder.is_file():
+        raise ValueError(f'save: {folder} is a file; name a folder for the run, as in jr.save("season", rated)')
     if (folder / CHECKPOINT_FILE).exists():
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
     if isinstance(rated, Live):
@@ -234,7 +236,10 @@ def _call_factory(
             f"run.json: the factory does not accept the arguments that {name} was made with: {error}"
         ) from None
     except Exception as error:  # any error of the factory
-        raise ValueError(f"run.json: {error}") from error
+        hint = (
+            "" if make is SYSTEMS.get(name) else f"; the run is of {name}: give its factory as make, or leave make out"
+        )
+        raise ValueError(f"run.json: {error}{hint}") from error
     if system.name != name:
         raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")
     return system

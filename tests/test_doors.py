@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -82,6 +83,75 @@ def test_missing_and_unknown_arguments_are_pythons_errors(rated):
         jr.site.report_html()
     with pytest.raises(TypeError, match=r"report_html\(\) got an unexpected keyword argument 'tilte'"):
         jr.site.report_html(rated, tilte="x")
+
+
+GOALS = {"date": ["2024-01-01", "2024-01-02", "2024-01-03"], "home": list("ABC"), "away": list("BCA")}
+LEAGUE = {"home": ["Ada", "Bo"], "away": ["Bo", "Cy"], "score": [1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("goals", "said"),
+    [
+        (["1", "x", "1"], "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
+        ([1, "x", 1], "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
+        ([1, -2, 1], "row 1 (counting from 0): column 'home_goals' is -2, and points are not negative"),
+    ],
+)
+def test_goals_that_are_wrong_in_one_row_name_it(goals, said):
+    with refused(said):
+        jr.read(GOALS | {"home_goals": goals, "away_goals": [0, 0, 1]})
+
+
+def test_margins_that_are_named_may_be_negative():
+    table = GOALS | {"home_goals": [1, -2, 1], "away_goals": [0, 0, 1]}
+    with pytest.warns(UserWarning, match="took home and away"):
+        data = jr.read(table, margin=["home_goals", "away_goals"])
+    assert data.matches.score.tolist() == [1.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
+        (lambda: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b', or --side b"),
+    ],
+)
+def test_a_side_that_is_a_column_of_players(call, said):
+    with refused(said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"date": "day"}, "'date'; it is time, as in time='day'"),
+        ({"home": "home"}, "'home'; it is a, as in a='home'"),
+        ({"catgory": "race"}, "'catgory'; did you mean 'category'?"),
+    ],
+)
+def test_unknown_roles_name_the_right_one(arguments, said):
+    with pytest.raises(TypeError, match=re.escape(f"read() got an unexpected keyword argument {said}")):
+        jr.read(LEAGUE, **arguments)
+
+
+def test_messages_say_what_to_give(rated, tmp_path):
+    (tmp_path / "club.csv").write_text("a,b,score\n")
+    with refused('club.csv is a file; name a folder for the run, as in jr.save("season", rated)'):
+        jr.save(tmp_path / "club.csv", rated)
+    jr.save(tmp_path / "run", rated)
+    with refused("the run is of glicko: give its factory as make, or leave make out"):
+        jr.load(tmp_path / "run", make=jr.elo)
+    data = jr.read({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, players=rated.players)
+    with refused("as jr.rate(saved.system, data, onto=saved) does"):
+        jr.rate(jr.elo(), data, onto=rated)
+    with refused("leave out what is rated already, which is all before that"):
+        jr.rate(rated.system, data, onto=rated)
+    with refused("give rated.predictions['prediction'] and rated.predictions['score']"):
+        jr.metrics.match_metrics(rated, data)
+    with refused("give data.matches.score"):
+        jr.metrics.match_metrics([0.5], data)
+    with refused("as of jr.arena.fit_strengths(data), or [n] numbers, got one of type Dataset"):
+        jr.arena.freeze_strengths(data)
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

@@ -328,7 +328,7 @@ def test_newcomers_do_not_age_and_old_ratings_do():
         (lambda: jr.elo(k=None), "k must be >= 0, got None"),
         (lambda: jr.elo(k_new=40), "k_new and new_games belong together"),
         (lambda: jr.glicko(initial_deviation=0), "initial_deviation must be > 0"),
-        (lambda: jr.glicko(period="week"), "period must be > 0, got 'week'"),
+        (lambda: jr.glicko(period="week"), "period must be a number, got 'week'"),
         (lambda: jr.glicko2(tau=math.inf), "tau must be > 0, got inf"),
         (lambda: jr.glicko(deviation_min=400), "deviation_min, initial_deviation and deviation_max must not decrease"),
         (lambda: jr.glicko(initial_deviation=351), "deviation_max must not decrease"),

@@ -116,6 +116,11 @@ def freeze_strengths(
         side_advantage = ratings.coefficient.get("side", side_advantage)
         model = "bradley_terry" if model == "plackett_luce" else model
         ratings = ratings.rating
+    if hasattr(ratings, "_fields"):
+        raise ValueError(
+            "freeze_strengths: ratings must be strengths, as of jr.arena.fit_strengths(data), or [n] numbers, got "
+            f"one of type {type(ratings).__name__}"
+        )
     values = to_floats("ratings", ratings)
     if values.ndim != 1:
         raise ValueError(f"ratings must be [n] numbers or strengths, got the shape {values.shape}")

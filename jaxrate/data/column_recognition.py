@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_numbers
+from jaxrate.data.column_conversion import as_float, missing_mask, to_column, to_flags, to_numbers
 from jaxrate.data.column_roles import COLUMN_ROLES, CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_role_arguments
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
@@ -27,7 +27,7 @@ from jaxrate.data.column_spellings import (
     SidesSpelling,
 )
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.result_parsing import parse_results, replace_na_texts
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_results, partly_numeric_results, replace_na_texts
 from jaxrate.data.role_resolution import default_column, has_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column
 
@@ -301,7 +301,8 @@ def _find_result(
     ]
     full = [pair for pair in numeric if not all(missing_mask(columns[x], nan_is_missing=True).all() for x in pair)]
     if full or empty is None:
-        return None, next(iter([*full, *numeric]), ())
+        mostly = (pair for pair in inspected.points if all(_is_mostly_numeric(columns[x], na_values) for x in pair))
+        return None, next(iter([*full, *numeric, *mostly]), ())  # whose other rows are mistakes
     return empty, ()
 
 
@@ -310,6 +311,21 @@ def _is_numeric_column(name: str, column: Column) -> bool:
         to_numbers(name, column, default=np.nan)
         return True
     return False
+
+
+def _is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
+    """Whether at least `MIN_READABLE_SHARE` of the rows that are not missing are numbers."""
+    column = replace_na_texts(column, na_values)
+    if _is_numeric_column("", column):
+        return True
+    present = ~missing_mask(column, nan_is_missing=True)
+    if isinstance(column, np.ndarray):
+        readable = np.array([as_float(value) is not None for value in column])
+    elif (partly := partly_numeric_results(column)) is not None:
+        readable = partly.readable
+    else:
+        return False
+    return bool(np.count_nonzero(readable & present) >= max(MIN_READABLE_SHARE * np.count_nonzero(present), 1))
 
 
 def _is_flag_column(name: str, column: Column) -> bool:

@@ -6,12 +6,15 @@ same names.
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from inspect import cleandoc
+from functools import wraps
+from inspect import cleandoc, signature
 from textwrap import fill
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_cell, suggest_name
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "days", "statistics", "shares"]
 Taker: TypeAlias = Literal["rate_files", "formats", "arena"]
@@ -238,6 +241,38 @@ def describe_role(name: str, details: bool) -> str:
     quoted = [f'"{name}"' for name in role.default]
     default = f" Default: {join_alternatives(quoted)}." if role.default else ""
     return f"{meaning}{several}{default} {role.details if details else ''}".rstrip()
+
+
+USUAL_NAMES = {  # what people call roles
+    **dict.fromkeys(("date", "datetime", "timestamp", "day"), "time"),
+    **dict.fromkeys(("home", "player_a", "player1", "team1", "white"), "a"),
+    **dict.fromkeys(("away", "player_b", "player2", "team2", "black"), "b"),
+    **dict.fromkeys(("result", "outcome", "winner_name"), "score"),
+    **dict.fromkeys(("player", "name", "driver"), "participant"),
+    **dict.fromkeys(("event", "race", "game", "tournament"), "contest"),
+    **dict.fromkeys(("place", "position"), "rank"),
+    **dict.fromkeys(("goals", "points"), "margin"),
+}
+
+
+def suggest_roles(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function name the right argument where it does not know one (a decorator)."""
+    names = signature(function).parameters
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in names:
+                role = USUAL_NAMES.get(name)
+                hint = (
+                    suggest_name(name, names)
+                    if role is None
+                    else f"; it is {role}, as in {role}={format_cell(kwargs[name])}"
+                )
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
+        return function(*args, **kwargs)
+
+    return call
 
 
 def join_alternatives(names: Collection[str]) -> str:

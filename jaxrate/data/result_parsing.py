@@ -180,7 +180,7 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
         values = to_numbers(name, column, default=np.nan)
     present_values = values[~np.isnan(values)]
     if not len(present_values):
-        return _partly_numeric_results(column)
+        return partly_numeric_results(column)
     if ((present_values >= 0) & (present_values <= 1)).all():
         return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
@@ -190,7 +190,7 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     return None
 
 
-def _partly_numeric_results(column: Column) -> ParsedResults | None:
+def partly_numeric_results(column: Column) -> ParsedResults | None:
     """Text of which some rows are numbers; the others are not readable."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):

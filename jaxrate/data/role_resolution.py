@@ -225,4 +225,10 @@ def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -
             f"side={side!r} would tell the result before the match; name a column that says who had the side, "
             "1 the winner, -1 the loser, 0 neither"
         )
+    if side in layout.players and not literal:
+        hint = "a" if side == layout.players[0] else "b"
+        raise ValueError(
+            f"side={side!r} names players; where {side!r} has the side in all matches, say side={hint!r}, or "
+            f"--side {hint} on the command line"
+        )
     return (1.0 if side == "a" else -1.0) if literal else None

@@ -10,7 +10,7 @@ from jaxrate.argument_checks import check_argument
 from jaxrate.data import table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import recognise_columns
-from jaxrate.data.column_roles import document_roles, select_role_arguments
+from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_roles
 from jaxrate.data.dataset_building import KnownNames, build_dataset, filter_columns
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
@@ -20,12 +20,19 @@ from jaxrate.data.result_parsing import check_na_values
 from jaxrate.data.role_resolution import Roles, resolve_roles
 from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
 from jaxrate.data.table_sources import Column, TableSource
-from jaxrate.data.unplayed_matches import ResultSplit, parse_result_columns, split_by_result, warn_unplayed_rows
+from jaxrate.data.unplayed_matches import (
+    ResultSplit,
+    check_recognised_points,
+    parse_result_columns,
+    split_by_result,
+    warn_unplayed_rows,
+)
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
 from jaxrate.types import HostArray
 
 
+@suggest_roles
 @document_roles()
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, score: str | Literal[False] | None = None,
@@ -117,17 +124,18 @@ def read(
         loaded, rows = _load_role_columns(recognition.table, roles)
         with map_row_errors(rows):
             loaded = parse_result_columns(roles, loaded, na_values)
+            check_recognised_points(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
             loaded = unify_spellings(loaded, _name_column_groups(roles), [players, categories, None, None, seasons])
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
         kept, used = (loaded, rows) if split.played.all() else _select_rows(loaded, rows, split, upcoming)
-        warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=3)
-        warn_unplayed_rows(split, upcoming, stacklevel=3)
+        warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=4)
+        warn_unplayed_rows(split, upcoming, stacklevel=4)
         if skip_incomplete:
             incomplete = find_incomplete_rows(roles, kept)
-            warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=3)
+            warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=4)
             if incomplete.all():
                 raise ValueError("no rows are left: all of them lack a value")
             kept, used = filter_columns(kept, ~incomplete), used[~incomplete]
@@ -140,14 +148,14 @@ def read(
             dataset = dataset._replace(fixtures=fixtures)
         dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None)
     if isinstance(dataset.events, Ragged):
-        warn_single_participant(dataset.events, dataset.contests, stacklevel=3)
+        warn_single_participant(dataset.events, dataset.contests, stacklevel=4)
     elif table.noted:
-        warn_margin_signs(dataset, stacklevel=3)
+        warn_margin_signs(dataset, stacklevel=4)
         if dataset.clock is not None:
-            warn_repeated_matches(dataset.events, dataset.rows, stacklevel=3)
+            warn_repeated_matches(dataset.events, dataset.rows, stacklevel=4)
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         names = getattr(dataset, field)
-        warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=3)
+        warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=4)
     return dataset
 
 

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.data.column_conversion import keep_rows, missing_mask, to_times
+from jaxrate.data.column_conversion import keep_rows, missing_mask, to_numbers, to_times
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import replace_na_texts, to_scores
 from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column
+from jaxrate.events import fail_where
 from jaxrate.types import HostArray
 
 
@@ -38,6 +39,19 @@ def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Se
         first, second = (columns[name] for name in layout.players)
         new[layout.result] = to_scores(layout.result, new[layout.result], first, second)
     return columns | new
+
+
+def check_recognised_points(points: Sequence[str], columns: dict[str, Column]) -> None:
+    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    for name in points:
+        values = to_numbers(name, columns[name], default=0.0)
+        fail_where(
+            values < 0,
+            lambda row: (
+                f"column {name!r} is {values[row]:g}, and points are not negative; correct it, or name both "  # noqa: B023
+                f"columns as the margin, which may be: margin={list(points)!r}, or --margin {' '.join(points)}"
+            ),
+        )
 
 
 def split_by_result(roles: Roles, columns: dict[str, Column]) -> ResultSplit:

@@ -240,8 +240,8 @@ def _check_can_continue(system: RatingSystem, data: Dataset, period: float | Non
     continued_system = extend_seasons(onto, system.settings.get("seasons") or ())
     if (system.rules, system.params) != (continued_system.rules, continued_system.params):
         raise ValueError(
-            f"the saved run is of {onto.system.name} with its own parameters; carry on with those, or rate all matches "
-            f"again by {system.name}"
+            f"the saved run is of {onto.system.name} with its own parameters; carry on with those, "
+            f"as jr.rate(saved.system, data, onto=saved) does, or rate all matches again by {system.name}"
         )
     if period != onto.period:
         previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
@@ -266,7 +266,10 @@ def _check_can_continue(system: RatingSystem, data: Dataset, period: float | Non
     event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
     first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
     if time[0] < onto.last and (of_matches or depends_on_time(system, system.params)):
-        raise ValueError(f"{first} is earlier than the last {event} of the saved run, {last}")
+        raise ValueError(
+            f"{first} is earlier than the last {event} of the saved run, {last}; leave out "
+            f"what is rated already, which is all before that"
+        )
     if period is not None and period_number(time[0], period) == period_number(onto.last, period):
         raise ValueError(
             f"{first} is in the same rating period as the last match of the saved run, {last}; a period is "

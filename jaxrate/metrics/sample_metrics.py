@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, to_floats
 from jaxrate.events import RowError
+from jaxrate.events.dataset import Dataset
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 
@@ -55,6 +56,13 @@ def calibration_of_samples(samples: tuple[HostArray, HostArray, HostArray], bins
 
 def select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[HostArray, HostArray, HostArray]:
     """The predictions, scores and weights under the mask, checked."""
+    if hasattr(prediction, "predictions"):
+        raise ValueError(
+            "prediction must be [n] probabilities, not a rated history: give rated.predictions['prediction'] and "
+            "rated.predictions['score']"
+        )
+    if isinstance(score, Dataset):
+        raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
     for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
     p, s = to_floats("prediction", expected_score(prediction)), to_floats("score", score)
