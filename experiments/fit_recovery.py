@@ -22,7 +22,7 @@ from common import circumstances, declare, parse, results_in, show, write
 import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_for_events
-from jaxrate.system import RandomUpdate, Rating
+from jaxrate.rules import RandomUpdate, Rating
 from jaxrate.systems.elo_mmr.system import drift_and_noise
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums

@@ -150,7 +150,7 @@ def alone(options):
     from jaxrate.league.event_ratings import History
     from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
     from jaxrate.league.out_of_core.match_chunks import open_matches, read_match_chunks, resolve_match_roles
-    from jaxrate.system import Rating
+    from jaxrate.rules import Rating
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)

@@ -19,16 +19,11 @@ from jaxrate.parameters import (
 )
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
+from jaxrate.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
-    InferringUpdate,
-    RandomUpdate,
-    RatedEvent,
-    Rating,
     RatingSystem,
-    Rules,
-    SizedPrepare,
     clip_optional,
     elapsed_time,
     elapsed_within_period,

@@ -113,7 +113,7 @@ def write_reference(folder: Path) -> None:
     modules = {name: x.__name__ for name, x in public.items() if inspect.ismodule(x)}
     homes = {name: modules.get(name) or getattr(x, "__module__", "jaxrate.systems") for name, x in public.items()}
     systems = sorted({make.__module__ for make in SYSTEMS.values()})
-    others = sorted({"jaxrate.system", *modules.values()} - {*systems})
+    others = sorted({"jaxrate.rules", "jaxrate.system", *modules.values()} - {*systems})
     members_of_modules = [x for name in modules for x in vars(public[name]).values() if inspect.isclass(x)]
     documented = {x.__module__ for x in members_of_modules if x.__module__.startswith("jaxrate.")}
     for name in {*homes.values(), *systems, *others, *documented}:

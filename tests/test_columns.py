@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import Rating, RatingSystem, Rules, full_leaf, rate_players, split_sides
+from jaxrate.rules import Rating, Rules
+from jaxrate.system import RatingSystem, full_leaf, rate_players, split_sides
 from jaxrate.types import Array
 
 

@@ -19,7 +19,7 @@ from jaxrate.hashable_values import bind
 from jaxrate.league.system_choice import CONTEST_SYSTEMS
 from jaxrate.parameters import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.system import Rules
+from jaxrate.rules import Rules
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (

@@ -14,7 +14,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     {"types", "text_format", "hashable_values", "memory_limits", "parallel_map"},
     {"argument_checks"},
     {"events"},
-    {"device", "parameters", "side_advantage"},
+    {"device", "parameters", "rules", "side_advantage"},
     {"data", "factory_signatures", "numerics"},
     {"system"},
     {"systems"},

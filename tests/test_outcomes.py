@@ -9,7 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES, loss_record
-from jaxrate.system import RatedEvent, replace_params
+from jaxrate.rules import RatedEvent
+from jaxrate.system import replace_params
 from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from tests.conftest import quick

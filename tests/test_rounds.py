@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import EventCheck, Rating, RatingSystem, Rules, elapsed_time, full_leaf
+from jaxrate.rules import Rating, Rules
+from jaxrate.system import EventCheck, RatingSystem, elapsed_time, full_leaf
 from tests.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

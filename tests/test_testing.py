@@ -6,7 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.system import RandomUpdate
+from jaxrate.rules import RandomUpdate
 from jaxrate.systems.elo import State
 from jaxrate.testing import (
     compilation_properties,

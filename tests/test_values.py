@@ -14,7 +14,8 @@ import jaxrate as jr
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
-from jaxrate.system import FactoryCall, RandomUpdate, replace_params, system_factory
+from jaxrate.rules import RandomUpdate
+from jaxrate.system import FactoryCall, replace_params, system_factory
 
 
 def narrower(x, y, slope=0.2):

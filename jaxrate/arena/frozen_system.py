@@ -20,16 +20,8 @@ from jaxrate.events import Matches, Periods, fail_where
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.system import (
-    FactoryCall,
-    Params,
-    Rating,
-    RatingSystem,
-    Rules,
-    signed_side_advantage,
-    split_sides,
-    system_factory,
-)
+from jaxrate.rules import Params, Rating, Rules
+from jaxrate.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
 from jaxrate.text_format import format_name
 from jaxrate.types import Array
 

@@ -21,7 +21,8 @@ from jaxrate.memory_limits import device_memory_bytes
 from jaxrate.replay.execution import default_policy
 from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
-from jaxrate.system import Params, RatingSystem, SizedPrepare, resolve_sizes
+from jaxrate.rules import Params, SizedPrepare
+from jaxrate.system import RatingSystem, resolve_sizes
 from jaxrate.types import Array, HostArray
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take

@@ -21,10 +21,11 @@ from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events
 from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.replay.execution import jit_with_vector_loops
+from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sweeps
 from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
-from jaxrate.system import Params, RatingSystem
+from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.model import Model
 from jaxrate.types import Array, HostArray
 

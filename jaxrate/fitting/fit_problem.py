@@ -19,7 +19,8 @@ from jaxrate.fitting.derivatives import loss_derivatives
 from jaxrate.fitting.free_parameters import FreeParameters, make_free_parameters, resolve_free_names, to_hyperparameters
 from jaxrate.fitting.losses import loss_record
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
-from jaxrate.system import Params, RatingSystem, SizedPrepare, replace_params
+from jaxrate.rules import Params, SizedPrepare
+from jaxrate.system import RatingSystem, replace_params
 from jaxrate.types import Array, HostArray
 
 MAX_FORWARD_PARAMETERS = (

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.system import Params, RatingSystem
+from jaxrate.rules import Params
+from jaxrate.system import RatingSystem
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array, HostArray
 

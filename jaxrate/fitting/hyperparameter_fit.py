@@ -32,7 +32,8 @@ from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_
 from jaxrate.fitting.search_state import SearchResult
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
-from jaxrate.system import Params, RatingSystem, State, replace_params
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem, replace_params
 from jaxrate.types import Array, HostArray
 
 ERROR_METHODS = "information", "products", "sandwich"

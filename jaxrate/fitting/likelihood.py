@@ -9,7 +9,8 @@ from jaxrate.fitting.fit_results import Fit
 from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.losses import loss_label, prediction_losses
 from jaxrate.fitting.prediction_task import replay_task
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 

@@ -32,7 +32,8 @@ from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
 from jaxrate.hashable_values import bind, display_name, rebind
-from jaxrate.system import Predict, RatedEvent, RatingSystem, Record, State
+from jaxrate.rules import Predict, RatedEvent, Record, State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills

@@ -41,7 +41,7 @@ from jaxrate.fitting.search_state import (
     slopes_along_axes,
 )
 from jaxrate.fitting.trust_region import clip_to_trust_region
-from jaxrate.system import Params
+from jaxrate.rules import Params
 from jaxrate.types import HostArray
 
 AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little

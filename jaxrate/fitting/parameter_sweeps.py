@@ -18,7 +18,8 @@ from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.sharding import sharding_devices
-from jaxrate.system import Params, RatingSystem, SizedPrepare, State, replace_params
+from jaxrate.rules import Params, SizedPrepare, State
+from jaxrate.system import RatingSystem, replace_params
 from jaxrate.types import Array, HostArray
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor

@@ -18,7 +18,8 @@ from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import check_ids, count_players
 from jaxrate.replay.schedule import Plan, schedule_by_level
-from jaxrate.system import Params, RatingSystem, Record, State
+from jaxrate.rules import Params, Record, State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import score_probabilities
 from jaxrate.types import Array, HostArray
 

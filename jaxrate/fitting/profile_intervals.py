@@ -22,7 +22,8 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.parameter_sweeps import profile_loss
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.system import Params, RatingSystem
+from jaxrate.rules import Params
+from jaxrate.system import RatingSystem
 from jaxrate.types import HostArray
 
 MAX_LOG_DISTANCE = (

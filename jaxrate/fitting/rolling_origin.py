@@ -19,7 +19,8 @@ from jaxrate.fitting.hyperparameter_fit import (
 from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array, HostArray
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.fitting.derivatives import LONG_HISTORY
 from jaxrate.fitting.fit_problem import FitProblem, evaluate_losses, params_at, replace_params_if_valid
-from jaxrate.system import Params
+from jaxrate.rules import Params
 from jaxrate.types import Array, HostArray
 
 MIN_TRIAL_PARAMETERS = 4  # parameters from which, in long histories, a step is tried without slopes before it is taken

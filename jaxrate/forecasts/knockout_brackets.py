@@ -17,7 +17,8 @@ from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, find_player, unpack_rated
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_arrays import count_players
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import Array
 

@@ -10,7 +10,8 @@ from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, unpack_rated
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import RatingSystem, State
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 

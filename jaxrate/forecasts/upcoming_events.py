@@ -26,7 +26,8 @@ from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, f
 from jaxrate.league.system_choice import drop_unknown_teams
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import predict_event, prepare_replay, replay_rules
-from jaxrate.system import RatingSystem, State
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, is_outlook
 from jaxrate.systems.own_outcomes import own_outcomes
 from jaxrate.text_format import format_cell

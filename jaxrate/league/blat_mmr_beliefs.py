@@ -14,7 +14,8 @@ from jaxrate.argument_checks import Numbers, check_arguments
 from jaxrate.events import Matches
 from jaxrate.hashable_values import bind
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import Params, RatingSystem
+from jaxrate.rules import Params
+from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.model import Constants, Model, State
 from jaxrate.systems.blat_mmr.opponent_averages import average_over_beliefs, win_loss_sums

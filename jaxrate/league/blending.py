@@ -25,7 +25,8 @@ from jaxrate.metrics.prediction_metrics import match_metrics
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import reuse_levels
-from jaxrate.system import RatingSystem, State
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 

@@ -10,7 +10,8 @@ from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.league.event_ratings import History, record_history
 from jaxrate.league.rated_history import Rated
-from jaxrate.system import InferringUpdate, RatedEvent, RatingSystem, Record, check_system
+from jaxrate.rules import InferringUpdate, RatedEvent, Record
+from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
 

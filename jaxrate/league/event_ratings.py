@@ -11,7 +11,8 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_values import bind
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.gather import describe_shapes
-from jaxrate.system import Params, RatedEvent, Rating, RatingSystem, Record, State, check_system, split_sides
+from jaxrate.rules import Params, RatedEvent, Rating, Record, State
+from jaxrate.system import RatingSystem, check_system, split_sides
 
 
 class History(NamedTuple):

@@ -11,8 +11,9 @@ from jaxrate.league.query_time import parse_time_after_end as not_before
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player, format_time, unpack_rated
 from jaxrate.league.ratings_at_times import advance_state
 from jaxrate.league.trajectories import Trajectories, build_trajectories
+from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import Params, Rating, RatingSystem, State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.elo_mmr.contest_noise import contest_variances
 from jaxrate.types import HostArray
 

@@ -13,8 +13,8 @@ from jaxrate.league.query_time import parse_query_time, parse_time_after_end
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player, times_to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
 from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import Rating
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 

@@ -9,8 +9,8 @@ from jaxrate.argument_checks import is_traced
 from jaxrate.data.date_parsing import parse_date
 from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date
 from jaxrate.league.rated_history import Rated, format_time
+from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import State
 
 PAST_RATINGS_HINT = (
     "ratings are those after the last event: `leaderboard` lists any date of a rated history, `rating_at` one player"

@@ -7,8 +7,9 @@ import numpy as np
 
 from jaxrate.events import period_end
 from jaxrate.league.system_choice import add_seasons
+from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem, State
+from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number, rating_decimals, suggest_name
 from jaxrate.types import HostArray
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from jaxrate.argument_checks import check_arguments
 from jaxrate.league.query_time import parse_query_time, parse_time_after_end
 from jaxrate.league.rated_history import Rated, unpack_rated
+from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import Params, Rating, RatingSystem, State
+from jaxrate.system import RatingSystem
 
 
 @check_arguments

@@ -12,7 +12,8 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import find_player
 from jaxrate.parameters import check_params
 from jaxrate.replay.padded_arrays import check_players
-from jaxrate.system import RatingSystem, State, check_system
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem, check_system
 from jaxrate.text_format import format_cell
 
 INITIAL_PARAMETERS = {

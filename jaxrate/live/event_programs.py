@@ -26,7 +26,8 @@ from jaxrate.replay.scan_programs import (
     prepare_replay,
     rate_event,
 )
-from jaxrate.system import Params, State, split_sides
+from jaxrate.rules import Params, State
+from jaxrate.system import split_sides
 from jaxrate.types import Array, HostArray
 
 

@@ -39,7 +39,8 @@ from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import replay_rules
-from jaxrate.system import Rating, RatingSystem, State
+from jaxrate.rules import Rating, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 LOG = logging.getLogger(__name__)

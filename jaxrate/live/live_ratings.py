@@ -28,8 +28,9 @@ from jaxrate.live.single_events import (
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
+from jaxrate.rules import Rating, State
 from jaxrate.storage.run_validation import restore_state
-from jaxrate.system import Rating, RatingSystem, State, check_system
+from jaxrate.system import RatingSystem, check_system
 
 
 class Live:

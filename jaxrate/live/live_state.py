@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from jaxrate.league.rated_history import Rated
-from jaxrate.system import State
+from jaxrate.rules import State
 
 
 class Checkpoint(NamedTuple):

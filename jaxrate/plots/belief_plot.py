@@ -23,7 +23,8 @@ from jaxrate.plots.plot_helpers import (
     rating_axis_label,
     unpack_match_dataset,
 )
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array, HostArray
 
 if TYPE_CHECKING:

@@ -36,8 +36,9 @@ from jaxrate.plots.plot_helpers import (
     unpack_dataset,
 )
 from jaxrate.replay.padded_arrays import count_players
+from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import Params, RatingSystem
+from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number as shortly
 from jaxrate.types import HostArray
 

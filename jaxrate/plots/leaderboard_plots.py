@@ -25,7 +25,8 @@ from jaxrate.plots.plot_helpers import (
     rating_axis_label,
 )
 from jaxrate.replay.padded_arrays import count_players as count_of
-from jaxrate.system import RatingSystem, State
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -33,8 +33,9 @@ from jaxrate.plots.plot_helpers import (
     text_line_share,
 )
 from jaxrate.replay.padded_arrays import count_players
+from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem, State
+from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -44,7 +44,8 @@ from jaxrate.replay.scan_programs import (
 )
 from jaxrate.replay.schedule import Plan, events_to_check, make_plan, stream_plan
 from jaxrate.replay.sharding import is_sharded
-from jaxrate.system import Params, RatingSystem, Record, State
+from jaxrate.rules import Params, Record, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 TRACED_HINT = (

@@ -12,7 +12,8 @@ from jax.extend.core import Literal
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.events import Ragged, Rounds, RowError, check_contest_time_order, count_teams, repeat_seat_mask
-from jaxrate.system import Params, RatingSystem, Rules, State
+from jaxrate.rules import Params, Rules, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 

@@ -25,7 +25,8 @@ from jaxrate.replay.padded_arrays import (
 from jaxrate.replay.scan_programs import ReplayRules, predict_block, predict_event, prepare_replay, replay_rules
 from jaxrate.replay.schedule import events_to_check, stream_plan
 from jaxrate.replay.sharding import with_automatic_sharding
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 
 
 @check_arguments

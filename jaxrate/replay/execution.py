@@ -31,7 +31,8 @@ from jaxrate.replay.scan_programs import (
     replay_stream,
 )
 from jaxrate.replay.schedule import Plan
-from jaxrate.system import Params, RatingSystem, Record, State, full_leaf
+from jaxrate.rules import Params, Record, State
+from jaxrate.system import RatingSystem, full_leaf
 from jaxrate.types import Array
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop

@@ -11,7 +11,7 @@ from jax import lax
 
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID
-from jaxrate.system import State
+from jaxrate.rules import State
 from jaxrate.types import Array
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made

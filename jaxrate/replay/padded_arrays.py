@@ -21,7 +21,8 @@ from jaxrate.replay.sharding import (
     round_up_to_shards,
     with_automatic_sharding,
 )
-from jaxrate.system import Params, RatingSystem, State
+from jaxrate.rules import Params, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])

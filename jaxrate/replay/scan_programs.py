@@ -21,7 +21,7 @@ from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_state, scatter_rows
-from jaxrate.system import (
+from jaxrate.rules import (
     Advance,
     Constants,
     InferringUpdate,
@@ -34,9 +34,8 @@ from jaxrate.system import (
     Rules,
     State,
     Update,
-    resolve_sizes,
-    split_sides,
 )
+from jaxrate.system import resolve_sizes, split_sides
 from jaxrate.types import Array
 
 Body = Callable[[Any, Any], tuple[Any, Any]]

@@ -9,6 +9,7 @@ from jax import lax
 
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.replay.execution import jit_with_vector_loops
+from jaxrate.rules import Rating
 from jaxrate.smoothing.forward_backward import (
     NodeDynamics,
     NodePrediction,
@@ -21,7 +22,6 @@ from jaxrate.smoothing.forward_backward import (
 from jaxrate.smoothing.forward_backward import apply_site as after
 from jaxrate.smoothing.likelihood_sites import log_site_integral, match_sites, pair_cavities, result_log_likelihood
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
-from jaxrate.system import Rating
 from jaxrate.systems.skills.match_strengths import Strength, make_loadings, performance_lead
 from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
 from jaxrate.systems.skills.outcome_likelihoods import expected_score

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.rules import Rating
 from jaxrate.smoothing.timelines import Timelines
-from jaxrate.system import Rating
 from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.aging import add_to_diagonal, common_skill_vector, decay_and_grow
 from jaxrate.systems.skills.match_strengths import Strength, covariance_with_strength

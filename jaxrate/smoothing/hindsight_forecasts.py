@@ -11,11 +11,12 @@ from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
 from jaxrate.events import Matches, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
+from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import filtered_final_state, run_sweeps
 from jaxrate.smoothing.forward_backward import Site
 from jaxrate.smoothing.smoother import prepare_smoothing
 from jaxrate.smoothing.timelines import truncate_timelines
-from jaxrate.system import Params, RatingSystem
+from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
 TOLERANCE, FIRST_SWEEPS = 1e-3, 200  # of the first smoothing

@@ -14,10 +14,11 @@ from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.memory_limits import check_memory_fits, device_memory_bytes
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import check_ids, check_rows, resolve_params, truncate_leaves
+from jaxrate.rules import Params, Rating
 from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
-from jaxrate.system import Params, Rating, RatingSystem, check_system
+from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.skills.model import Model
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.events import Matches
+from jaxrate.rules import Rating, State
 from jaxrate.smoothing.expectation_propagation import ratings_at_query_time
 from jaxrate.smoothing.forward_backward import Site
 from jaxrate.smoothing.timelines import timelines_with_query
-from jaxrate.system import Rating, RatingSystem, State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array, HostArray
 

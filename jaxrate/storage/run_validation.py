@@ -14,7 +14,8 @@ import numpy as np
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS
 from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
-from jaxrate.system import RatingSystem, State
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem
 from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 

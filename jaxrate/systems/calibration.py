@@ -15,7 +15,8 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import logit
 from jaxrate.parameters import ANY, POSITIVE, Parameter
-from jaxrate.system import RatingSystem, State, check_names, signed_side_advantage
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem, check_names, signed_side_advantage
 from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
 from jaxrate.types import Array
 

@@ -22,17 +22,8 @@ from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
-from jaxrate.system import (
-    EventCheck,
-    FactoryCall,
-    InferringUpdate,
-    Params,
-    Rating,
-    RatingSystem,
-    Rules,
-    full_leaf,
-    system_factory,
-)
+from jaxrate.rules import InferringUpdate, Params, Rating, Rules
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array

@@ -28,12 +28,10 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
+from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     FactoryCall,
-    Params,
-    Rating,
     RatingSystem,
-    Rules,
     elapsed_time,
     full_leaf,
     rate_players,

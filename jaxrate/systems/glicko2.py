@@ -39,12 +39,10 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
+from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     FactoryCall,
-    Params,
-    Rating,
     RatingSystem,
-    Rules,
     clip_optional,
     elapsed_time,
     full_leaf,

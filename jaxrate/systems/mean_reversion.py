@@ -19,7 +19,8 @@ import numpy as np
 
 from jaxrate.events import Periods, as_event_time
 from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
-from jaxrate.system import State, clip_optional
+from jaxrate.rules import State
+from jaxrate.system import clip_optional
 from jaxrate.types import Array
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 from jaxrate.argument_checks import check_arguments
 from jaxrate.events import Matches, Periods
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
-from jaxrate.system import RatingSystem, State, check_names, split_sides
+from jaxrate.rules import State
+from jaxrate.system import RatingSystem, check_names, split_sides
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
     OwnOutcomes,

@@ -3,7 +3,8 @@
 from typing import Any
 
 from jaxrate.hashable_values import rebind
-from jaxrate.system import Predict, RatingSystem
+from jaxrate.rules import Predict
+from jaxrate.system import RatingSystem
 from jaxrate.systems.skills import rules as skills
 from jaxrate.systems.trueskill import model as trueskill
 from jaxrate.systems.trueskill import win_draw_probabilities

@@ -6,18 +6,8 @@ from typing import Any, NamedTuple
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_values import BoundFunction, bind
 from jaxrate.parameters import check_params, make_params_class
-from jaxrate.system import (
-    Constants,
-    FactoryCall,
-    Params,
-    Predict,
-    RandomUpdate,
-    RatingSystem,
-    Rules,
-    SizedPrepare,
-    State,
-    resolve_sizes,
-)
+from jaxrate.rules import Constants, Params, Predict, RandomUpdate, Rules, SizedPrepare, State
+from jaxrate.system import FactoryCall, RatingSystem, resolve_sizes
 from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name

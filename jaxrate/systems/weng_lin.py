@@ -48,13 +48,11 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
+from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
-    Params,
-    Rating,
     RatingSystem,
-    Rules,
     elapsed_time,
     full_leaf,
     rate_players,

@@ -10,7 +10,7 @@ from jaxrate.events import Ragged
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.system import Rating
+from jaxrate.rules import Rating
 from jaxrate.testing.case_assertions import (
     Case,
     as_float_arrays,

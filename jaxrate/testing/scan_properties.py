@@ -14,7 +14,8 @@ from jax import lax
 
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
-from jaxrate.system import Params, RatingSystem
+from jaxrate.rules import Params
+from jaxrate.system import RatingSystem
 from jaxrate.testing.case_assertions import (
     Case,
     as_float_arrays,

@@ -22,7 +22,8 @@ from jaxrate.replay.checked_replay import Run, check_events
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import draw_for_events
-from jaxrate.system import Predict, RatingSystem
+from jaxrate.rules import Predict
+from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.model import Constants, State
 from jaxrate.systems.urnings.system import play_game, score_level
 from jaxrate.text_format import format_cell

@@ -25,8 +25,9 @@ from jaxrate.replay.execution import execute, levels_threshold
 from jaxrate.replay.padded_arrays import make_padded_state, matches_in_cache
 from jaxrate.replay.scan_programs import replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
+from jaxrate.rules import Rating, Record, State
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.system import Rating, RatingSystem, Record, State
+from jaxrate.system import RatingSystem
 from jaxrate.types import Array, HostArray
 
 PREDICTIONS_FOLDER = "predictions"

@@ -41,8 +41,9 @@ from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
 from jaxrate.replay.checked_replay import check_kind
 from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
-from jaxrate.system import RatingSystem, State, check_system
+from jaxrate.system import RatingSystem, check_system
 from jaxrate.types import Array, HostArray
 
 LOG = logging.getLogger(__name__)

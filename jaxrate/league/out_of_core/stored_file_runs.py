@@ -15,8 +15,8 @@ from jaxrate.league.out_of_core.checkpoints import read_checkpoint
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
+from jaxrate.rules import Rating
 from jaxrate.storage.run_validation import name_file_in_errors, read_ratings_table
-from jaxrate.system import Rating
 from jaxrate.types import HostArray
 
 

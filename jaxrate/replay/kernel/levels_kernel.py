@@ -32,7 +32,7 @@ from jaxrate.replay.scan_programs import (
     reorder_predictions,
     truncate_steps,
 )
-from jaxrate.system import Params, State
+from jaxrate.rules import Params, State
 from jaxrate.types import Array
 
 WARP = 32  # threads; fewer matches would be rated by several threads each

@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.argument_checks import is_number, to_floats
 from jaxrate.hashable_values import HashableArray, hashable_array
 from jaxrate.memory_limits import check_memory_fits
-from jaxrate.system import Params
+from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
 from jaxrate.systems.blat_mmr.kernels import (
     Kernel,

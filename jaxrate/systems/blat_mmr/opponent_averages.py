@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences
-from jaxrate.system import Params
+from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.likelihood_sums import ResultLikelihood
 from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State

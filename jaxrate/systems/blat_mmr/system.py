@@ -29,18 +29,8 @@ from jaxrate.events import Matches
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
-from jaxrate.system import (
-    FactoryCall,
-    Params,
-    Rating,
-    RatingSystem,
-    Rules,
-    SizedPrepare,
-    check_names,
-    elapsed_time,
-    full_leaf,
-    system_factory,
-)
+from jaxrate.rules import Params, Rating, Rules, SizedPrepare
+from jaxrate.system import FactoryCall, RatingSystem, check_names, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.blat_mmr import kernels, likelihood_sums, priors
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.function_arguments import function_params

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods
-from jaxrate.system import Params, clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
+from jaxrate.rules import Params
+from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
 from jaxrate.types import Array
 
 

@@ -48,13 +48,11 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
+from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     EventCheck,
     FactoryCall,
-    Params,
-    Rating,
     RatingSystem,
-    Rules,
     clip_optional,
     signed_side_advantage,
     split_sides,

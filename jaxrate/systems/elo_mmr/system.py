@@ -38,18 +38,8 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
-from jaxrate.system import (
-    EventCheck,
-    FactoryCall,
-    InferringUpdate,
-    Params,
-    Rating,
-    RatingSystem,
-    Rules,
-    elapsed_time,
-    full_leaf,
-    system_factory,
-)
+from jaxrate.rules import InferringUpdate, Params, Rating, Rules
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
 from jaxrate.systems.elo_mmr.belief import (
     PerformanceHistory,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.events import Context, Matches, Ragged, fail_where
-from jaxrate.system import Params
+from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
 from jaxrate.systems.skills.model import SIDES, Model
 

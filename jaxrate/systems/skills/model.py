@@ -9,7 +9,8 @@ from jaxrate.parameters import (
     Parameter,
     Range,
 )
-from jaxrate.system import Rating, full_leaf
+from jaxrate.rules import Rating
+from jaxrate.system import full_leaf
 from jaxrate.types import Array
 
 GROWTH_UNIT = "points per sqrt(period)"

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_values import BoundFunction, bind
-from jaxrate.system import RatedEvent, RatingSystem, Rules
+from jaxrate.rules import RatedEvent, Rules
+from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import season_window_start
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.system import Params, Rating, elapsed_time, full_leaf, signed_side_advantage
+from jaxrate.rules import Params, Rating
+from jaxrate.system import elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number

@@ -52,7 +52,8 @@ from jaxrate.parameters import (
     Range,
     check_whole_number,
 )
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, Rules, system_factory
+from jaxrate.rules import Rules
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import seats
 from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing

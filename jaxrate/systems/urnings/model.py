@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import Matches
-from jaxrate.system import Params, split_sides
+from jaxrate.rules import Params
+from jaxrate.system import split_sides
 from jaxrate.types import Array
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly

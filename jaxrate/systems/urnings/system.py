@@ -43,7 +43,8 @@ from jaxrate.events import Matches, fail_where
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
-from jaxrate.system import FactoryCall, Params, RandomUpdate, Rating, RatingSystem, Rules, split_sides, system_factory
+from jaxrate.rules import Params, RandomUpdate, Rating, Rules
+from jaxrate.system import FactoryCall, RatingSystem, split_sides, system_factory
 from jaxrate.systems.urnings.model import (
     ESTIMATES,
     MAX_URN_SIZE,
