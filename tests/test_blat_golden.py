@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.numerics.fourier_convolution import grid_differences, spectrum_of_differences
 from jaxrate.systems.blat_mmr import laplace_recursions
-from jaxrate.systems.blat_mmr.kernels import KernelComponent, spread_belief
+from jaxrate.systems.blat_mmr.kernel_components import KernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
 

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.system import replace_params
-from jaxrate.systems.blat_mmr import kernel_matrices, kernels
+from jaxrate.systems.blat_mmr import kernel_components, kernel_matrices, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import quick
 from tests.reference import blat_kernels_twin as slow
@@ -78,15 +78,15 @@ def test_every_route_is_the_loop(x64, name, edges):
         found = {}
         for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
-            parts = kernels.prepare_components(kernel, route, width, points, STEP, reach, values)
-            found[route] = kernels.spread_belief(edges, route, parts, p, True)
+            parts = kernel_components.prepare_components(kernel, route, width, points, STEP, reach, values)
+            found[route] = kernel_components.spread_belief(edges, route, parts, p, True)
         if name == "homeward":
             left, right = kernel_matrices.low_rank_factors(
                 kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name
             )
             assert left.shape == (SIZE, 1)
-            found["low_rank"] = kernels.spread_belief(
-                edges, "low_rank", kernels.low_rank_component(left, right), p, True
+            found["low_rank"] = kernel_components.spread_belief(
+                edges, "low_rank", kernel_components.low_rank_component(left, right), p, True
             )
         return found
 

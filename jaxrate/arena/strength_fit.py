@@ -12,27 +12,28 @@ from jaxrate.arena.newton import (
     SearchState,
     StrengthProblem,
     find_maximum,
-    residual_covariate_information,
 )
 from jaxrate.arena.paired_comparison import initial_kappa
 from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, read_rankings
 from jaxrate.arena.standard_errors import CONVERGED_STEP, FittedModel, StrengthUncertainty, estimate_uncertainty
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_errors
+from jaxrate.arena.strength_options import (
+    check_covariates,
+    check_kappa_bounded,
+    check_options,
+    choose_model,
+    resolve_anchors,
+)
 from jaxrate.arena.votes import VoteCells, group_votes, read_votes
-from jaxrate.argument_checks import MAX_SAMPLES, check_arguments, check_concrete, check_count
+from jaxrate.argument_checks import check_arguments, check_concrete
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import find_player
-from jaxrate.text_format import format_name, format_number, suggest_name
+from jaxrate.text_format import format_name
 from jaxrate.types import HostArray
 
-TIE_MODELS = "davidson", "rao_kupper", "half", "none"
-ERROR_SOURCES = "curvature", "sandwich", "bootstrap"
 MAX_DENSE_PLAYERS = 3000  # number of players up to which the Hessian is dense
 PADDING_MULTIPLE = 8  # players are padded to multiples of this, so that data of similar size share programs
-COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
-MAX_KAPPA_GROWTH = 5.0  # of kappa: ties about a hundred times as likely
 MAX_NAMED_PLAYERS = 4  # names in a note
 
 
@@ -88,7 +89,7 @@ def fit_strengths(
     """
     data = read_if_source(data)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
-    _check_options(ties, prior, errors, samples)
+    check_options(ties, prior, errors, samples)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     events = data.events if isinstance(data, Dataset) else data
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
@@ -97,7 +98,7 @@ def fit_strengths(
         players = (
             data.players if isinstance(data, Dataset) else np.arange(int(events.events.player.max(initial=-1)) + 1)
         )
-        is_anchor, rating = _resolve_anchors(
+        is_anchor, rating = resolve_anchors(
             anchors, players, np.bincount(events.events.player, minlength=len(players)) > 0
         )
         rankings, comparability = read_rankings(events, last_place_unranked, len(players), is_anchor)
@@ -113,8 +114,8 @@ def fit_strengths(
         votes.player, votes.outcome, votes.covariates, votes.num_players, keep_vote_cells=bool(votes.clusters)
     )
     players = np.arange(votes.num_players) if votes.players is None else np.asarray(votes.players)
-    is_anchor, rating = _resolve_anchors(anchors, players, _votes_per_player(cells, votes.num_players) > 0)
-    model = _choose_model(ties, cells)
+    is_anchor, rating = resolve_anchors(anchors, players, _votes_per_player(cells, votes.num_players) > 0)
+    model = choose_model(ties, cells)
     win, tie, loss = cells.counts
     comparability = find_comparable_players(
         cells.first, cells.second, win + tie > 0, loss + tie > 0, votes.num_players, np.flatnonzero(is_anchor)
@@ -125,10 +126,10 @@ def fit_strengths(
         raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
     with jax.enable_x64(True):
         problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[main], rating[main], prior)
-        _check_covariates(names, problem, counts)
+        check_covariates(names, problem, counts)
         is_dense = len(problem.is_fixed) <= MAX_DENSE_PLAYERS
         maximum = jax.tree.map(np.asarray, find_maximum(is_dense, model, problem, counts, x))
-        _check_kappa_bounded(
+        check_kappa_bounded(
             ties,
             float(maximum.x[-1] - x[-1]) if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP else 0.0,
         )
@@ -150,59 +151,10 @@ def fit_strengths(
     )
 
 
-def _check_options(ties: str | None, prior: float | None, errors: str | None, samples: int) -> None:
-    """ValueError for an unknown choice."""
-    for name, value, allowed in (("ties", ties, (None, *TIE_MODELS)), ("errors", errors, (None, *ERROR_SOURCES))):
-        if value not in allowed:
-            choices = ", ".join(repr(x) for x in allowed)
-            raise ValueError(
-                f"{name} must be one of {choices}, got {value!r}{suggest_name(value, [x for x in allowed if x])}"
-            )
-    if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
-        raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
-    check_count("samples", samples, 2, MAX_SAMPLES)
-
-
-def _resolve_anchors(
-    anchors: Mapping[Any, float] | None, players: HostArray, has_played: HostArray
-) -> tuple[HostArray, HostArray]:
-    """[N] which players are anchors, and their log strengths."""
-    is_anchor, strength = np.zeros(len(players), bool), np.zeros(len(players))
-    for player, rating in (anchors or {}).items():
-        player_id = find_player(players, player)
-        if not isinstance(rating, (int, float, np.number)) or not np.isfinite(rating):
-            raise ValueError(f"anchor {format_name(player)} must have a finite rating, got {rating!r}")
-        if not has_played[player_id]:
-            raise ValueError(f"anchor {format_name(player)} plays in no match; leave it out")
-        is_anchor[player_id], strength[player_id] = True, (float(rating) - MEAN_RATING) / POINTS_PER_LOG_STRENGTH
-    return is_anchor, strength
-
-
 def _votes_per_player(cells: VoteCells, num_players: int) -> HostArray:
     """[N] votes on each player."""
     ends, total = np.concatenate([cells.first, cells.second]), cells.counts.sum(axis=0)
     return np.bincount(ends, np.concatenate([total, total]), num_players)
-
-
-def _choose_model(ties: str, cells: VoteCells) -> str:
-    """The model for these ties. ValueError if there is no vote, or only ties."""
-    total, tie_count = float(cells.counts.sum()), float(cells.counts[1].sum())
-    if not total:
-        raise ValueError("there is no vote" + (" that is not a tie; ties='half' counts ties" * (ties == "none")))
-    if ties in ("half", "none") or not tie_count:
-        return "bradley_terry"
-    if tie_count == total:
-        raise ValueError(f"all {format_number(total)} votes are ties, which ties={ties!r} cannot fit; take ties='half'")
-    return ties
-
-
-def _check_kappa_bounded(ties: str, kappa_growth: float) -> None:
-    """ValueError if kappa has grown without bound."""
-    if kappa_growth > MAX_KAPPA_GROWTH:
-        raise ValueError(
-            f"with ties={ties!r} the likelihood has no maximum here: it grows with more ties and greater differences; "
-            "give a prior, as prior=350, or take ties='half'"
-        )
 
 
 def _select_player_cells(cells: VoteCells, mask: HostArray) -> VoteCells:
@@ -242,20 +194,6 @@ def _build_problem(
         x = np.append(x, initial_kappa(model, float(cells.counts[1].sum()), float(total.sum())))
     problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, precision)
     return problem, np.pad(cells.counts, [(0, 0), padding]), x, unit
-
-
-def _check_covariates(names: tuple[str, ...], problem: StrengthProblem, counts: HostArray) -> None:
-    """ValueError if a covariate follows from players and other covariates."""
-    if not names:
-        return
-    total = counts.sum(axis=0)
-    for name, square in zip(names, total @ problem.covariates**2, strict=True):
-        if not square:
-            raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
-    value, vector = np.linalg.eigh(np.asarray(residual_covariate_information(problem, total)) / total.sum())
-    if value[0] < COLLINEAR_SHARE:
-        name = names[int(np.argmax(np.abs(vector[:, 0])))]
-        raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
 
 
 def _comparability_notes(players: HostArray, comparability: Comparability, prior: float | None) -> list[str]:

@@ -12,14 +12,8 @@ from jaxrate.hashable_values import HashableArray, hashable_array
 from jaxrate.memory_limits import check_memory_fits
 from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
-from jaxrate.systems.blat_mmr.kernels import (
-    Kernel,
-    KernelComponent,
-    depends_on_distance,
-    has_own_shape,
-    has_width,
-    shape_arguments,
-)
+from jaxrate.systems.blat_mmr.kernel_components import KernelComponent
+from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_own_shape, has_width, shape_arguments
 from jaxrate.systems.blat_mmr.likelihood_sums import Grid
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.types import Array

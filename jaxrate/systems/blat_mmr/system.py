@@ -31,7 +31,7 @@ from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
 from jaxrate.rules import Params, Rating, Rules, SizedPrepare
 from jaxrate.system import FactoryCall, RatingSystem, check_names, elapsed_time, full_leaf, system_factory
-from jaxrate.systems.blat_mmr import kernels, likelihood_sums, priors
+from jaxrate.systems.blat_mmr import kernel_components, kernels, likelihood_sums, priors
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.function_arguments import function_params
 from jaxrate.systems.blat_mmr.kernel_matrices import default_edges
@@ -106,7 +106,7 @@ def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) ->
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
-        parts = kernels.low_rank_component(*(low_rank_kernel_factors(model) or ()))
+        parts = kernel_components.low_rank_component(*(low_rank_kernel_factors(model) or ()))
     elif kernel is not None and is_constant_kernel(kernel):
         if model.grid is not None:
             parts = _kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
@@ -177,7 +177,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread_belief(
+        belief = kernel_components.spread_belief(
             kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_own_shape(kernel)
         )
     else:
@@ -207,13 +207,15 @@ def belief_strengths(model: Model, rows: State) -> Array:
 
 def _kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
-) -> list[kernels.KernelComponent]:
+) -> list[kernel_components.KernelComponent]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
     values = dict(
         zip(kernels.shape_arguments(model.kernel).names, kernel_function_values(model.kernel, params), strict=True)
     )
-    return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
+    return kernel_components.prepare_components(
+        model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values
+    )
 
 
 def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
@@ -224,7 +226,7 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
         parts = _kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernels.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
+        after = kernel_components.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args = (width, belief) if rows.support is None else (width, belief, strength_positions(rows.support, rows.inner))

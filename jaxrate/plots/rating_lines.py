@@ -1,0 +1,159 @@
+"""Lines of ratings through time, as plots draw them, from a system, a rated history or a smoothed one."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.events import Ragged
+from jaxrate.league.player_history import career
+from jaxrate.league.rated_history import Rated, days_to_dates
+from jaxrate.league.ratings_at_times import ratings
+from jaxrate.plots.plot_helpers import (
+    check_ratings_finite,
+    event_time_axis,
+    label_chosen_players,
+    unpack_dataset,
+)
+from jaxrate.replay.padded_arrays import count_players
+from jaxrate.rules import Params
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.system import RatingSystem
+from jaxrate.types import HostArray
+
+if TYPE_CHECKING:
+    pass
+
+
+class RatingLine(NamedTuple):
+    """A player's ratings before each of their events, and after the last one."""
+
+    name: str
+    times: HostArray  # [m + 1] times, dates, or numbers of events
+    mean: HostArray  # [m + 1]
+    deviation: HostArray | None  # [m + 1]
+
+    def ratings_after_events(self) -> "RatingLine":
+        """[m] the ratings after each event."""
+        return RatingLine(
+            self.name, self.times[:-1], self.mean[1:], None if self.deviation is None else self.deviation[1:]
+        )
+
+
+def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
+    """A line without its first events."""
+    count = len(line.times) - 1
+    if not (isinstance(skip, int) and 0 <= skip < max(count, 1)):
+        raise ValueError(f"skip must be from 0 to {max(count - 1, 0)}, as {line.name} has {count:,} events, got {skip}")
+    return RatingLine(
+        line.name, line.times[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:]
+    )
+
+
+def rating_lines(
+    system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
+) -> tuple[list[RatingLine], str]:
+    """The lines of these players, and the label of the time axis."""
+    if isinstance(system, Smoothed):
+        return smoothed_rating_lines(system, players)
+    if isinstance(system, Rated):
+        return _rated_rating_lines(system, players)
+    return _history_rating_lines(system, history, data, players, params)
+
+
+def _history_rating_lines(
+    system: RatingSystem, history: Any, data: Any, players: Any, params: Params
+) -> tuple[list[RatingLine], str]:
+    """The same from a history."""
+    events, names, _ = unpack_dataset(data)
+    flat = events.events if isinstance(events, Ragged) else events
+    participants = np.asarray(flat.player).reshape(len(flat.player), -1)
+    size = np.diff(events.player_start) if isinstance(events, Ragged) else np.ones(len(flat.time), int)
+    before = [None if x is None else np.asarray(x).reshape(len(x), -1) for x in history.before]
+    if before[0] is None or before[0].shape != participants.shape:
+        raise ValueError("the history is of other events than the data (for rating periods, give the matches)")
+    final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
+    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_time_axis(data)
+    lines = []
+    for player, name in label_chosen_players(players, names, count_players(history.state)).items():
+        row, side = np.nonzero(participants == player)
+        if not len(row):
+            raise ValueError(f"{name} plays in none of these events")
+        at = np.append(begin[event[row]], end[event[row[-1]]])
+        mean, deviation = (
+            None if b is None or f is None else np.append(b[row, side], f[player])
+            for b, f in zip(before, final, strict=True)
+        )
+        assert mean is not None
+        lines.append(RatingLine(name, at, mean, deviation))
+    return _check_lines_finite(lines), clock
+
+
+def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
+    """The same from a rated history. Without times, the axis counts the player's own events."""
+    final, lines = ratings(rated.system, rated.state), []
+    for player, name in label_chosen_players(players, rated.players, len(rated.players)).items():
+        player_career: dict[str, Any] = career(rated, rated.players[player])
+        if not len(player_career["rating"]):
+            raise ValueError(f"{name} plays in none of these events")
+        mean = np.append(player_career["rating"], final.mean[player])
+        at = (
+            np.arange(len(mean))
+            if rated.clock is None
+            else np.append(player_career["time"], player_career["time"][-1:])
+        )
+        deviation = None
+        if final.deviation is not None:
+            deviation = np.append(player_career["deviation"], final.deviation[player])
+        lines.append(RatingLine(name, at, mean, deviation))
+    clock = {"dates": "date", "numbers": "time", None: "matches played" if rated.contests is None else "contests"}
+    return _check_lines_finite(lines), clock[rated.clock]
+
+
+def smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[RatingLine], str]:
+    """The same from a smoothed history; the rating before the first match is that after it."""
+    lines = []
+    for player, name in label_chosen_players(players, smoothed.players, count_players(smoothed.state)).items():
+        player_career: dict[str, Any] = career(
+            smoothed, player if smoothed.players is None else smoothed.players[player]
+        )
+        if not len(player_career["rating"]):
+            raise ValueError(f"{name} plays in none of these events")
+        at = np.append(player_career["time"], player_career["time"][-1:])
+        if smoothed.clock is None:
+            at = np.arange(len(at))
+        lines.append(
+            RatingLine(name, at, *(np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"])))
+        )
+    clock = {"dates": "date", "numbers": "time", None: "matches played"}
+    return _check_lines_finite(lines), clock[smoothed.clock]
+
+
+def _check_lines_finite(lines: list[RatingLine]) -> list[RatingLine]:
+    for line in lines:
+        check_ratings_finite(line.name, line.mean, line.deviation)
+    return lines
+
+
+def time_span(rated: Rated | Smoothed) -> tuple[float, float | None]:
+    """The first and the last time of a history."""
+    if isinstance(rated, Smoothed):
+        return float(rated.matches.time[0]), float(rated.matches.time[-1])
+    return float(_times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
+
+
+def _times_to_numbers(times: HostArray) -> HostArray:
+    """Dates as days since 1970-01-01, numbers as they are."""
+    return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
+
+
+def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
+    return days_to_dates(times) if rated.clock == "dates" else times
+
+
+def step_end_ratings(line: RatingLine, last: float, length: float) -> tuple[HostArray, HostArray]:
+    """The time of the last event in each step, and the rating after it; NaN where steps are missing."""
+    at, after = _times_to_numbers(line.times)[:-1], line.mean[1:]
+    step = np.floor((last - at) / length)
+    step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+    gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1
+    return np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)
