@@ -19,7 +19,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.model import Constants, Model, State
 from jaxrate.systems.blat_mmr.opponent_averages import average_over_beliefs, win_loss_sums
-from jaxrate.systems.blat_mmr.system import CENTRE_RATING, belief_strengths
+from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, belief_strengths
 from jaxrate.types import Array
 
 

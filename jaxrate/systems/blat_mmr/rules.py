@@ -1,0 +1,151 @@
+"""The rules of BlatMMR: what time, a prediction and a match do to beliefs."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.events import Matches
+from jaxrate.hashable_values import HashableArray
+from jaxrate.rules import Params, Rating
+from jaxrate.system import elapsed_time
+from jaxrate.systems.blat_mmr import kernel_components, kernels, likelihood_sums
+from jaxrate.systems.blat_mmr.model import (
+    Constants,
+    Model,
+    SizedAlgorithms,
+    State,
+    is_constant_kernel,
+    kernel_function_values,
+    low_rank_kernel_factors,
+    size_algorithms,
+    strength_positions,
+)
+from jaxrate.systems.blat_mmr.opponent_averages import (
+    average_over_beliefs,
+    grid_points,
+    log_chance_table,
+    opponent_sums,
+    win_loss_sums,
+)
+from jaxrate.types import Array
+
+CENTRE_RATING = 1500.0  # rating of strength 0
+MIN_LIKELIHOOD = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
+PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a time
+
+
+def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) -> Constants:
+    """In this form; None: in one that holds for these hyperparameters, which if they are traced may be any."""
+    algorithms = size_algorithms(model, params) if algorithms is None else algorithms
+    params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
+    parts, kernel = None, model.kernel
+    if algorithms.spreading == "low_rank":
+        parts = kernel_components.low_rank_component(*(low_rank_kernel_factors(model) or ()))
+    elif kernel is not None and is_constant_kernel(kernel):
+        if model.grid is not None:
+            parts = _kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
+        elif isinstance(kernel.shape, HashableArray):  # whatever the supports
+            parts = _kernel_components(
+                model, algorithms, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1])
+            )
+    return Constants(params, algorithms, log_chance_table(model, algorithms, params, 0.0), parts)
+
+
+def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
+    """A kernel by time is applied once for the time since it last was, as soon as it is wider than a step of the grid.
+
+    (Narrower ones would be the identity on it, and the variance be lost.)
+    """
+    if rows.time is None:
+        return rows
+    assert model.kernel is not None
+    gap = elapsed_time(time, rows.time)
+    width = constants.params.kernel_width * jnp.sqrt(jnp.where(gap > 0, gap, 1.0))
+    if rows.width is not None:
+        width = width * rows.width
+    least = 0.0 if model.grid is None else model.grid.step / min(model.kernel.widths)
+    ripe = (gap > 0) & (width > least)
+    belief = jnp.where(ripe[..., None], _spread_beliefs(model, constants, rows, width, rows.belief), rows.belief)
+    return rows._replace(belief=belief, time=jnp.where(ripe | jnp.isinf(rows.time), time, rows.time))
+
+
+def predict(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
+    """Expected score of the first player."""
+    if constants.form.summing == "laplace":
+        wins, _ = win_loss_sums(model, constants, rows, event)
+        return jnp.sum(rows.belief[0] * wins[0])
+    return jnp.clip(average_over_beliefs(model, constants, rows, event, likelihood_sums.win_chance), 0.0, 1.0)
+
+
+def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
+    """Models 2.11 and 2.16.
+
+    What is less likely than `LEAST` (with "fft" and "low_rank", than their rounding) counts as that likely: a belief
+    that would lose all its mass keeps its prior.
+    """
+    del key
+    power = likelihood_sums.make_result_likelihood(event.score, event.context.weight)
+    if model.draws == "inside":
+        likelihood = opponent_sums(model, constants, rows, event, power)
+    else:
+        likelihood = power(*likelihood_sums.log_chances(win_loss_sums(model, constants, rows, event)))
+    least = MIN_LIKELIHOOD[likelihood.dtype.name]
+    posterior, kernel = rows.belief * jnp.maximum(likelihood, least), model.kernel
+    if kernel is None or kernel.clock == "time":
+        belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
+    elif constants.parts is not None:
+        belief = kernel_components.spread_belief(
+            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_own_shape(kernel)
+        )
+    else:
+        factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
+        belief = _spread_beliefs(model, constants, rows, constants.params.kernel_width * factor, posterior)
+    return rows._replace(belief=belief)
+
+
+def summary(model: Model, params: Params, rows: State) -> Rating:
+    """Mean and deviation in points; of strengths in R^d their average is rated, of distributions their mean."""
+    del params
+    value = belief_strengths(model, rows)
+    mass = jnp.sum(rows.belief, axis=-1)
+    mean = jnp.sum(rows.belief * value, axis=-1) / mass
+    variance = jnp.sum(rows.belief * (value - mean[..., None]) ** 2, axis=-1) / mass
+    deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0)
+    return Rating(CENTRE_RATING + model.luck.unit * mean, model.luck.unit * deviation)
+
+
+def belief_strengths(model: Model, rows: State) -> Array:
+    """The strength that each probability of a belief belongs to, as one number: [..., n]."""
+    if rows.support is None:
+        return jnp.broadcast_to(grid_points(model), rows.belief.shape)
+    support = rows.support if model.luck.dimension == 1 else jnp.mean(rows.support, axis=-1)
+    return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
+
+
+def _kernel_components(
+    model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
+) -> list[kernel_components.KernelComponent]:
+    assert model.kernel is not None
+    step = None if model.grid is None else model.grid.step
+    values = dict(
+        zip(kernels.shape_arguments(model.kernel).names, kernel_function_values(model.kernel, params), strict=True)
+    )
+    return kernel_components.prepare_components(
+        model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values
+    )
+
+
+def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
+    """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
+    kernel, form = model.kernel, constants.form
+    assert kernel is not None
+
+    def one(width: Array, p: Array, points: Array | None = None) -> Array:
+        points = grid_points(model) if points is None else points
+        parts = _kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
+        after = kernel_components.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
+        return jnp.where(width > 0, after, p / jnp.sum(p))
+
+    args = (width, belief) if rows.support is None else (width, belief, strength_positions(rows.support, rows.inner))
+    if belief.ndim == 1:  # one player, as `advance` sees a match
+        return one(*args)
+    return jax.lax.map(lambda x: one(*x), args, batch_size=PLAYERS_PER_BATCH)
