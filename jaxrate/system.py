@@ -61,6 +61,18 @@ class FactoryCall(NamedTuple):
         return self.factory(**dict(self.settings) | changes)
 
 
+class WrappedFactory(NamedTuple):
+    """A factory whose systems a wrapper remakes; the wrapper takes the hyperparameters of these names."""
+
+    wrapper: "Callable[..., RatingSystem]"
+    fields: tuple[str, ...]
+    factory: "Callable[..., RatingSystem]"
+
+    def __call__(self, **changes: Any) -> "RatingSystem":
+        own = {name: changes.pop(name) for name in self.fields if name in changes}
+        return self.wrapper(self.factory(**changes), **own)
+
+
 class RatingSystem(NamedTuple):
     """A rating system: data and pure functions, no hidden state. Systems made alike are equal."""
 
@@ -91,21 +103,33 @@ class RatingSystem(NamedTuple):
 
     def __repr__(self) -> str:
         """The call that makes it: every number is exact, and what is switched off by default is left out."""
-        given = self.settings | self.params._asdict()
-        known = {} if self.factory is None else signature(self.factory).parameters
-        usual = {name: about.default for name, about in known.items()}
-        shown = (
-            f"{name}={_format_setting(value)}"
-            for name, value in given.items()
-            if value not in (None, ()) or usual.get(name, value) not in (None, (), Signature.empty)
-        )
-        return f"{self.name}({', '.join(shown)})"
+        return _format_factory_call(self.name, self.factory, self.settings | self.params._asdict())
 
 
 def check_system(system: Any) -> None:
     """ValueError unless it is a system."""
     if not isinstance(system, RatingSystem):
         raise ValueError(f"name the system first, as jr.glicko(), and not {type(system).__name__}")
+
+
+def _format_factory_call(name: str, factory: Any, values: dict[str, Any]) -> str:
+    """The call of a factory by this name, and around it those of wrappers."""
+    if isinstance(factory, WrappedFactory):
+        own = {field: values[field] for field in factory.fields if field in values}
+        inner = _format_factory_call(
+            name, factory.factory, {field: x for field, x in values.items() if field not in own}
+        )
+        known, positional, name = dict[str, Any](), [inner], factory.wrapper.__name__
+    else:
+        own, positional = values, list[str]()
+        known = {} if factory is None else dict(signature(factory).parameters)
+    usual = {field: about.default for field, about in known.items()}
+    named = [
+        f"{field}={_format_setting(value)}"
+        for field, value in own.items()
+        if value not in (None, ()) or usual.get(field, value) not in (None, (), Signature.empty)
+    ]
+    return f"{name}({', '.join([*positional, *named])})"
 
 
 def _format_setting(value: Any) -> str:

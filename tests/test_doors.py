@@ -154,6 +154,72 @@ def test_messages_say_what_to_give(rated, tmp_path):
         jr.arena.freeze_strengths(data)
 
 
+def test_unknown_players_have_near_names():
+    table = {"a": ["Green Bay Packers", "Chicago Bears"], "b": ["Chicago Bears", "New York Jets"], "score": [1, 0]}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    with refused("no player 'Packers' (near: 'Green Bay Packers')"):
+        jr.career(rated, "Packers")
+    with refused("no player 'Bears' (near: 'Chicago Bears')"):
+        jr.league.head_to_head(rated, "New York Jets", "Bears")
+
+
+def test_live_histories_refuse_empty_names_and_warn_of_misspelt_ones():
+    live = jr.live.start_history(jr.elo())
+    live.update("Ada", "Bo", 1.0)
+    for call in (lambda: live.update("", "Bo", 1.0), lambda: live.predict("Ada", " ")):
+        with refused("a player needs a name, got "):
+            call()
+    with pytest.warns(
+        UserWarning, match=r"'Adda' has not played, and is predicted as a newcomer \(near: 'Ada'\)"
+    ) as told:
+        assert live.predict("Adda", "Bo") > 0.5
+    assert told[0].filename == __file__
+    rounds = jr.live.start_history(jr.codeforces())
+    rounds.update_round(["Ada", "Bo"])
+    with pytest.warns(UserWarning, match="'Adda' has not played") as told:
+        rounds.predict_round(["Adda", "Bo"])
+    assert told[0].filename == __file__
+    with refused("no player 'Adda' (near: 'Ada')"):
+        live.rating("Adda")
+    assert live.players == ["Ada", "Bo"]
+
+
+@pytest.fixture
+def fixtures_and_results(tmp_path):
+    rows = "2024-01-01,Ada,Bo,1\n2024-02-02,Bo,Cy,0\n2024-03-03,Cy,Ada,1\n2024-03-04,Cy,Ada,\n"
+    (tmp_path / "results.csv").write_text("date,home,away,score\n" + rows)
+    (tmp_path / "coming.csv").write_text("date,home,away\n2024-04-01,Ada,Bo\n")
+    return tmp_path / "results.csv", tmp_path / "coming.csv", tmp_path / "run"
+
+
+def test_quiet_leaves_out_hints_and_not_warnings_about_the_data(jaxrate, fixtures_and_results):
+    results, coming, run = fixtures_and_results
+    code, _, errors = jaxrate("rate", results, "-q", "--out", run)
+    assert code == 0 and errors.startswith("jaxrate: left out 1 of 4 rows") and errors.count("\n") == 1
+    assert "took home and away for a and b, the first of whom has the side" in jaxrate("predict", run, coming)[2]
+    assert jaxrate("predict", run, coming, "-q")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--as-of", "2024-02-30"), "--as-of 2024-02-30: there is no such day"),
+        (("--min-games", 50), "had played 50 times (a lower --min-games lists more)"),
+        (("--player", "Adda"), "no player 'Adda'; did you mean 'Ada'?"),
+    ],
+)
+def test_options_that_leave_nothing_say_what_to_do(jaxrate, fixtures_and_results, options, said):
+    _, text, errors = jaxrate("rate", fixtures_and_results[0], *options)
+    assert said in text + errors
+
+
+def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
+    assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
+    assert "jr.read takes goals or points of both sides as margin" in jaxrate("rate", path, "--score", "home_goals")[2]
+
+
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_an_empty_path_is_refused(jaxrate, games, option):
     code, _, errors = jaxrate("arena", games, option, "")

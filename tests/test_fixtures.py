@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.forecasts.upcoming_events import fit_draw_odds, suggest_similar_names
+from jaxrate.data.lookalike_names import suggest_similar_names
+from jaxrate.forecasts.upcoming_events import fit_draw_odds
 from jaxrate.systems.outcome_probabilities import davidson_outlook
 from tests.conftest import refused
 

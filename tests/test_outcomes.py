@@ -191,7 +191,11 @@ def test_they_are_values_and_made_anew():
     assert again == jr.forecasts.add_outcomes(
         jr.forecasts.calibrate(jr.glicko(c=30), calibration_slope=0.9), draw_odds=0.5, draw_strength=0.001
     )
-    assert repr(system).endswith("calibration_slope=1, calibration_intercept=0, draw_odds=0.5, draw_strength=0.001)")
+    assert repr(system).endswith("calibration_slope=1, calibration_intercept=0), draw_odds=0.5, draw_strength=0.001)")
+    names = {"add_outcomes": jr.forecasts.add_outcomes, "calibrate": jr.forecasts.calibrate, "glicko": jr.glicko}
+    assert eval(repr(system), names) == system
+    own = jr.forecasts.add_outcomes(jr.trueskill(beta=4))
+    assert eval(repr(own), names | {"trueskill": jr.trueskill}) == own
     grid = system.params._replace(draw_odds=np.array([0.5, 1.0, 2.0]))
     assert jr.fitting.sweep_parameters(system, league(), grid).shape == (3,)
 

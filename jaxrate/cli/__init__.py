@@ -52,6 +52,9 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
+OPTIONS_IN_MESSAGES = {"the option sort": "--sort", "by the option na_values": "by --na-values"}
+
+
 def main() -> None:
     """Run the command: mistakes of the user's are printed on standard error, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -76,6 +79,8 @@ def main() -> None:
         if {"-v", "--verbose"} & set(sys.argv):
             print_escaped(traceback.format_exc(), err=True)
         message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
+        for argument, option in OPTIONS_IN_MESSAGES.items():
+            message = message.replace(argument, option)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "memory does not do; `jaxrate plan FILE` says what a file takes"
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
         days = parse_written_date(text, date_format)
     except ValueError:
         kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
+        if clock == "dates" and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            raise ValueError(f"{option} {text}: there is no such day") from None
         raise ValueError(f"{option} {text}: write {kind}") from None
     return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
 

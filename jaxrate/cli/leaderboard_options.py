@@ -55,6 +55,7 @@ def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def format_leaderboard(board: Leaderboard) -> str:
     """The board as text, which names options where Python names arguments."""
-    from jaxrate.league.leaderboards import ALL_PLAYERS_HINT
+    from jaxrate.league.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
 
-    return str(board).replace(ALL_PLAYERS_HINT, "--active all for everybody")
+    text = str(board).replace(ALL_PLAYERS_HINT, "--active all for everybody")
+    return text.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))

@@ -33,6 +33,10 @@ class ProgressReport:
         if not self.quiet:
             print_escaped(f"jaxrate: {text}", err=True)
 
+    def warn(self, text: str) -> None:
+        """Write what is wrong with the data, or was done to it."""
+        print_escaped(f"jaxrate: {text}", err=True)
+
     @contextmanager
     def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
         """A stage of the work: yields a function of how much of the total is done, and a detail to show.
@@ -81,7 +85,7 @@ class ProgressReport:
 def report_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options --quiet and --verbose; the command gets a `report`."""
 
-    @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints.")
+    @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints; warnings about the data stay.")
     @click.option("-v", "--verbose", is_flag=True, help="Say how long each part takes; show where an error comes from.")
     @wraps(command)
     def run_command(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
@@ -92,9 +96,12 @@ def report_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
-    """Warnings become notes."""
+    """Warnings are written as notes: those about columns that were recognised are hints."""
+    from jaxrate.data.column_recognition import RecognitionWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in caught:
-        report.note(str(warning.message))
+        write = report.note if issubclass(warning.category, RecognitionWarning) else report.warn
+        write(str(warning.message))

@@ -32,6 +32,10 @@ from jaxrate.data.role_resolution import default_column, has_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column
 
 
+class RecognitionWarning(UserWarning):
+    """Which columns were recognised, and as what."""
+
+
 class Recognition(NamedTuple):
     """The roles that columns were recognised to have."""
 
@@ -67,7 +71,7 @@ def recognise_columns(
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
         arguments |= dict(zip(layout, pair, strict=True))
-        home = ", the first of whom has the side" if spelling.side and arguments["side"] is None else ""
+        home = ", the first of whom has the side" if spelling.side and arguments["side"] in (None, "a") else ""
         notes.append(f"{pair[0]} and {pair[1]} for {layout[0]} and {layout[1]}{home}")
     elif layout in (None, CONTEST_ROLES):
         contest_columns = _contest_columns(table.names, spelt, arguments, layout, upcoming)

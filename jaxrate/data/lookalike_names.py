@@ -1,9 +1,12 @@
 """Names that look alike: those that differ only by blanks, letter case or Unicode form."""
 
+import difflib
+import re
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ SIMPLE_NAME_PATTERN = f"^[{PLAIN_LETTERS}]+( [{PLAIN_LETTERS}]+)*$"  # names wit
 INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note
+MAX_SUGGESTIONS = 3  # most names suggested
+MAX_PERMUTED_WORDS = 4  # most words whose orders are tried
 
 
 def unstorable_reason(name: Any) -> str | None:
@@ -162,3 +167,39 @@ def _replace_names(column: Column, change: dict[str, str]) -> Column:
     encoded = column.combine_chunks().dictionary_encode()
     new_names = arrow.array([change[name] or None for name in encoded.dictionary.to_pylist()], arrow.large_string())
     return arrow.chunked_array([new_names.take(encoded.indices)])
+
+
+def suggest_similar_names(name: Any, players: Sequence[Any] | HostArray) -> str:
+    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
+
+    Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
+    those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
+    """
+
+    def simplify(text: Any) -> str:
+        letters = unicodedata.normalize("NFD", fold_name(str(text)))
+        return "".join(x for x in letters if not unicodedata.combining(x))
+
+    def words(text: str) -> list[str]:
+        return sorted(re.findall(r"\w+", text))
+
+    def words_match(words_a: Sequence[str], words_b: Sequence[str]) -> bool:
+        return all(x in (y, y[0]) for x, y in zip(words_a, words_b, strict=True))
+
+    names_by_plain: dict[str, Any] = {simplify(x): x for x in reversed([*players])}
+    plain_name = simplify(name)
+    words_by_plain = {x: words(x) for x in names_by_plain}
+    own_words = words(plain_name)
+    word_orders = [*permutations(own_words)] if 1 < len(own_words) <= MAX_PERMUTED_WORDS else []
+    same_words = [x for x, its in words_by_plain.items() if its == own_words]
+    same_length = [x for x, its in words_by_plain.items() if len(its) == len(own_words)]
+    initials = [
+        x
+        for x in same_length
+        if any(words_match(o, words_by_plain[x]) or words_match(words_by_plain[x], o) for o in word_orders)
+    ]
+    close = difflib.get_close_matches(plain_name, names_by_plain, n=MAX_SUGGESTIONS)
+    sharing_word = [x for x, its in words_by_plain.items() if plain_name in its or x in own_words]
+    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
+    suggestions = [names_by_plain[x] for x in dict.fromkeys([*same_words, *initials, *remaining])][:MAX_SUGGESTIONS]
+    return f" (near: {', '.join(map(format_cell, suggestions))})" if suggestions else ""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.argument_checks import check_argument
 from jaxrate.data import table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import recognise_columns
+from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
 from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_roles
 from jaxrate.data.dataset_building import KnownNames, build_dataset, filter_columns
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
@@ -167,7 +167,9 @@ def warn_recognised_columns(
     if date_style is not None:
         notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
     if notes:
-        warnings.warn(f"took {'; '.join(notes)}; name columns to have it otherwise", UserWarning, stacklevel=stacklevel)
+        warnings.warn(
+            f"took {'; '.join(notes)}; name columns to have it otherwise", RecognitionWarning, stacklevel=stacklevel
+        )
 
 
 def _name_column_groups(roles: Roles) -> list[list[str]]:

@@ -205,7 +205,10 @@ def check_matches(matches: Matches) -> Matches:
     score = as_numbers("score", score, (n,))
     fail_where(
         (score < 0) | (score > 1),
-        lambda row: f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss",
+        lambda row: (
+            f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss; "
+            "jr.read takes goals or points of both sides as margin"
+        ),
     )
     time = np.zeros(n) if time is None else as_event_times(time, n)
     check_increasing("time", time, "sort the matches by time")

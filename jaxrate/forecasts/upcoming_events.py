@@ -1,10 +1,6 @@
 """Forecasts of upcoming matches and contests: probabilities and fair odds."""
 
-import difflib
-import re
-import unicodedata
-from collections.abc import Mapping, Sequence
-from itertools import permutations
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,7 +9,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
-from jaxrate.data.lookalike_names import fold_name
+from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, suggest_similar_names
 from jaxrate.data.table_reading import read
 from jaxrate.data.table_sources import open_source
 from jaxrate.events import Context, Matches, check_clock, count_teams
@@ -51,8 +47,6 @@ RESULT_OPTIONS = (
 )  # of played matches
 DRAW_SAMPLE_LIMIT = 100_000  # last matches from which the odds of a draw are fitted
 MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS = -10.0, 5.0  # of log(draw_odds)
-MAX_SUGGESTIONS = 3  # most names suggested
-MAX_PERMUTED_WORDS = 4  # most words whose orders are tried
 
 
 @check_arguments
@@ -226,42 +220,6 @@ def _unknown_players_message(names: list[Any], players: HostArray) -> str:
     quoted_names = [f"{format_cell(name)}{suggest_similar_names(name, players)}" for name in names[:MAX_SUGGESTIONS]]
     others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
     return f"no player {'; none '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
-
-
-def suggest_similar_names(name: Any, players: HostArray) -> str:
-    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
-
-    Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
-    those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
-    """
-
-    def simplify(text: Any) -> str:
-        letters = unicodedata.normalize("NFD", fold_name(str(text)))
-        return "".join(x for x in letters if not unicodedata.combining(x))
-
-    def words(text: str) -> list[str]:
-        return sorted(re.findall(r"\w+", text))
-
-    def words_match(words_a: Sequence[str], words_b: Sequence[str]) -> bool:
-        return all(x in (y, y[0]) for x, y in zip(words_a, words_b, strict=True))
-
-    names_by_plain: dict[str, Any] = {simplify(x): x for x in reversed(players.tolist())}
-    plain_name = simplify(name)
-    words_by_plain = {x: words(x) for x in names_by_plain}
-    own_words = words(plain_name)
-    word_orders = [*permutations(own_words)] if 1 < len(own_words) <= MAX_PERMUTED_WORDS else []
-    same_words = [x for x, its in words_by_plain.items() if its == own_words]
-    same_length = [x for x, its in words_by_plain.items() if len(its) == len(own_words)]
-    initials = [
-        x
-        for x in same_length
-        if any(words_match(o, words_by_plain[x]) or words_match(words_by_plain[x], o) for o in word_orders)
-    ]
-    close = difflib.get_close_matches(plain_name, names_by_plain, n=MAX_SUGGESTIONS)
-    sharing_word = [x for x, its in words_by_plain.items() if plain_name in its or x in own_words]
-    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
-    suggestions = [names_by_plain[x] for x in dict.fromkeys([*same_words, *initials, *remaining])][:MAX_SUGGESTIONS]
-    return f" (near: {', '.join(map(format_cell, suggestions))})" if suggestions else ""
 
 
 def _set_all_times(data: Dataset, time: float) -> Dataset:

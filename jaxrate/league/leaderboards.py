@@ -18,6 +18,7 @@ from jaxrate.systems.elo_mmr.contest_noise import contest_variances
 from jaxrate.types import HostArray
 
 YEAR_DAYS = 365.0
+FEWER_GAMES_HINT = "a lower min_games lists more"
 DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
     10,
     20,
@@ -324,6 +325,7 @@ class _HistoryLeaderboards:
         lines = []
         if conditions and listed < total:
             hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
+            hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
         if since is not None:
             lines.append(

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import Key, check_arguments, check_concrete, is_whole_number
+from jaxrate.data.lookalike_names import suggest_similar_names
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
@@ -24,6 +25,7 @@ from jaxrate.live.single_events import (
     contest_arguments,
     match_context,
     to_teams,
+    warn_similar_newcomers,
 )
 from jaxrate.replay.checked_replay import check_events
 from jaxrate.replay.padded_arrays import leaves_by_name
@@ -87,15 +89,20 @@ class Live:
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
 
-        Margins are not needed: they are not known before a match.
+        Margins are not needed: they are not known before a match. Somebody who has not played is predicted as a
+        newcomer.
 
         Raises:
           ValueError: as `update`.
+
+        Warns:
+          UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
         history = self._history
 
         def predict_match(current: LiveState) -> Any:
             ids, newcomers = history.find_player_ids(current, (a, b))
+            warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=5)
             event_time, columns = history.check_prediction_time(current, time), context.get("columns")
             if self._requirements.margins and isinstance(columns, Mapping | None):
                 context["columns"] = dict.fromkeys(self._requirements.margins, 0.0) | dict(columns or {})
@@ -159,6 +166,9 @@ class Live:
 
         Raises:
           ValueError: as `update_round`.
+
+        Warns:
+          UserWarning: as `predict`.
         """
         history = self._history
 
@@ -186,6 +196,8 @@ class Live:
         )
         teams = to_teams(players)
         ids, newcomers = history.find_player_ids(current, [name for team in teams for name in team])
+        if is_prediction:
+            warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=6)
         sizes = [*map(len, teams)]
         contest = build_contest(
             ids,
@@ -209,7 +221,7 @@ class Live:
         last checkpoint.
 
         Args:
-          n: number of results, matches or contests, of those that were rated live.
+          n: number of results, matches or contests, of those that were rated live since `start_history`.
 
         Raises:
           ValueError: if fewer results were rated live.
@@ -288,7 +300,7 @@ class Live:
         def read_rating(current: LiveState) -> Rating:
             ids, newcomers = history.find_player_ids(current, (player,))
             if newcomers:
-                raise ValueError(f"no player {player!r}")
+                raise ValueError(f"no player {player!r}{suggest_similar_names(player, current.names)}")
             mean, deviation = history.player_ratings(
                 current, ids, None if time is None else history.check_prediction_time(current, time)
             )

@@ -1,5 +1,6 @@
 """Single events from a caller's arguments: checked as columns are, and turned back into arguments."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,11 +8,12 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
 from jaxrate.data.column_conversion import is_name
-from jaxrate.data.lookalike_names import unstorable_reason
+from jaxrate.data.lookalike_names import suggest_similar_names, unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.event_programs import pack_event
 from jaxrate.text_format import format_cell
 
+MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
 EVENT_NAMES = {Matches: "matches", Rounds: "contests"}
 NAME_TYPES: tuple[Any, ...] = (
     str,
@@ -47,12 +49,22 @@ def check_player_name(name: Any, others: Sequence[Any]) -> None:
     kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_name(name):
         raise ValueError(f"{format_cell(name)} cannot be the name of a player")
+    if isinstance(name, str) and not name.strip():
+        raise ValueError(f"a player needs a name, got {name!r}")
     if reason := unstorable_reason(name):
         raise ValueError(f"player {format_cell(name)} {reason}")
     if others and not isinstance(others[0], kind):
         raise ValueError(
             f"player {format_cell(name)} is of another type than {format_cell(others[0])}; a table needs names of one"
         )
+
+
+def warn_similar_newcomers(newcomers: Sequence[Any], names: Sequence[Any], stacklevel: int) -> None:
+    """UserWarning where text names somebody who has not played, and looks like one of these names."""
+    for name in newcomers if len(names) <= MAX_COMPARED_NAMES else ():
+        if isinstance(name, str) and (similar := suggest_similar_names(name, names)):
+            text = f"{format_cell(name)} has not played, and is predicted as a newcomer{similar}"
+            warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
 def check_player_names(players: Sequence[Any] | None) -> list[Any]:

@@ -7,7 +7,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.hashable_values import BoundFunction, bind
 from jaxrate.parameters import check_params, make_params_class
 from jaxrate.rules import Constants, Params, Predict, RandomUpdate, Rules, SizedPrepare, State
-from jaxrate.system import FactoryCall, RatingSystem, resolve_sizes
+from jaxrate.system import FactoryCall, RatingSystem, WrappedFactory, resolve_sizes
 from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
@@ -113,15 +113,8 @@ def wrap_factory(system: RatingSystem, wrapper: SystemWrapper, fields: tuple[str
     """What makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
     if system.factory is None:
         return None
-    return FactoryCall(bind(make_wrapped, wrapper, fields, system.factory), tuple(system.settings.items()))
-
-
-def make_wrapped(
-    wrapper: SystemWrapper, fields: tuple[str, ...], make: Callable[..., RatingSystem], **changes: Any
-) -> RatingSystem:
-    """What a factory makes, remade; the way takes the hyperparameters of these names."""
-    mine = {name: changes.pop(name) for name in fields if name in changes}
-    return wrapper(make(**changes), **mine)
+    factory: Any = WrappedFactory(wrapper, fields, system.factory)
+    return FactoryCall(factory, tuple(system.settings.items()))
 
 
 def _call_with_inner_params(function: Callable[..., Any], inner: InnerSystem, params: Params, *args: Any) -> Any:
