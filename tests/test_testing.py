@@ -224,5 +224,16 @@ def test_columns_that_predict_are_no_evidence():
 
 
 def test_weights_are_left_out_where_they_are_refused():
-    assert two_season_events(Case(jr.urnings(), "levels", True)).context.weight is None
+    assert two_season_events(Case(jr.urnings(outcomes=3), "levels", True)).context.weight is None
+    assert 0.5 in two_season_events(Case(jr.urnings(outcomes=3), "levels", True)).score
+
+
+def test_draws_are_left_out_where_they_are_refused():
+    case = Case(jr.urnings(), "levels", True)
+    assert 0.5 not in two_season_events(case).score
+    replay_properties.states_are_finite_and_predictions_are_probabilities(case)
+    match_properties.win_draw_and_loss_agree_with_the_expected_score(case)
+
+
+def test_plain_systems_have_weights():
     assert two_season_events(Case(ELO, "levels", True)).context.weight is not None

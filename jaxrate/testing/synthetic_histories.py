@@ -39,12 +39,19 @@ def two_season_events(case: Case) -> Any:
         return make_noisy_contests() if "noise" in case.system.features else make_contests()
     random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
-    context = make_league().context._replace(columns=columns or None)
+    league = make_league()
+    league = league._replace(context=league.context._replace(columns=columns or None))
+    unweighted = league._replace(context=league.context._replace(weight=None))  # some take matches that count as one
+    decided = unweighted._replace(score=np.ceil(np.asarray(league.score)))  # and some no draws
+    return next((x for x in (league, unweighted) if _is_accepted(case, x)), decided)
+
+
+def _is_accepted(case: Case, league: Matches) -> bool:
     try:
-        case.system.check(events_in_form(case.form, make_league()._replace(context=context)))
-    except ValueError:  # some systems can only take matches that count as one
-        context = context._replace(weight=None)
-    return make_league()._replace(context=context)
+        case.system.check(events_in_form(case.form, league))
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache
