@@ -203,13 +203,16 @@ def mirror(random, case, events, whole, rated, params, states):
         result = rated(other)
         guess = jax.tree.map(lambda x: x[:, np.argsort(order)], result.prediction)
     else:
-        apart = draws.league(random, case.systems[0], MATCHES, apart=True)
-        whole, result = rated(as_form(case, apart)), rated(as_form(case, other_side(case, apart)))
-        check_result(case, whole, params, apart)
+        events = draws.league(random, case.systems[0], MATCHES, apart=True)
+        whole, result = rated(as_form(case, events)), rated(as_form(case, other_side(case, events)))
+        check_result(case, whole, params, events)
         guess = None if case.full else 1.0 - result.prediction
     if not case.full:
         check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess))
-    check_alike(case, "the other side", whole.state, result.state, jax.tree.map(reach, states, whole.state))
+    sizes = jax.tree.map(reach, states, whole.state)
+    if hasattr(params, "k"):
+        sizes = sizes._replace(rating=np.maximum(sizes.rating, prediction_rounding(case, params, events)))
+    check_alike(case, "the other side", whole.state, result.state, sizes)
 
 
 def other_side(case, league):
@@ -228,6 +231,13 @@ def reach(before, after):
     before, after = (np.where(finite, x, 0.0) for x in (before, after))
     far = np.abs(after - before).max(axis=tuple(range(1, before.ndim)), keepdims=True)
     return np.maximum(np.abs(before), far)
+
+
+def prediction_rounding(case, params, events):
+    """[batch, 1] the size of ratings whose `CLOSE` share the rounding of one prediction may move, by k x weight."""
+    eps = float(np.finfo(float if case.double else np.float32).eps)
+    most = np.asarray(params.k) * float(np.max(np.asarray(events.context.weight, float)))
+    return (eps / CLOSE[case.double] * most)[:, None]
 
 
 def in_parts(case, events, whole, params, states):
