@@ -15,6 +15,7 @@ from tests.read.tables import table
 pa = pytest.importorskip("pyarrow")
 
 # All bad rows
+UNIT_HINT = "[0, 1]; rescale it, or make it win, draw, loss; jr.read takes goals or points of both sides as margin"
 
 
 def test_all_bad_rows_are_told(games):
@@ -23,11 +24,11 @@ def test_all_bad_rows_are_told(games):
         read(games(text))
     place = "games.csv: row {} (counting from 0, line {}): "
     assert str(caught.value).split("\n  ") == [
-        place.format(2, 4) + "score 7.0 is outside [0, 1]; rescale it, or make it win, draw, loss",
+        place.format(2, 4) + f"score 7.0 is outside {UNIT_HINT}",
         place.format(3, 5) + "column 'b' has no value",
         place.format(4, 6) + "x is on both sides; remove the row",
         place.format(6, 8) + "column 'time' has no value",
-        place.format(7, 10) + "score 9.0 is outside [0, 1]; rescale it, or make it win, draw, loss",
+        place.format(7, 10) + f"score 9.0 is outside {UNIT_HINT}",
     ]
 
 
