@@ -44,7 +44,7 @@ def test_what_start_refuses():
         ({"deviation": {"Ada": np.inf}}, "initial_deviation must be > 0, got inf"),
         ({"deviation": {"Ada": 0.0}}, "initial_deviation must be > 0"),
         ({"deviation": {"Ada": 400.0}}, "must not decrease"),
-        ({"rating": {"Ada": "high"}}, "initial_rating must be any number"),
+        ({"rating": {"Ada": "high"}}, "initial_rating must be a number, got 'high'"),
         ({"rating": [1.0, 2.0, 3.0]}, "initial_state: rating must be a mapping of numbers"),
         ({"rating": {"Ada": 1.0, NAMES.index("Ada"): 2.0}}, "twice, by name and by id"),
     ):
