@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.live.live_ratings import start_history
+from jaxrate.live.history_start import start_history
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

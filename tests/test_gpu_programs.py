@@ -15,7 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.fitting import derivatives
-from jaxrate.replay import execution, scan_programs
+from jaxrate.replay import block_programs, execution, scan_programs
 from jaxrate.replay.kernel import gpu_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
@@ -84,7 +84,7 @@ def both(system, plan, players):
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
-        return scan_programs.replay_block(
+        return block_programs.replay_block(
             rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
         )
 

@@ -18,7 +18,7 @@ from jaxrate.systems.category_glicko.posterior import (
     maximize_posterior,
 )
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
-from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
 
 def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
@@ -44,15 +44,18 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
 def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
     """Among newcomers in a round 8,000 points wide, what is read from a table is right to 0.01 rating points."""
     with jax.enable_x64(True):
-        scale = jnp.full(100, deviation / cdf_sums.LOGISTIC.deviation)
+        scale = jnp.full(100, deviation / performance_distributions.LOGISTIC.deviation)
         everyone = cdf_sums.Participants(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
         table = jax.jit(
             lambda x: cdf_sums.make_cdf_sums(
-                cdf_sums.logistic_distribution, everyone, cdf_sums.table_points_for(deviation)
+                performance_distributions.logistic_distribution, everyone, cdf_sums.table_points_for(deviation)
             )[0](x, True)[0]
         )
         x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
-        got, (wanted, slope) = table(x), cdf_sums.direct_sums(cdf_sums.logistic_distribution, everyone, x, True)
+        got, (wanted, slope) = (
+            table(x),
+            cdf_sums.direct_sums(performance_distributions.logistic_distribution, everyone, x, True),
+        )
         error = np.asarray(abs(got - wanted) / slope)
     assert error.max() < 0.01
 

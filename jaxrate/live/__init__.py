@@ -1,6 +1,7 @@
 """Live ratings: rated histories that are continued by one match or contest at a time."""
 
-from jaxrate.live.live_ratings import Live, start_history
+from jaxrate.live.history_start import start_history
+from jaxrate.live.live_ratings import Live
 
 __all__ = [
     "Live",

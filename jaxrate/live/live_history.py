@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
+from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_values import bind
 from jaxrate.league.contest_performances import mask_uncontested, performance_record
 from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.event_ratings import History, record_ratings
-from jaxrate.league.rated_history import Rated, count_rows, format_time
+from jaxrate.league.rated_history import Rated, count_rows
 from jaxrate.live import event_programs
 from jaxrate.live.event_log import (
     PackedEvent,
@@ -34,8 +34,7 @@ from jaxrate.live.event_log import (
     unpack_matches,
 )
 from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
-from jaxrate.live.single_events import EVENT_NAMES, check_player_name, to_host_prediction
-from jaxrate.replay.contest_checks import depends_on_time
+from jaxrate.live.single_events import to_host_prediction
 from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import replay_rules
@@ -45,10 +44,8 @@ from jaxrate.types import Array
 
 LOG = logging.getLogger(__name__)
 MIN_CAPACITY = 64  # rows for players, at least
-CHECKPOINT_EVENTS, CHECKPOINT_CAPACITY_SHARE = (
-    1024,
-    8,
-)  # events between checkpoints, at the least so many, and as many as players in this share of the room
+CHECKPOINT_EVENTS = 1024  # events between checkpoints, at least
+CHECKPOINT_CAPACITY_SHARE = 8  # capacity for players divided by this: at least so many events between checkpoints
 
 
 class LiveHistory:
@@ -162,63 +159,6 @@ class LiveHistory:
 
     def _unpack_event(self, record: bytes) -> PackedEvent:
         return self.layouts[record_layout_number(record)].unpack(record)
-
-    # --- Checks of events. ---
-
-    def check_event_kind(self, current: LiveState, kind: type) -> None:
-        """ValueError unless the system rates such events and the history consists of them."""
-        if kind not in self.system.events:
-            hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
-            raise ValueError(f"{self.system.name} rates no {EVENT_NAMES[kind]}; {hint}")
-        if current.kind not in (None, kind):
-            raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
-
-    def find_player_ids(self, current: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
-        """The ids of players, where newcomers come after all others, and the names of newcomers."""
-        known_ids, ids = current.ids, []
-        newcomers: list[Any] = []
-        for name in players:
-            try:
-                player_id = known_ids.get(name)
-            except TypeError:
-                player_id = None
-            if player_id is None:
-                check_player_name(name, (*current.names[:1], *newcomers))
-                name = name.item() if isinstance(name, np.generic) else name
-                if name not in newcomers:
-                    newcomers.append(name)
-                player_id = current.players + newcomers.index(name)
-            ids.append(player_id)
-        return ids, newcomers
-
-    def check_event_time(self, current: LiveState, time: Any) -> float:
-        """The time of the next event."""
-        if time is None:
-            if current.clock is not None:
-                raise ValueError("the events so far have times; give time=")
-            return 0.0
-        if current.kind is not None and current.clock is None:
-            raise ValueError("the events so far have no times; leave out time")
-        clock, last, is_plain_float = (
-            current.clock,
-            current.last,
-            type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME,
-        )
-        if clock is not None and not (is_plain_float and clock == "numbers"):
-            check_clock(clock, time)
-        event_time: float = time if is_plain_float else as_event_time("time", time)
-        if (
-            last is not None
-            and event_time < last
-            and (current.kind is Matches or depends_on_time(self.system, self.system.params))
-        ):
-            early, late = (format_time(x, current.clock) for x in (event_time, last))
-            raise ValueError(f"time {early} is earlier than {late}, that of the last event")
-        return event_time
-
-    def check_prediction_time(self, current: LiveState, time: Any) -> float:
-        """The time of a prediction."""
-        return (current.last or 0.0) if time is None else self.check_event_time(current, time)
 
     # --- Rating. ---
 

@@ -4,15 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import jax
-import numpy as np
-
-from jaxrate.argument_checks import Key, check_arguments, check_concrete, is_whole_number
+from jaxrate.argument_checks import is_whole_number
 from jaxrate.data.lookalike_names import suggest_similar_names
 from jaxrate.events import Matches, Rounds
-from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
-from jaxrate.league.rated_history import Rated, count_rows, format_time, unpack_rated
+from jaxrate.league.rated_history import Rated, format_time
+from jaxrate.live.event_checks import check_event_kind, check_event_time, check_prediction_time, find_player_ids
 from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.event_programs import pack_event, pad_round
 from jaxrate.live.live_history import LiveHistory
@@ -21,18 +17,14 @@ from jaxrate.live.live_state import LiveState
 from jaxrate.live.single_events import (
     build_contest,
     check_number,
-    check_player_names,
     contest_arguments,
     match_context,
     to_teams,
     warn_similar_newcomers,
 )
 from jaxrate.replay.checked_replay import check_events
-from jaxrate.replay.padded_arrays import leaves_by_name
-from jaxrate.replay.scan_programs import is_random_numbers
-from jaxrate.rules import Rating, State
-from jaxrate.storage.run_validation import restore_state
-from jaxrate.system import RatingSystem, check_system
+from jaxrate.rules import Rating
+from jaxrate.system import RatingSystem
 
 
 class Live:
@@ -79,9 +71,9 @@ class Live:
         history = self._history
 
         def rate_match(current: LiveState) -> Any:
-            history.check_event_kind(current, Matches)
-            ids, newcomers = history.find_player_ids(current, (a, b))
-            result, event_time = check_number("score", score, 0.0, 1.0), history.check_event_time(current, time)
+            check_event_kind(history.system, current, Matches)
+            ids, newcomers = find_player_ids(current, (a, b))
+            result, event_time = check_number("score", score, 0.0, 1.0), check_event_time(history.system, current, time)
             return history.rate_event(current, self._build_match(a, ids, result, event_time, context), newcomers, time)
 
         return history.run_exclusively(rate_match)
@@ -101,9 +93,9 @@ class Live:
         history = self._history
 
         def predict_match(current: LiveState) -> Any:
-            ids, newcomers = history.find_player_ids(current, (a, b))
+            ids, newcomers = find_player_ids(current, (a, b))
             warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=5)
-            event_time, columns = history.check_prediction_time(current, time), context.get("columns")
+            event_time, columns = check_prediction_time(history.system, current, time), context.get("columns")
             if self._requirements.margins and isinstance(columns, Mapping | None):
                 context["columns"] = dict.fromkeys(self._requirements.margins, 0.0) | dict(columns or {})
             return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
@@ -147,7 +139,7 @@ class Live:
         history = self._history
 
         def rate_contest(current: LiveState) -> Any:
-            history.check_event_kind(current, Rounds)
+            check_event_kind(history.system, current, Rounds)
             event, newcomers, size = self._build_contest(current, players, rank, time, (weight, ceiling, noise))
             return history.rate_event(current, event, newcomers, time, size)
 
@@ -192,10 +184,12 @@ class Live:
         """A contest, checked and packed; the names of newcomers; and the number of participants."""
         history = self._history
         event_time = (
-            history.check_prediction_time(current, time) if is_prediction else history.check_event_time(current, time)
+            check_prediction_time(history.system, current, time)
+            if is_prediction
+            else check_event_time(history.system, current, time)
         )
         teams = to_teams(players)
-        ids, newcomers = history.find_player_ids(current, [name for team in teams for name in team])
+        ids, newcomers = find_player_ids(current, [name for team in teams for name in team])
         if is_prediction:
             warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=6)
         sizes = [*map(len, teams)]
@@ -298,15 +292,15 @@ class Live:
         history = self._history
 
         def read_rating(current: LiveState) -> Rating:
-            ids, newcomers = history.find_player_ids(current, (player,))
+            ids, newcomers = find_player_ids(current, (player,))
             if newcomers:
                 raise ValueError(f"no player {player!r}{suggest_similar_names(player, current.names)}")
             mean, deviation = history.player_ratings(
-                current, ids, None if time is None else history.check_prediction_time(current, time)
+                current, ids, None if time is None else check_prediction_time(history.system, current, time)
             )
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
-        return cast(Rating, history.run_exclusively(read_rating))
+        return cast("Rating", history.run_exclusively(read_rating))
 
     def to_json(self) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
@@ -336,57 +330,3 @@ class Live:
         """
         result: Rated = self._history.run_exclusively(self._history.to_rated)
         return result
-
-
-@check_arguments
-def start_history(
-    rated: Rated | RatedFiles | RatingSystem,
-    players: Sequence[Any] | None = None,
-    state: State = None,
-    *,
-    key: Key | None = None,
-) -> Live:
-    """Live ratings, which take one result at a time, in some tens of microseconds a match.
-
-        live = jr.live.start_history(jr.load("season"))  # or jr.live.start_history(jr.glicko())
-        live.update("Ada", "Bo", 1.0, time="2026-06-01")
-        live.predict("Bo", "Cy")
-        jr.save("season", live)
-
-    The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
-    Glicko-2, otherwise to rounding. A program is compiled for the first event of each kind, and again whenever the
-    number of rows for players has doubled. Every prediction is kept for `to_rated`, in about 100 bytes a match. Seasons
-    are those in the system's settings; no others begin.
-
-    Args:
-      rated: a rated history to continue, as from `rate`, `rate_files` or `load`; or a system of matches, of contests or
-        of both.
-      players: with a system, the names of players, all text or all numbers. Others join when they first play.
-      state: with a system, the state of these players, as from `run` or `initial_state`. None: all are newcomers.
-      key: a PRNG key for systems that draw random numbers, as for `run`. None: a key that depends on the number of
-        events before, as for `rate`.
-
-    Raises:
-      ValueError: for a system of rating periods only, a history in periods, names that repeat or that one table cannot
-        hold, or a state of other players or of another system.
-    """
-    base: Any = (
-        rated_from_files(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
-    )
-    if base is not None and players is not None:
-        raise ValueError("a rated history has players of its own")
-    system, state, players = unpack_rated(rated if base is None else base, state, players, needs_state=False)
-    check_system(system)
-    check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
-    if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
-        raise ValueError(
-            f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"
-        )
-    if is_random_numbers(key):
-        raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
-    names = check_player_names(players)
-    if state is not None:
-        state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    if system.rules.draw is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rows(base))
-    return Live(LiveHistory(system, state, names, base, key))

@@ -10,6 +10,7 @@ import numpy as np
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_arguments, check_concrete, is_traced
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.replay.block_programs import replay_block_chain
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
 from jaxrate.replay.execution import (
@@ -35,13 +36,7 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import (
-    MatchProgramShape,
-    ReplayRules,
-    is_random_numbers,
-    replay_block_chain,
-    replay_rules,
-)
+from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, replay_rules
 from jaxrate.replay.schedule import Plan, events_to_check, make_plan, stream_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State

@@ -10,6 +10,7 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments, check_not_traced, is_traced
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.contest_checks import check_contest_features
 from jaxrate.replay.execution import ProgramTraits, compile_replay, default_policy, empty_predictions
@@ -22,7 +23,7 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import ReplayRules, predict_block, predict_event, prepare_replay, replay_rules
+from jaxrate.replay.scan_programs import ReplayRules, predict_event, prepare_replay, replay_rules
 from jaxrate.replay.schedule import events_to_check, stream_plan
 from jaxrate.replay.sharding import with_automatic_sharding
 from jaxrate.rules import Params, State

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.gather import gather_rows
+from jaxrate.replay.rule_outlines import outline_rules
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
     predict_event,
     prepare_replay,
     rate_event,
-    replay_block,
     replay_levels,
     replay_rules,
     replay_stream,
@@ -315,42 +315,3 @@ def levels_threshold(
     outline = outline_rules(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
-
-
-class RuleOutline(NamedTuple):
-    """What is compiled for a match."""
-
-    loops: bool  # whether there is a loop within it
-    scalar_rows: bool  # whether a player is one number in each leaf of the state
-    operations: int
-
-
-def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> RuleOutline:
-    """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
-    state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
-    leaves, structure = jax.tree.flatten((params, state, match))
-    return _outline_rules(rules, structure, tuple(jax.typeof(x) for x in leaves))
-
-
-@lru_cache
-def _outline_rules(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
-    def rate(params: Params, state: State, match: Matches) -> Any:
-        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
-        return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
-
-    params, state, match = jax.tree.unflatten(structure, types)
-    operations = _operation_names(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
-    return RuleOutline("while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations))
-
-
-def _operation_names(jaxpr: Jaxpr, counted: set[int]) -> list[str]:
-    """The operations of a function, those of the functions that it calls among them, once for each function."""
-    names = []
-    for equation in jaxpr.eqns:
-        names.append(equation.primitive.name)
-        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
-            inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-            if isinstance(inner, Jaxpr) and id(inner) not in counted:
-                counted.add(id(inner))
-                names += _operation_names(inner, counted)
-    return names

@@ -17,9 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
-from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.replay.blocks import gather_events
+from jaxrate.events import Matches
 from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_state, scatter_rows
 from jaxrate.rules import (
     Advance,
@@ -203,7 +201,7 @@ def replay_stream(
     return state, guess
 
 
-def _scan_steps(
+def scan_steps(
     one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any, count: Array | None
 ) -> tuple[State, Any]:
     """Steps of disjoint events: `one` rates a step's on their rows."""
@@ -236,13 +234,13 @@ def replay_levels(
     events, index = truncate_steps((events, index), shape.steps)
     one = jax.vmap(partial(rate_event, rules, prepare_replay(rules, params)), in_axes=(1, -1, 0), out_axes=(1, 0))
     packed = pack_state(state, len(index))
-    state, guess = _scan_steps(
-        _on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
+    state, guess = scan_steps(
+        on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
     )
     return packed.unpack(state), reorder_predictions(shape.size, index, guess)
 
 
-def _on_packed_rows(
+def on_packed_rows(
     packed: PackedState, one: Callable[[State, Any, Any], tuple[State, Any]]
 ) -> Callable[..., tuple[Any, Any]]:
     """`one` on rows of a state that is packed."""
@@ -256,7 +254,7 @@ def _on_packed_rows(
 
 def reorder_predictions(size: int, index: Array, guess: Any) -> Any:
     """Predictions [steps, width, ...] in the order of the matches, with room for so many."""
-    return _scatter_predictions(jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), guess), index, guess)
+    return scatter_predictions(jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), guess), index, guess)
 
 
 def truncate_steps(tree: Any, steps: int | None) -> Any:
@@ -264,100 +262,7 @@ def truncate_steps(tree: Any, steps: int | None) -> Any:
     return tree if steps is None else jax.tree.map(lambda x: x[:steps], tree)
 
 
-def replay_block(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    so_far: tuple[State, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
-    count: Array | None,
-) -> tuple[State, Any]:
-    """Some steps, each of disjoint events."""
-    state, prediction = so_far
-    packed = pack_state(state, len(index))
-    state, prediction = _replay_packed_block(
-        rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
-    )
-    return packed.unpack(state), prediction
-
-
-def _replay_packed_block(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    packed: PackedState,
-    so_far: tuple[Any, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
-    count: Array | None,
-) -> tuple[Any, Any]:
-    """The same of a packed state."""
-    state, prediction = so_far
-    events, position = gather_events(flat, starts, index, size)
-    one = partial(rate_event, rules, prepare_replay(rules, params))
-    many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
-    state, guess = _scan_steps(_on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
-    return state, _scatter_predictions(prediction, position, guess)
-
-
-def _without_batch_axis(one: Callable[..., Any]) -> Callable[..., Any]:
-    """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
-
-    def call(*batched: Any) -> Any:
-        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], batched)))
-
-    return call
-
-
-def replay_block_chain(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    so_far: tuple[State, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
-) -> tuple[State, Any]:
-    """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
-    packed = pack_state(so_far[0], index.shape[0] * index.shape[1])
-
-    def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
-        return _replay_packed_block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
-
-    state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
-    return packed.unpack(state), prediction
-
-
-def predict_block(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    prediction: Any,
-    state: State,
-    flat: Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-) -> Any:
-    """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
-    one = jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))
-
-    def predict_step(index: Array) -> tuple[Array, Any]:
-        events, position = gather_events(flat, starts, index, size)
-        return position, one(gather_rows(state, events.player), events)
-
-    position, guess = lax.map(predict_step, index)
-    if prediction is None:
-        prediction = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[3:]), x.dtype), guess)
-    return _scatter_predictions(prediction, position, guess)
-
-
-def _scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
+def scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
     """Put padded predictions where they belong; positions past the end are dropped."""
 
     def write(o: Array, x: Array) -> Array:

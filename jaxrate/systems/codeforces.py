@@ -24,7 +24,7 @@ from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
+from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, performance_distributions, worst_ranks
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
@@ -53,13 +53,15 @@ def expected_counts(
 ) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
     mask, rating = cdf_sums.participant_mask(event), rows.rating
-    scale = params.beta / (cdf_sums.LOGISTIC.deviation * jnp.sqrt(cdf_sums.participant_weights(event)))
+    scale = params.beta / (performance_distributions.LOGISTIC.deviation * jnp.sqrt(cdf_sums.participant_weights(event)))
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
     participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest))
     table_points = cdf_sums.points_in_precision(table_points)
-    sums, inverse, _ = cdf_sums.make_cdf_sums(cdf_sums.logistic_distribution, participants, table_points)
+    sums, inverse, _ = cdf_sums.make_cdf_sums(
+        performance_distributions.logistic_distribution, participants, table_points
+    )
     both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
     if len(rating) > cdf_sums.pairwise_limit():
         both = selective_evaluation.evaluate_rows_where_needed(
@@ -73,7 +75,9 @@ def _direct_counts(indices: Array, participants: Participants) -> Array:
     """[R, 2] how many are expected below and above some of them."""
     return jnp.stack(
         [
-            cdf_sums.direct_sums(cdf_sums.logistic_distribution, participants, participants.centre[indices], x)[0]
+            cdf_sums.direct_sums(
+                performance_distributions.logistic_distribution, participants, participants.centre[indices], x
+            )[0]
             for x in (True, False)
         ],
         axis=1,
@@ -85,7 +89,7 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
     if isinstance(event, Matches):
         weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
-        return jax.nn.sigmoid(cdf_sums.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+        return jax.nn.sigmoid(performance_distributions.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     mask, (_, _, _, below, above) = cdf_sums.participant_mask(event), expected_counts(table_points, params, rows, event)
     is_below = below < above
     return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
@@ -136,7 +140,7 @@ def update(
 def _direct_performance(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
     sums, mask = (
-        partial(cdf_sums.direct_sums, cdf_sums.logistic_distribution, participants),
+        partial(cdf_sums.direct_sums, performance_distributions.logistic_distribution, participants),
         jnp.ones_like(indices, bool),
     )
     return cdf_sums.ratings_at_sum(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Ragged, slice_events
-from jaxrate.replay import scan_programs
+from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.execution import ProgramTraits, compile_replay
 from jaxrate.replay.gather import as_device_arrays
@@ -65,7 +65,7 @@ def lower_replay(case: Case) -> Any:
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
+    replay = compile_replay(block_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
     return replay.lower(
         scan_programs.replay_rules(system.rules, params),
         block.size,

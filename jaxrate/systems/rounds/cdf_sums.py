@@ -14,17 +14,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import erfc
 
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import Rounds
 from jaxrate.numerics.roots import decreasing_root
 from jaxrate.numerics.special_functions import log_quotient
-from jaxrate.types import Array, HostArray
+from jaxrate.systems.rounds.performance_distributions import DistributionFunction
+from jaxrate.types import Array
 
 UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
 MAX_STEP_SCALES = 1.5  # scales between the points of a table in float32, the most
@@ -32,23 +31,11 @@ DIRECT_LIMIT = 64  # participants up to which the sums are taken directly
 PAIR_LIMIT = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
 _BLOCK_SIZE = 256  # participants whose cdfs at all points fit in a cache
 
-DistributionFunction = Callable[
-    [Array], tuple[Array, Array, Array, Array]
-]  # cdf, its complement, density and its derivative
 SumFunction = Callable[
     [Array, Array | bool], tuple[Array, Array]
 ]  # of ratings x [...]: the sum below (True) or above, slope
 InverseFunction = Callable[[Array], Array]  # of logarithms of below / above: nearly the rating where they are so
 DoubtFunction = Callable[[Array], Array]  # of ratings [...]: whether sums say too little there
-
-
-class PerformanceDistribution(NamedTuple):
-    """A distribution of performances."""
-
-    shape: DistributionFunction
-    deviation: float  # of the standard form
-    nodes: HostArray  # of a quadrature over that form
-    weights: HostArray
 
 
 class Participants(NamedTuple):
@@ -60,52 +47,6 @@ class Participants(NamedTuple):
     low: Array  # [] no rating that is asked for lies below, or
     high: Array  # [] above
     unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
-
-
-@jax.custom_jvp
-def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
-    """The logistic distribution."""
-    e = jnp.exp(-jnp.clip(z, -80.0, 80.0))
-    below = 1.0 / (1.0 + e)
-    above = e * below
-    density = below * above
-    return below, above, density, density * (above - below)
-
-
-@logistic_distribution.defjvp
-def _logistic_slopes(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """From shares, not from e, which times what the points of a coarse table are apart leaves float32."""
-    below, above, density, slope = logistic_distribution(*primal)
-    slopes = density, -density, slope, density * (1.0 - 6.0 * density)
-    return (below, above, density, slope), tuple(x * tangent[0] for x in slopes)
-
-
-def normal_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
-    """The standard normal distribution."""
-    above = 0.5 * erfc(jnp.abs(z) * 0.5**0.5)
-    density = jnp.exp(-0.5 * z * z) * (0.5 / jnp.pi) ** 0.5
-    left = z < 0
-    return jnp.where(left, above, 1.0 - above), jnp.where(left, 1.0 - above, above), density, -z * density
-
-
-def _make_distribution(
-    distribution: DistributionFunction,
-    deviation: float,
-    density: Callable[[HostArray], HostArray],
-    step: float,
-    count: int,
-) -> PerformanceDistribution:
-    """With the trapezoidal rule, which converges exponentially for functions like these."""
-    nodes = step * np.arange(-count, count + 1)
-    return PerformanceDistribution(distribution, deviation, nodes, density(nodes) / density(nodes).sum())
-
-
-# Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
-LOGISTIC = _make_distribution(logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
-LOGISTIC_FINE = _make_distribution(
-    logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
-)
-NORMAL_FINE = _make_distribution(normal_distribution, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 
 
 def table_points_for(deviation: float, spread: float = 350.0) -> int:

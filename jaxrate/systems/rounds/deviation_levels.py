@@ -22,7 +22,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
-from jaxrate.systems.rounds import cdf_sums, pairwise_wins
+from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
 from jaxrate.types import Array, HostArray
 
@@ -171,7 +171,9 @@ def _tabulate_sums(performances: PriorPerformances, mask: Array, grid: Array, sq
 
     def one(centre: Array, variance: Array, gain: Array) -> list[Array]:
         inverse = lax.rsqrt(variance[:, None] + square[None])
-        below, above, density, bend = cdf_sums.normal_distribution((grid[None] - centre[:, None]) * inverse)
+        below, above, density, bend = performance_distributions.normal_distribution(
+            (grid[None] - centre[:, None]) * inverse
+        )
         values = below, above, density * inverse, bend * inverse**2
         return [jnp.dot(gain, x, precision=lax.Precision.HIGHEST) for x in values]
 

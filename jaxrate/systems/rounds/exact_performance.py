@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.numerics import array_sums
-from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
@@ -66,7 +66,10 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     # Nearly their performances, were the centres themselves logistic.
     all_gain = jnp.maximum(jnp.sum(gain), float(np.finfo(gain.dtype).tiny))
     mean = jnp.sum(gain * centre) / all_gain
-    square = jnp.maximum(jnp.sum(gain * centre**2) / all_gain - mean**2, 0.0) / cdf_sums.LOGISTIC.deviation**2
+    square = (
+        jnp.maximum(jnp.sum(gain * centre**2) / all_gain - mean**2, 0.0)
+        / performance_distributions.LOGISTIC.deviation**2
+    )
     scale = jnp.sqrt(square + (jnp.sum((gain > 0).astype(gain.dtype)) / all_gain) ** 2)
     guess = mean + scale * jnp.log(jnp.where(mask, won, 1.0) / jnp.where(mask, lost, 1.0))
     return cdf_sums.solve_ratings(log_ratio, guess, mask, participants)

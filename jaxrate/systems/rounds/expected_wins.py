@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
-from jaxrate.systems.rounds import cdf_sums, deviation_levels, pairwise_wins
-from jaxrate.systems.rounds.cdf_sums import Participants, PerformanceDistribution
+from jaxrate.systems.rounds import cdf_sums, deviation_levels, pairwise_wins, performance_distributions
+from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances, WinProbability
+from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
 from jaxrate.types import Array
 
 PAIRS_PER_POINT = 3  # participants for each point of the table up to which pairs of normal performances are no slower
@@ -57,7 +58,12 @@ class PerformanceIntegrals(NamedTuple):
 
 
 LOGISTIC_INTEGRALS = PerformanceIntegrals(
-    cdf_sums.LOGISTIC, cdf_sums.LOGISTIC_FINE, pairwise_wins.logistic_win_probability, 1, 1.0, 16.0
+    performance_distributions.LOGISTIC,
+    performance_distributions.LOGISTIC_FINE,
+    pairwise_wins.logistic_win_probability,
+    1,
+    1.0,
+    16.0,
 )
 
 

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.systems.rounds import cdf_sums
-from jaxrate.systems.rounds.cdf_sums import PerformanceDistribution
+from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.expected_wins import PerformanceIntegrals
+from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
 from jaxrate.systems.rounds.performance_inference import NoiseDensity
 from jaxrate.types import Array, HostArray
 
@@ -31,7 +31,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LAGUERRE, _TAIL_WEIGHTS = np.polynomial.laguerre.laggauss(24)
 _STEEP_SLOPE = 40.0  # the |d| from which Gauss's rule in a cell is no longer exact, but Laguerre's in a tail is
 _CHUNK_SIZE = 4096
-_LOGISTIC_SCALE = cdf_sums.LOGISTIC.deviation**-1  # the scale of a logistic density of deviation 1
+_LOGISTIC_SCALE = performance_distributions.LOGISTIC.deviation**-1  # the scale of a logistic density of deviation 1
 
 
 class HazardTable(NamedTuple):

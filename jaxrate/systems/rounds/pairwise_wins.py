@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.types import Array
 
 _NODES = np.arange(-22.0, 23.0)
@@ -35,18 +35,25 @@ class PriorPerformances(NamedTuple):
 
 def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """Of normal performances."""
-    below, above, _, _ = cdf_sums.normal_distribution(lead / jnp.sqrt(deviation**2 + other_deviation**2))
+    below, above, _, _ = performance_distributions.normal_distribution(
+        lead / jnp.sqrt(deviation**2 + other_deviation**2)
+    )
     return below, above
 
 
 def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """Of logistic performances, to 1e-8."""
     widest = jnp.maximum(deviation, other_deviation)
-    inverse, part = cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest
+    inverse, part = (
+        performance_distributions.LOGISTIC.deviation / widest,
+        jnp.minimum(deviation, other_deviation) / widest,
+    )
     if cdf_sums.pair_budget():
         return _logistic_win_unrolled(lead * inverse, part)
     nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
-    below, above, _, _ = cdf_sums.logistic_distribution((lead * inverse)[..., None] + part[..., None] * nodes)
+    below, above, _, _ = performance_distributions.logistic_distribution(
+        (lead * inverse)[..., None] + part[..., None] * nodes
+    )
     return jnp.sum(weights * below, axis=-1), jnp.sum(weights * above, axis=-1)
 
 

@@ -26,12 +26,12 @@ import jax.numpy as jnp
 
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import array_sums, selective_evaluation, special_functions
-from jaxrate.systems.rounds import cdf_sums, exact_performance
+from jaxrate.systems.rounds import cdf_sums, exact_performance, performance_distributions
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, cumulative_sums
 from jaxrate.types import Array
 
-C = cdf_sums.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
+C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 TieSplit = (
     bool | float
 )  # False: a tie is one, True: half a win and half a loss; a number: so much of each, above 0, below 1
@@ -76,7 +76,8 @@ def logistic_sums(
         centre, inverse, gain, *cdf_sums.rating_interval(centre, widest * margin, mask), cdf_sums.rating_unit(widest)
     )
     return LogisticSums(
-        participants, *cdf_sums.make_cdf_sums(cdf_sums.logistic_distribution, participants, table_points)
+        participants,
+        *cdf_sums.make_cdf_sums(performance_distributions.logistic_distribution, participants, table_points),
     )
 
 
@@ -105,7 +106,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     def sums(x: Array, below: Array) -> tuple[Array, Array]:
         """The sums of all, in which those who tied count twice their share."""
         z = (x[group] - centre) * inverse
-        value, _, density, _ = cdf_sums.logistic_distribution(jnp.where(below[group], z, -z))
+        value, _, density, _ = performance_distributions.logistic_distribution(jnp.where(below[group], z, -z))
         again = cdf_sums.sum_by_group(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
         total, slope = round_sums.sums(x, below)
         more = 2.0 * share - 1.0

@@ -6,7 +6,7 @@ from jax.scipy.special import log_ndtr, ndtr
 
 from jaxrate.events import Matches, Rounds
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
-from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds import performance_distributions
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_number
 from jaxrate.systems.trueskill.model import Constants, State, match_lead, team_performances
 from jaxrate.systems.trueskill.model import predict as expected_score
@@ -39,7 +39,10 @@ def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> Outco
 def _win_probabilities(constants: Constants, teams: Teams, mean: Array, variance: Array) -> Array:
     """[P] the probability that a team performs better than every other one by more than their margin."""
     deviation, size, mask = jnp.sqrt(variance), teams.size.astype(mean.dtype), teams.size > 0
-    nodes, weights = (jnp.asarray(x, mean.dtype) for x in (cdf_sums.NORMAL_FINE.nodes, cdf_sums.NORMAL_FINE.weights))
+    nodes, weights = (
+        jnp.asarray(x, mean.dtype)
+        for x in (performance_distributions.NORMAL_FINE.nodes, performance_distributions.NORMAL_FINE.weights)
+    )
     number = jnp.arange(len(mean), dtype=jnp.int32)
 
     def one(k: Array) -> Array:

@@ -1,0 +1,77 @@
+"""Where live ratings begin: at a system, or at a rated history."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrate.argument_checks import Key, check_arguments, check_concrete
+from jaxrate.events import Matches, Rounds
+from jaxrate.league.out_of_core.parquet_rating import RatedFiles
+from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
+from jaxrate.league.rated_history import Rated, count_rows, unpack_rated
+from jaxrate.live.live_history import LiveHistory
+from jaxrate.live.live_ratings import Live
+from jaxrate.live.single_events import (
+    check_player_names,
+)
+from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.scan_programs import is_random_numbers
+from jaxrate.rules import State
+from jaxrate.storage.run_validation import restore_state
+from jaxrate.system import RatingSystem, check_system
+
+
+@check_arguments
+def start_history(
+    rated: Rated | RatedFiles | RatingSystem,
+    players: Sequence[Any] | None = None,
+    state: State = None,
+    *,
+    key: Key | None = None,
+) -> Live:
+    """Live ratings, which take one result at a time, in some tens of microseconds a match.
+
+        live = jr.live.start_history(jr.load("season"))  # or jr.live.start_history(jr.glicko())
+        live.update("Ada", "Bo", 1.0, time="2026-06-01")
+        live.predict("Bo", "Cy")
+        jr.save("season", live)
+
+    The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
+    Glicko-2, otherwise to rounding. A program is compiled for the first event of each kind, and again whenever the
+    number of rows for players has doubled. Every prediction is kept for `to_rated`, in about 100 bytes a match. Seasons
+    are those in the system's settings; no others begin.
+
+    Args:
+      rated: a rated history to continue, as from `rate`, `rate_files` or `load`; or a system of matches, of contests or
+        of both.
+      players: with a system, the names of players, all text or all numbers. Others join when they first play.
+      state: with a system, the state of these players, as from `run` or `initial_state`. None: all are newcomers.
+      key: a PRNG key for systems that draw random numbers, as for `run`. None: a key that depends on the number of
+        events before, as for `rate`.
+
+    Raises:
+      ValueError: for a system of rating periods only, a history in periods, names that repeat or that one table cannot
+        hold, or a state of other players or of another system.
+    """
+    base: Any = (
+        rated_from_files(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
+    )
+    if base is not None and players is not None:
+        raise ValueError("a rated history has players of its own")
+    system, state, players = unpack_rated(rated if base is None else base, state, players, needs_state=False)
+    check_system(system)
+    check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
+    if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
+        raise ValueError(
+            f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"
+        )
+    if is_random_numbers(key):
+        raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
+    names = check_player_names(players)
+    if state is not None:
+        state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
+    if system.rules.draw is not None and key is None:
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rows(base))
+    return Live(LiveHistory(system, state, names, base, key))

@@ -1,0 +1,122 @@
+"""Programs of blocks: the steps of one block of a schedule, replayed or predicted."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxrate.device import has_launch_overhead
+from jaxrate.events import Periods, Rounds
+from jaxrate.replay.blocks import gather_events
+from jaxrate.replay.gather import PackedState, gather_rows, pack_state
+from jaxrate.replay.scan_programs import (
+    ReplayRules,
+    draw_for_events,
+    on_packed_rows,
+    predict_event,
+    prepare_replay,
+    rate_event,
+    scan_steps,
+    scatter_predictions,
+)
+from jaxrate.rules import (
+    Params,
+    State,
+)
+from jaxrate.types import Array
+
+
+def replay_block(
+    rules: ReplayRules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[State, Any]:
+    """Some steps, each of disjoint events."""
+    state, prediction = so_far
+    packed = pack_state(state, len(index))
+    state, prediction = _replay_packed_block(
+        rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
+    )
+    return packed.unpack(state), prediction
+
+
+def _replay_packed_block(
+    rules: ReplayRules,
+    size: tuple[int, int],
+    params: Params,
+    packed: PackedState,
+    so_far: tuple[Any, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+    count: Array | None,
+) -> tuple[Any, Any]:
+    """The same of a packed state."""
+    state, prediction = so_far
+    events, position = gather_events(flat, starts, index, size)
+    one = partial(rate_event, rules, prepare_replay(rules, params))
+    many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
+    state, guess = scan_steps(on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
+    return state, scatter_predictions(prediction, position, guess)
+
+
+def _without_batch_axis(one: Callable[..., Any]) -> Callable[..., Any]:
+    """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
+
+    def call(*batched: Any) -> Any:
+        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], batched)))
+
+    return call
+
+
+def replay_block_chain(
+    rules: ReplayRules,
+    size: tuple[int, int],
+    params: Params,
+    so_far: tuple[State, Any],
+    flat: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    key: Array | None,
+) -> tuple[State, Any]:
+    """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
+    packed = pack_state(so_far[0], index.shape[0] * index.shape[1])
+
+    def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
+        return _replay_packed_block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
+
+    state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
+    return packed.unpack(state), prediction
+
+
+def predict_block(
+    rules: ReplayRules,
+    size: tuple[int, int],
+    params: Params,
+    prediction: Any,
+    state: State,
+    flat: Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+) -> Any:
+    """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
+    one = jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))
+
+    def predict_step(index: Array) -> tuple[Array, Any]:
+        events, position = gather_events(flat, starts, index, size)
+        return position, one(gather_rows(state, events.player), events)
+
+    position, guess = lax.map(predict_step, index)
+    if prediction is None:
+        prediction = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[3:]), x.dtype), guess)
+    return scatter_predictions(prediction, position, guess)
