@@ -38,7 +38,7 @@ def compiled(system, settings, plan):
     import jax
     import jax.numpy as jnp
 
-    from jaxrate.replay.execution import CUDA_GRAPH, supported_options
+    from jaxrate.replay.compiler_options import CUDA_GRAPH, supported_options
     from jaxrate.replay.kernel import levels_kernel
     from jaxrate.replay.scan_programs import MatchProgramShape
 

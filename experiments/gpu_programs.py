@@ -86,7 +86,7 @@ def many(found, static, rest):
     """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
     import jax
 
-    from jaxrate.replay.execution import CUDA_GRAPH, supported_options
+    from jaxrate.replay.compiler_options import CUDA_GRAPH, supported_options
 
     params, state, *others = rest
     wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))

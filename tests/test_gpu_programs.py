@@ -15,7 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.fitting import derivatives
-from jaxrate.replay import block_programs, execution, scan_programs
+from jaxrate.replay import block_programs, compiler_options, scan_programs
 from jaxrate.replay.kernel import gpu_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
@@ -29,12 +29,12 @@ SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
-    assert execution.supported_options(execution.CUDA_GRAPH) == execution.CUDA_GRAPH
+    assert compiler_options.supported_options(compiler_options.CUDA_GRAPH) == compiler_options.CUDA_GRAPH
 
 
 def test_what_another_xla_does_not_know_is_left_out():
-    options = execution.CUDA_GRAPH | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
-    assert set(execution.supported_options(options)) == {"xla_disable_hlo_passes"}
+    options = compiler_options.CUDA_GRAPH | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
+    assert set(compiler_options.supported_options(options)) == {"xla_disable_hlo_passes"}
 
 
 def on_gpu(function):

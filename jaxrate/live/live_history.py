@@ -35,7 +35,8 @@ from jaxrate.live.event_log import (
 )
 from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
 from jaxrate.live.single_events import to_host_prediction
-from jaxrate.replay.execution import ProgramTraits, compile_replay
+from jaxrate.replay.compiler_options import ProgramTraits
+from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import replay_rules
 from jaxrate.rules import Rating, State

@@ -12,10 +12,10 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.block_programs import replay_block_chain
 from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
 from jaxrate.replay.execution import (
     CompilePolicy,
-    ProgramTraits,
     compile_match_replay,
     compile_replay,
     default_policy,

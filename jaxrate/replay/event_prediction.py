@@ -12,8 +12,9 @@ from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events
 from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features
-from jaxrate.replay.execution import ProgramTraits, compile_replay, default_policy, empty_predictions
+from jaxrate.replay.execution import compile_replay, default_policy, empty_predictions
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import (
     count_players,

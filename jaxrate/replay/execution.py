@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, Blocks, gather_events
+from jaxrate.replay.compiler_options import ProgramTraits, compiler_options, quick_compile_options, supported_options
 from jaxrate.replay.gather import gather_rows
-from jaxrate.replay.rule_outlines import outline_rules
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
@@ -52,16 +53,6 @@ class CompilePolicy(NamedTuple):
 def default_policy() -> CompilePolicy:
     """The policy where none is named: quick if the environment says `JAXRATE_COMPILE=quick`."""
     return CompilePolicy(quick=os.environ.get(POLICY_VARIABLE) == "quick")
-
-
-class ProgramTraits(NamedTuple):
-    """What the options of the compiler depend on."""
-
-    events: type = Matches  # of what kind they are
-    axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
-    stream: bool = False  # whether it takes one event after the other
-    loops: bool = False  # whether there are loops within its matches
-    short: bool = False  # whether it is sooner done than compiled
 
 
 LEVELS = ProgramTraits()
@@ -200,56 +191,13 @@ def compile_replay(
 def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy, traits: ProgramTraits) -> Any:
     options = None
     if policy.outermost or not inside:  # only an outermost jit may have options
-        options = quick_compile_options() if policy.quick else _compiler_options(traits)
+        options = quick_compile_options() if policy.quick else compiler_options(traits)
     return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
 
 
 def is_inside_transformation(tree: Any) -> bool:
     """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
     return is_traced((tree, jax.device_put(np.zeros(()))))
-
-
-# --- Options of XLA. Whatever the length of a history, results are the same to the bit. ---
-
-CAREFUL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # whatever XLA_FLAGS say
-QUICK = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-CUDA_GRAPH = {  # For the whole replay, its loops included, to become one CUDA graph: otherwise the host launches every
-    # step, and waits for each turn of a loop within. Copies of slices, which that pass makes, would be in no graph.
-    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
-    "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",
-}
-
-
-def _compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
-    if jax.default_backend() != "cpu":
-        return supported_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None
-    without = []
-    if traits.events is Rounds or traits.axes > 1:
-        # It would hand thin matrix products to a library that takes twice as long over them.
-        without.append("dot-library-rewriter")
-    if traits.events is not Rounds and not traits.stream:
-        # It would spread the rows of a step over threads as soon as a leaf of the state reached half a megabyte, and
-        # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6.
-        without.append("cpu-parallel-task-assigner")
-    options: dict[str, Any] = CAREFUL | ({"xla_disable_hlo_passes": ",".join(without)} if without else {})
-    # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
-    # levels takes a quarter less time without), small matrices lose (slopes take half the time without), simple
-    # rules in levels gain a third.
-    heavy = traits.events is Matches and not traits.stream and (traits.loops or traits.axes > 2)
-    if traits.events is Rounds or traits.short or heavy:
-        options["xla_cpu_use_fusion_emitters"] = False
-        if traits.axes == 1:
-            options["xla_backend_optimization_level"] = 1
-    return supported_options(options)
-
-
-def quick_compile_options() -> dict[str, Any] | None:
-    """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
-    return supported_options(QUICK) if jax.default_backend() == "cpu" else None
 
 
 def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -272,24 +220,6 @@ def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
         return jit(fixed.size > 1, default_policy())(fixed, *arguments)
 
     return call
-
-
-def supported_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options that this version of XLA has.
-
-    XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
-    that does nothing.
-    """
-    return dict(_supported_items(tuple(options.items())))
-
-
-@lru_cache
-def _supported_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
-    try:
-        jax.jit(lambda: 0, compiler_options=dict(items)).lower().compile()
-    except jax.errors.JaxRuntimeError:
-        return () if len(items) == 1 else tuple(x for item in items for x in _supported_items((item,)))
-    return items
 
 
 # --- What rules are made of decides between a stream and levels. ---
@@ -315,3 +245,42 @@ def levels_threshold(
     outline = outline_rules(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
+
+
+class RuleOutline(NamedTuple):
+    """What is compiled for a match."""
+
+    loops: bool  # whether there is a loop within it
+    scalar_rows: bool  # whether a player is one number in each leaf of the state
+    operations: int
+
+
+def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> RuleOutline:
+    """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
+    state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
+    leaves, structure = jax.tree.flatten((params, state, match))
+    return _outline_rules(rules, structure, tuple(jax.typeof(x) for x in leaves))
+
+
+@lru_cache
+def _outline_rules(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
+    def rate(params: Params, state: State, match: Matches) -> Any:
+        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
+        return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
+
+    params, state, match = jax.tree.unflatten(structure, types)
+    operations = _operation_names(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
+    return RuleOutline("while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations))
+
+
+def _operation_names(jaxpr: Jaxpr, counted: set[int]) -> list[str]:
+    """The operations of a function, those of the functions that it calls among them, once for each function."""
+    names = []
+    for equation in jaxpr.eqns:
+        names.append(equation.primitive.name)
+        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
+            inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
+            if isinstance(inner, Jaxpr) and id(inner) not in counted:
+                counted.add(id(inner))
+                names += _operation_names(inner, counted)
+    return names

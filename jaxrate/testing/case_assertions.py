@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.replay.execution import quick_compile_options
+from jaxrate.replay.compiler_options import quick_compile_options
 from jaxrate.system import RatingSystem
 
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form

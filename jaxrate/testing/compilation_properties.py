@@ -9,7 +9,8 @@ import numpy as np
 from jaxrate.events import Ragged, slice_events
 from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
-from jaxrate.replay.execution import ProgramTraits, compile_replay
+from jaxrate.replay.compiler_options import ProgramTraits
+from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import make_plan
 from jaxrate.testing.case_assertions import (

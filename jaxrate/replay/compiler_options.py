@@ -1,0 +1,78 @@
+"""Options of XLA for the programs of replays. Whatever the length of a history, results are the same to the bit."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxrate.events import Matches, Rounds
+
+
+class ProgramTraits(NamedTuple):
+    """What the options of the compiler depend on."""
+
+    events: type = Matches  # of what kind they are
+    axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
+    stream: bool = False  # whether it takes one event after the other
+    loops: bool = False  # whether there are loops within its matches
+    short: bool = False  # whether it is sooner done than compiled
+
+
+CAREFUL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # whatever XLA_FLAGS say
+QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
+CUDA_GRAPH = {  # For the whole replay, its loops included, to become one CUDA graph: otherwise the host launches every
+    # step, and waits for each turn of a loop within. Copies of slices, which that pass makes, would be in no graph.
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
+    "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",
+}
+
+
+def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
+    """The options for a program of these traits on the default device. None: XLA's own."""
+    if jax.default_backend() != "cpu":
+        return supported_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None
+    without = []
+    if traits.events is Rounds or traits.axes > 1:
+        # It would hand thin matrix products to a library that takes twice as long over them.
+        without.append("dot-library-rewriter")
+    if traits.events is not Rounds and not traits.stream:
+        # It would spread the rows of a step over threads as soon as a leaf of the state reached half a megabyte, and
+        # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6.
+        without.append("cpu-parallel-task-assigner")
+    options: dict[str, Any] = CAREFUL | ({"xla_disable_hlo_passes": ",".join(without)} if without else {})
+    # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
+    # levels takes a quarter less time without), small matrices lose (slopes take half the time without), simple
+    # rules in levels gain a third.
+    heavy = traits.events is Matches and not traits.stream and (traits.loops or traits.axes > 2)
+    if traits.events is Rounds or traits.short or heavy:
+        options["xla_cpu_use_fusion_emitters"] = False
+        if traits.axes == 1:
+            options["xla_backend_optimization_level"] = 1
+    return supported_options(options)
+
+
+def quick_compile_options() -> dict[str, Any] | None:
+    """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
+    return supported_options(QUICK) if jax.default_backend() == "cpu" else None
+
+
+def supported_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options that this version of XLA has.
+
+    XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
+    that does nothing.
+    """
+    return dict(_supported_items(tuple(options.items())))
+
+
+@lru_cache
+def _supported_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    try:
+        jax.jit(lambda: 0, compiler_options=dict(items)).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return () if len(items) == 1 else tuple(x for item in items for x in _supported_items((item,)))
+    return items
