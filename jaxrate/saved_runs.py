@@ -178,7 +178,11 @@ def _restore_rated(
         and system.name in PERIOD_START_SYSTEMS
         and make is None
     ):
-        state = state._replace(time=state.time + system.params.period)
+        with np.errstate(over="ignore"):
+            time = np.asarray(state.time) + system.params.period
+        if not np.isfinite(time).all():
+            raise ValueError("run.json is damaged (its period ends after all times)")
+        state = state._replace(time=time)
     kind, (ratings, predictions) = (
         next(key for key in COUNT_KEYS if key in metadata),
         [x for x in files if x != "state.npz"],

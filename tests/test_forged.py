@@ -247,3 +247,12 @@ def test_matches_that_are_said_to_be_contests(run):
     with pytest.raises(ValueError, match="predictions.parquet is damaged .*columns"):
         jr.load(run)
     assert json.loads((run / RUN_FILE).read_bytes())["participations"] == 5
+
+
+def test_a_period_of_an_old_run_that_ends_after_all_times(old):
+    about = about_of(old) | {"system": "glicko", "params": {**jr.glicko().params._asdict(), "period": 3e38}}
+    reseal(old, about)
+    leaves = {name: x for name, x in leaves_of(old).items() if name != "volatility"}
+    forge(old, "state.npz", packed(**leaves | {"time": np.full(4, 3e38, np.float32)}))
+    with pytest.raises(ValueError, match="run.json is damaged .its period ends after all times"):
+        jr.load(old)
