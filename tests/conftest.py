@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import sys
 from functools import partial
 from itertools import count
@@ -29,6 +30,8 @@ with pytest.MonkeyPatch.context() as environment:  # read once, when the first d
     environment.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *flags]))
     jax.devices()
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; some tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the user's cache
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
