@@ -137,9 +137,11 @@ def inferred(name, points, event, centre, deviation):
     """The performances of a round."""
     if name == "logistic":
         return performance_inference.logistic_performance(
-            performance_inference.logistic_sums(centre, deviation, event, points), event, False
+            performance_inference.make_logistic_cdf_sums(centre, deviation, event, points), event, False
         )
-    known = performance_inference.make_standing(performance_inference.NORMAL_NOISE, centre, deviation, event, points)
+    known = performance_inference.make_round_standing(
+        performance_inference.NORMAL_NOISE, centre, deviation, event, points
+    )
     return performance_inference.standing_performance(known, event, False)
 
 

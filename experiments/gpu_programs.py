@@ -11,7 +11,7 @@ graphs it launches a step, 0 if the whole replay is one; and the bytes that a st
 systems also the program of many settings at once, as in `sweep`.
 
 No time is measured. The estimates are of `WAIT` below, of `TURNS` in `gpu_compiled.py`, and of the constants in
-`jaxrate/replay/gpu_estimates.py`, where the counts of this version stand too.
+`jaxrate/replay/kernel/gpu_estimates.py`, where the counts of this version stand too.
 """
 
 import json

@@ -23,7 +23,7 @@ from jaxrate.events import slice_events
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.scan_programs import replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them
@@ -220,7 +220,7 @@ def part_large(options):
         so_far = state, jnp.zeros(schedule.size)
         given = schedule.events, schedule.starts, one.number, None, np.int32(1)
         program = compile_replay(replay_block, (system.params, state), traits=ProgramTraits(type(rounds.events)))
-        lowered = program.lower(replay_rules(system.rules, system.params), one.size, system.params, so_far, *given)
+        lowered = program.lower(make_replay_rules(system.rules, system.params), one.size, system.params, so_far, *given)
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]
         one = {"players": players, "seconds": row["seconds"], "first_seconds": row["first_seconds"]}

@@ -34,8 +34,9 @@ class EventCheck(NamedTuple):
     """The check of events: what they may have beyond plain ones, and what else is wrong with them.
 
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
-    one row each: `systems/rounds/seats.py`), "noise" (contests may be noisier than others) and "categories" (those of
-    players matter). `run` refuses rounds with the first three for a system that does not name them.
+    one row each: `systems/rounds/multi_team_players.py`), "noise" (contests may be noisier than others) and
+    "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
+    them.
     """
 
     features: tuple[str, ...] = ()
@@ -61,7 +62,7 @@ class FactoryCall(NamedTuple):
         return self.factory(**dict(self.settings) | changes)
 
 
-class WrappedFactory(NamedTuple):
+class WrappedSystemFactory(NamedTuple):
     """A factory whose systems a wrapper remakes; the wrapper takes the hyperparameters of these names."""
 
     wrapper: "Callable[..., RatingSystem]"
@@ -114,7 +115,7 @@ def check_system(system: Any) -> None:
 
 def _format_factory_call(name: str, factory: Any, values: dict[str, Any]) -> str:
     """The call of a factory by this name, and around it those of wrappers."""
-    if isinstance(factory, WrappedFactory):
+    if isinstance(factory, WrappedSystemFactory):
         own = {field: values[field] for field in factory.fields if field in values}
         inner = _format_factory_call(
             name, factory.factory, {field: x for field, x in values.items() if field not in own}

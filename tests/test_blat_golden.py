@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.numerics.fourier_convolution import grid_differences, spectrum_of_differences
 from jaxrate.systems.blat_mmr import laplace_recursions
-from jaxrate.systems.blat_mmr.kernel_components import KernelComponent, spread_belief
+from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
 
@@ -175,7 +175,9 @@ def test_example_4_2_a_kernel_of_three_points(algorithm):
         "fft": spectrum_of_differences(jnp.where(abs(grid_differences(100)) <= 1.0, 1 / 3, 0.0)),
         "naive": matrix,
     }
-    after = spread_belief("global", algorithm, [KernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p)
+    after = spread_belief(
+        "global", algorithm, [PreparedKernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p
+    )
     close(after, REFERENCE["example_4_2_correct"])
     assert np.abs(after - REFERENCE["example_4_2_author_naive_kernel"]).max() > 0.07
 

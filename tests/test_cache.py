@@ -48,7 +48,7 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
     for name in (compilation_cache.CACHE_VARIABLE, *compilation_cache.JAX_SETTINGS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compilation_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compilation_cache, "user_cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
     monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
     compilation_cache.enable_compilation_cache()
@@ -75,8 +75,8 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
 def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
     monkeypatch.setattr(compilation_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compilation_cache.cache_folder() == tmp_path
+    assert compilation_cache.user_cache_folder() == tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the convention says to ignore
-    assert compilation_cache.cache_folder() == Path.home() / ".cache"
+    assert compilation_cache.user_cache_folder() == Path.home() / ".cache"
     monkeypatch.setattr(compilation_cache.sys, "platform", "darwin")
-    assert compilation_cache.cache_folder() == Path.home() / "Library" / "Caches"
+    assert compilation_cache.user_cache_folder() == Path.home() / "Library" / "Caches"

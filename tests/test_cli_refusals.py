@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory_limits
+from jaxrate import memory_checks
 from jaxrate.data import simulate
 from jaxrate.league.evaluation import constant_forecast_log_loss
 
@@ -86,7 +86,7 @@ def test_it_is_refused_before_the_work(jaxrate, days, tmp_path, monkeypatch, arg
         jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(days)))
     for name in ("rate", "fit", "compare", "predict"):
         monkeypatch.setattr(jr, name, work)
-    monkeypatch.setattr(memory_limits, "machine_memory_bytes", lambda: 8e9)
+    monkeypatch.setattr(memory_checks, "machine_memory_bytes", lambda: 8e9)
     monkeypatch.setattr(simulate, "disk_usage", lambda path: shutil.disk_usage(tmp_path))
     monkeypatch.chdir(tmp_path)
     if any("/proc" in x for x in arguments) and not Path("/proc/self").exists():

@@ -8,11 +8,11 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, mean_side_score
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
 from jaxrate.league.data_adaptation import DataFacts
 from jaxrate.league.system_choice import make_system
-from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, mean_side_score
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

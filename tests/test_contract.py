@@ -10,8 +10,14 @@ import pytest
 import jaxrate as jr
 from jaxrate import testing
 from jaxrate.league.system_choice import CONTEST_SYSTEMS
-from jaxrate.testing import gradient_properties, match_properties, replay_properties, round_properties, scan_properties
-from jaxrate.testing.case_assertions import Case, assert_equal_leaves, make_key
+from jaxrate.testing import (
+    batch_and_chunk_properties,
+    gradient_properties,
+    match_properties,
+    replay_properties,
+    round_properties,
+)
+from jaxrate.testing.property_cases import Case, assert_equal_leaves, make_key
 
 
 def steadier(x, y, *, low=0.3, slope=-0.2):
@@ -71,14 +77,16 @@ BY_SETTINGS = {
     match_properties.streams_equal_levels,
     round_properties.a_contest_of_one_changes_nothing,
     match_properties.win_draw_and_loss_agree_with_the_expected_score,
-    scan_properties.slopes_equal_finite_differences,
+    batch_and_chunk_properties.slopes_equal_finite_differences,
 }
-LEARNS = {scan_properties.slopes_equal_finite_differences}  # all that hangs on a density: it has tests of its own
+LEARNS = {
+    batch_and_chunk_properties.slopes_equal_finite_differences
+}  # all that hangs on a density: it has tests of its own
 # What they carry from chunk to chunk the systems above do not
 CARRIES = "elo_fading", "glicko_fading", "glicko2_fading", "trueskill_fading", "skills_margin", "calibrated"
 SLOPES = {
-    scan_properties.chunks_of_several_histories_in_one_batch_equal_runs,
-    scan_properties.slopes_equal_finite_differences,
+    batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+    batch_and_chunk_properties.slopes_equal_finite_differences,
     gradient_properties.slopes_are_finite,
 }
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
@@ -89,7 +97,7 @@ def chosen(name):
     for one, case in testing.contract_cases(EVERY[name]):
         settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
         if name in CARRIES and case.form == "levels":
-            settings = settings | {scan_properties.chunks_of_several_histories_in_one_batch_equal_runs}
+            settings = settings | {batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs}
         of_two = name in CONTEST_SYSTEMS and case.form != "rounds"  # the rules of rounds
         variant, stream = (
             name in VARIANTS or of_two,

@@ -125,7 +125,7 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
 
 @pytest.mark.parametrize(("gaussian", "split_ties"), [*product([False, True], [False, True])])
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
-    look = look_normal if gaussian else performance_inference.logistic_sums
+    look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     points, tolerance = cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)), 1e-6 if x64 else 0.01
     solve = (quick if x64 else jax.jit)(lambda *x: infer_round(look, *x, split_ties, points))
     for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
@@ -140,7 +140,7 @@ def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties,
         assert np.isfinite(error).all()
 
 
-look_normal = partial(performance_inference.make_standing, performance_inference.NORMAL_NOISE)
+look_normal = partial(performance_inference.make_round_standing, performance_inference.NORMAL_NOISE)
 
 
 def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=density_dispatch.infer_performances):

@@ -96,7 +96,7 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
         noise = make_noise_density(table_of(density))
         event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
         return performance_inference.standing_performance(
-            performance_inference.make_standing(noise, mu, delta, event, points), event, split_ties
+            performance_inference.make_round_standing(noise, mu, delta, event, points), event, split_ties
         )
 
     found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
@@ -155,7 +155,7 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
     mu, delta, rank = a_round(100, True, seed=1)
     with jax.enable_x64(True):
         event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
-        sums = performance_inference.logistic_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
+        sums = performance_inference.make_logistic_cdf_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
         fast = performance_inference.logistic_performance(sums, event, False)
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 

@@ -52,7 +52,7 @@ class Beliefs(NamedTuple):
 @partial(jax.jit, static_argnums=(4, 5))
 def _performances(mu, delta, rank, weight, gaussian, split_ties):
     def one(mu, delta, rank, weight):
-        look = look_normal if gaussian else performance_inference.logistic_sums
+        look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
         return infer_round(look, mu, delta, weight, rank, split_ties, 512)
 
     return jax.vmap(one)(mu, delta, rank, weight)

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
-from jaxrate.systems.rounds import deviation_levels, expected_wins, pairwise_wins
+from jaxrate.systems.rounds import expected_wins, expected_wins_by_deviation, pairwise_wins
 from tests.conftest import quick
 
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -86,7 +86,7 @@ def test_slopes_of_tables_are_those_of_pairs():
             return jnp.sum(weight * read(pairwise_wins.PriorPerformances(rating, deviation, None))[0])
 
         ways = (
-            (lambda x: deviation_levels.interpolated_wins_and_losses(x, there, 160)),
+            (lambda x: expected_wins_by_deviation.interpolated_wins_and_losses(x, there, 160)),
             (lambda x: pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, x, there)),
         )
         got, wanted = (quick(jax.grad(lambda *x, w=way: total(w, *x), argnums=(0, 1)))(*everybody) for way in ways)

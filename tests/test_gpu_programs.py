@@ -19,7 +19,7 @@ from jaxrate.replay import block_programs, compiler_options, scan_programs
 from jaxrate.replay.kernel import gpu_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
-from jaxrate.testing.case_assertions import assert_close_leaves
+from jaxrate.testing.property_cases import assert_close_leaves
 from tests.conftest import quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players
@@ -49,7 +49,7 @@ def on_gpu(function):
 
 
 def replay_rules(system):
-    return scan_programs.replay_rules(system.rules, system.params)
+    return scan_programs.make_replay_rules(system.rules, system.params)
 
 
 @pytest.mark.parametrize("name", ["glicko", "trueskill", "urnings", "skills"])
@@ -151,7 +151,9 @@ def test_performances_are_right_far_from_everybody(deviation, x64):
     event = SimpleNamespace(rank=jnp.asarray(np.append(rank, 71), jnp.int32), weight=jnp.append(jnp.ones(70), 0.0))
 
     def infer(deviation):
-        sums = performance_inference.logistic_sums(jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72)
+        sums = performance_inference.make_logistic_cdf_sums(
+            jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72
+        )
         return performance_inference.logistic_performance(sums, event, False)
 
     spread = jnp.full(71, deviation)

@@ -11,10 +11,10 @@ import jaxrate as jr
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"types", "text_format", "hashable_values", "memory_limits", "parallel_map"},
+    {"types", "text_format", "hashable_values", "memory_checks", "parallel_map"},
     {"argument_checks"},
     {"events"},
-    {"device", "parameters", "rules", "side_advantage"},
+    {"device", "parameters", "rules", "default_side_advantage"},
     {"data", "factory_signatures", "numerics"},
     {"system"},
     {"systems"},
@@ -71,3 +71,22 @@ def test_the_stub_lists_the_names_of_the_package():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     names = [line.names[0].asname for line in stub.body if isinstance(line, ast.ImportFrom)]
     assert sorted(names) == sorted(jr.__all__) and len(names) <= 45
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.endswith("__init__.py")])
+def test_a_folder_lists_the_files_there_are(file):
+    folder = (PACKAGE / file).parent
+    listed = re.findall(r"^(\w+(?:\.py|/)) +\S", ast.get_docstring(TREES[file]) or "", re.MULTILINE)
+    there = [x.name for x in folder.glob("*.py")] + [f"{x.parent.name}/" for x in folder.glob("*/__init__.py")]
+    assert not listed or sorted(listed) == sorted({*there} - {"__init__.py"})
+
+
+def test_texts_name_files_that_there_are():
+    texts = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in FILES}
+    mentions = [
+        (file, name)
+        for file, text in texts.items()
+        for name in re.findall(r"`(?:jaxrate/)?([a-z_/0-9]+\.py)`", text)
+        if not name.startswith("experiments/")
+    ]
+    assert not [pair for pair in mentions if not any(f"/{file}".endswith(f"/{pair[1]}") for file in FILES)]

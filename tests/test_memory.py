@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory_limits
+from jaxrate import memory_checks
 from jaxrate.data import simulate
 
 ONE = jr.matches([[0, 2_000_000_000]] * 2, [1.0, 0.0])
@@ -21,7 +21,7 @@ FEW = jr.matches([[0, 1]], [1.0])
 def machine(monkeypatch):
     """Eight GB, and a second for each test; JAX is warm."""
     jr.run(jr.elo(), FEW)
-    monkeypatch.setattr(memory_limits, "machine_memory_bytes", lambda: 8e9)
+    monkeypatch.setattr(memory_checks, "machine_memory_bytes", lambda: 8e9)
     start = time.perf_counter()
     yield
     assert time.perf_counter() - start < 5.0  # of a machine that does much else
@@ -100,15 +100,15 @@ def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
 
 
 def test_amounts_in_words():
-    assert [memory_limits.format_bytes(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
+    assert [memory_checks.format_bytes(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
 
 
 def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
     monkeypatch.undo()
-    assert memory_limits.machine_memory_bytes() is None or memory_limits.machine_memory_bytes() > 1e8
+    assert memory_checks.machine_memory_bytes() is None or memory_checks.machine_memory_bytes() > 1e8
     (tmp_path / "limit").write_text("123456789\n")
-    monkeypatch.setattr(memory_limits, "CGROUP_LIMIT_FILE", tmp_path / "limit")
-    assert memory_limits.machine_memory_bytes() in (None, 123456789.0)
+    monkeypatch.setattr(memory_checks, "CGROUP_LIMIT_FILE", tmp_path / "limit")
+    assert memory_checks.machine_memory_bytes() in (None, 123456789.0)
 
 
 def test_precision_doubles_a_state():

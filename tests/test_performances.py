@@ -76,10 +76,10 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
     look, points = (
-        look_normal if gaussian else performance_inference.logistic_sums,
+        look_normal if gaussian else performance_inference.make_logistic_cdf_sums,
         cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)),
     )
-    solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.needed_ranks))
+    solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.worst_ranks_keeping_rating))
     mu, delta, rank = a_round(90, True, seed=2)
     there, gap = np.arange(100) < 90, (0, 10)
     columns = (jnp.asarray(np.pad(x, gap, mode="edge"), float) for x in (mu, delta))

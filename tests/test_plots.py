@@ -21,7 +21,7 @@ from jaxrate import plots
 from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.knockout_brackets import matchup_matrix
-from jaxrate.league.evaluation import share_of_sides_beaten
+from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -430,7 +430,7 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     for i in range(10):
         others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
         share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
-    np.testing.assert_allclose(share_of_sides_beaten(rounds), share)
+    np.testing.assert_allclose(observed_share_of_sides_beaten(rounds), share)
     prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
     plots.calibration(prediction, rounds, bins=10, ax=ax)
     there = ~np.isnan(share)

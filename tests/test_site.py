@@ -231,7 +231,10 @@ def test_players_may_be_called_by_digits(tmp_path):
     (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
     rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
     assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
-    assert command.prediction_row_columns(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == ["x", "y"]
+    assert command.load_columns_for_predictions(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
+        "x",
+        "y",
+    ]
 
 
 # in a browser

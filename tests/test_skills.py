@@ -10,11 +10,11 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
-from jaxrate.data.measurement_noise import measurement_noise
+from jaxrate.data.measurement_noise import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.league.system_choice import adapt_system
 from jaxrate.systems.skills.posterior import condition_on_message
-from jaxrate.testing.case_assertions import assert_close_leaves
+from jaxrate.testing.property_cases import assert_close_leaves
 from tests.conftest import quick
 from tests.reference.skills_twin import Skills, game
 
@@ -367,11 +367,13 @@ def test_the_noise_of_measurements_is_found_again(spread, worst):
     side = random.integers(-1, 2, n)
     value = strength[player[:, 0]] - strength[player[:, 1]] + 3.0 * side + 7.0 * random.normal(size=n)
     value[::10] = np.nan
-    assert measurement_noise(value, player, side) == pytest.approx(7.0, rel=worst)
+    assert estimate_measurement_noise(value, player, side) == pytest.approx(7.0, rel=worst)
     turned = np.where(value < 0, -1, 1)[:, None]  # winners first
     order = np.where(turned > 0, player, player[:, ::-1])
-    assert measurement_noise(np.abs(value), order, side * turned[:, 0]) == pytest.approx(7.0, rel=worst)
-    assert measurement_noise(value[:0], player[:0]) == measurement_noise(value[1:2], player[1:2]) == 0.0
+    assert estimate_measurement_noise(np.abs(value), order, side * turned[:, 0]) == pytest.approx(7.0, rel=worst)
+    assert (
+        estimate_measurement_noise(value[:0], player[:0]) == estimate_measurement_noise(value[1:2], player[1:2]) == 0.0
+    )
 
 
 def test_adapted_to_data_skills_take_all_evidence():
@@ -395,7 +397,7 @@ def test_adapted_to_data_skills_take_all_evidence():
     given = adapt_system("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
     assert given.params.compression is given.params.experience is given.params.own_side_growth is None
     wide = data._replace(statistics=("home_points",))  # for want of another
-    noise = measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
+    noise = estimate_measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
     params = adapt_system("skills", {}, None, wide).params
     assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
     bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)

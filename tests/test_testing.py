@@ -9,14 +9,18 @@ from jaxrate import testing
 from jaxrate.rules import RandomUpdate
 from jaxrate.systems.elo import State
 from jaxrate.testing import (
+    batch_and_chunk_properties,
     compilation_properties,
     gradient_properties,
     match_properties,
     replay_properties,
-    scan_properties,
 )
-from jaxrate.testing.case_assertions import Case
-from jaxrate.testing.synthetic_histories import column_names_read_by_rules, result_column_names, two_season_events
+from jaxrate.testing.property_cases import Case
+from jaxrate.testing.synthetic_histories import (
+    column_names_read_by_rules,
+    column_names_read_only_to_update,
+    two_season_events,
+)
 
 ELO = jr.elo(side_advantage=20.0)
 RULES = ELO.rules
@@ -116,12 +120,12 @@ def by_number(params, num_players):
         (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
             with_rules(update=RandomUpdate(otherwise_in_batches, jax.random.uniform)),
-            scan_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+            batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
         (
             with_rules(update=without_slope_in_scores),
-            scan_properties.slopes_equal_finite_differences,
+            batch_and_chunk_properties.slopes_equal_finite_differences,
             "the columns score, time",
         ),
         (
@@ -129,7 +133,11 @@ def by_number(params, num_players):
             compilation_properties.another_length_compiles_nothing,
             "took . compilations",
         ),
-        (with_rules(prepare=without_slope), scan_properties.slopes_equal_finite_differences, "the slope in k"),
+        (
+            with_rules(prepare=without_slope),
+            batch_and_chunk_properties.slopes_equal_finite_differences,
+            "the slope in k",
+        ),
         (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
         (
             ELO._replace(init=by_position, make=None),
@@ -182,7 +190,7 @@ def test_every_form_is_tested_in_both_precisions():
     drawn = {one.assert_holds for one, _ in testing.contract_cases(jr.urnings())}
     assert (
         replay_properties.untouched_rows_are_inert in drawn
-        and scan_properties.slopes_equal_finite_differences not in drawn
+        and batch_and_chunk_properties.slopes_equal_finite_differences not in drawn
     )
 
 
@@ -210,7 +218,7 @@ def test_a_system_gets_the_columns_that_it_reads(form):
 def test_a_system_may_learn_from_margins_alone(form):
     """Whatever the score says; a system that learns against them is found."""
     case = Case(with_rules(update=by_margin), form, True)
-    assert result_column_names(case.system, form) == ("margin",)
+    assert column_names_read_only_to_update(case.system, form) == ("margin",)
     replay_properties.predictions_know_neither_their_result_nor_the_future(case)
     replay_properties.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
@@ -220,7 +228,7 @@ def test_a_system_may_learn_from_margins_alone(form):
 def test_columns_that_predict_are_no_evidence():
     system = jr.skills(outcome="margin", margin="margin", covariates="rest")
     assert set(column_names_read_by_rules(system, "levels")) == {"margin", "rest"}
-    assert result_column_names(system, "levels") == ("margin",)
+    assert column_names_read_only_to_update(system, "levels") == ("margin",)
 
 
 def test_weights_are_left_out_where_they_are_refused():

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.urnings.system import State, acceptance_correction, draw_mock_score, mock_score_weights, play_game
+from jaxrate.systems.urnings.system import (
+    State,
+    acceptance_correction,
+    draw_mock_score,
+    play_game,
+    simulated_score_weights,
+)
 from jaxrate.urns import matchmakers
 from tests.conftest import quick
 from tests.reference import urnings_twin as twin
@@ -61,7 +67,7 @@ def outcomes(variant, constants, one, two):
     m = len(constants.weights) - 1
 
     def of(one, two, x):
-        parts = jnp.stack(mock_score_weights(variant, constants, one, two, x))
+        parts = jnp.stack(simulated_score_weights(variant, constants, one, two, x))
         accept = [acceptance_correction(variant, constants, one, two, x - k) for k in range(m + 1)]
         return parts / jnp.where(jnp.sum(parts) > 0, jnp.sum(parts), 1.0), jnp.stack([jnp.asarray(a) for a in accept])
 
@@ -125,7 +131,7 @@ def test_the_stored_traces(number, x64):
 
     def game(before, i, j, score, uniforms):
         one, two = State(before[i], size[i]), State(before[j], size[j])
-        x = draw_mock_score(mock_score_weights(trace["family"], constants, one, two, score), uniforms[0])
+        x = draw_mock_score(simulated_score_weights(trace["family"], constants, one, two, score), uniforms[0])
         gain = play_game(trace["family"], constants, one, two, score, uniforms)
         return x, before.at[i].add(gain).at[j].add(-gain)
 
@@ -427,7 +433,7 @@ def test_the_stored_trace_of_matched_games(number, x64):
         state, pair = State(before, size), games[:2]
         one, two = (State(before[k], size[k]) for k in (pair[0], pair[1]))
         gain = games[2] - draw_mock_score(
-            mock_score_weights(trace["family"], constants, one, two, games[2]), uniforms[0]
+            simulated_score_weights(trace["family"], constants, one, two, games[2]), uniforms[0]
         )
         ratio = acceptance_correction(trace["family"], constants, one, two, gain)
         ratio *= jnp.exp(matchmakers.log_pair_probability_ratio(matchmaker, table, state, pair, gain))

@@ -1,19 +1,20 @@
 """Strengths of players who do not change, from results in any order, with their uncertainty.
 
-votes.py               votes between two players, and their counts by pair, from matches or tables of counts
-comparison_graph.py    which players can be compared: components, and players who only won or only lost
-paired_comparison.py   Bradley-Terry, Davidson and Rao-Kupper: likelihood of counts, and its derivatives
-newton.py              maximum likelihood by Newton's method
-plackett_luce.py       Plackett-Luce: likelihood of rankings with ties or an unranked last place, and its derivatives
-plackett_luce_fit.py   maximum likelihood strengths from the rankings of rounds
-standard_errors.py     covariances by curvature, sandwich, clustered sandwich and bootstrap
-strength_estimates.py  the result: strengths, and how they are printed
-strength_fit.py        `fit_strengths`: strengths from matches, counts or rounds
-rank_inference.py      simultaneous sets of ranks, groups, and the number of votes that are still needed
-strength_drift.py      whether strengths changed: static against drifting, and player by player
-fluctuation_tests.py   the test of each player: how their results scatter over time
-sequential_testing.py  sequential probability ratio tests of one player against another
-frozen_system.py       strengths as a rating system that does not learn
+votes.py                         votes between two players, and their counts by pair, from matches or tables of counts
+comparison_graph.py              which players can be compared: components, and players who only won or only lost
+newton.py                        maximum likelihood by Newton's method
+plackett_luce.py                 Plackett-Luce
+plackett_luce_fit.py             maximum likelihood strengths from the rankings of rounds
+standard_errors.py               covariances by curvature, sandwich, clustered sandwich and bootstrap
+strength_estimates.py            the result: strengths, and how they are printed
+strength_fit.py                  `fit_strengths`: strengths from matches, counts or rounds
+rank_inference.py                simultaneous sets of ranks, groups, and the number of votes that are still needed
+strength_drift.py                whether strengths changed: static against drifting, and player by player
+fluctuation_tests.py             the test of each player: how their results scatter over time
+sequential_testing.py            sequential probability ratio tests of one player against another
+frozen_system.py                 strengths as a rating system that does not learn
+paired_comparison_likelihood.py  Bradley-Terry, Davidson and Rao-Kupper
+strength_options.py              options of `fit_strengths`
 """
 
 from jaxrate.arena.frozen_system import freeze_strengths

@@ -21,7 +21,7 @@ from functools import cache
 import jax
 import numpy as np
 
-from jaxrate.arena.paired_comparison import likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import likelihood_terms
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.arena.votes import Votes
 from jaxrate.types import HostArray

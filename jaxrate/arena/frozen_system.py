@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arena.paired_comparison import MODELS
+from jaxrate.arena.paired_comparison_likelihood import MODELS
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.argument_checks import to_floats
 from jaxrate.events import Matches, Periods, fail_where

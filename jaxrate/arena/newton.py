@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.sparse.linalg import cg
 
-from jaxrate.arena.paired_comparison import LikelihoodTerms, likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import LikelihoodTerms, likelihood_terms
 from jaxrate.types import Array
 
 MAX_STEPS = 100

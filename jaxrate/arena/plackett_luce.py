@@ -94,7 +94,7 @@ def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, prec
     return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision))
 
 
-def comparable_pairs(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
+def ranked_pair_outcomes(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
     """Pairs who met, and whether the first did not lose, and did not win: enough pairs for `find_comparable_players`.
 
     Each player is paired with the next one, unless both are in an unranked last place, and with the first of those with
@@ -162,13 +162,13 @@ def ranking_derivatives(
     return slope, jnp.diag(e * first) - e[:, None] * e[None, :] * joint
 
 
-def _ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
+def _unpack_ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
     return rankings.player, rankings.mask, rankings.is_choice, rankings.begin, rankings.end
 
 
 def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
-    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_ranking_arrays(rankings))
+    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_unpack_ranking_arrays(rankings))
     prior = jnp.where(rankings.is_fixed, 0.0, strength)
     return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
 
@@ -185,7 +185,7 @@ def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Arr
         return (total[0].at[player].add(weight * slope), square), None
 
     zero = jnp.zeros(n, strength.dtype), jnp.zeros((n, n), strength.dtype)
-    (slope, matrix), _ = lax.scan(add_ranking, zero, (_ranking_arrays(rankings), rankings.weight))
+    (slope, matrix), _ = lax.scan(add_ranking, zero, (_unpack_ranking_arrays(rankings), rankings.weight))
     scale = jnp.trace(matrix) / n
     free = ~rankings.is_fixed
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
@@ -224,5 +224,7 @@ def rankings_curvature(rankings: PaddedRankings, strength: Array) -> tuple[Array
         player, score = ranking_arrays[0], weight * slope
         return total.at[player[:, None], player[None, :]].add(score[:, None] * score[None, :]), None
 
-    squares, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), (_ranking_arrays(rankings), rankings.weight))
+    squares, _ = lax.scan(
+        add_ranking, jnp.zeros((n, n), strength.dtype), (_unpack_ranking_arrays(rankings), rankings.weight)
+    )
     return matrix, scale, squares

@@ -8,10 +8,10 @@ from jaxrate.arena.newton import DIVERGENCE_DISTANCE, SearchState
 from jaxrate.arena.plackett_luce import (
     PaddedRankings,
     RankingRows,
-    comparable_pairs,
     maximise_rankings,
     maximise_weighted_rankings,
     pad_rankings,
+    ranked_pair_outcomes,
     rankings_curvature,
     rounds_to_rankings,
     select_ranked_players,
@@ -31,7 +31,7 @@ def read_rankings(
     rows = rounds_to_rankings(rounds, last_place_unranked)
     if not len(rows.weight):
         raise ValueError("there is no contest")
-    return rows, find_comparable_players(*comparable_pairs(rows), num_players, np.flatnonzero(is_anchor))
+    return rows, find_comparable_players(*ranked_pair_outcomes(rows), num_players, np.flatnonzero(is_anchor))
 
 
 def fit_plackett_luce(
@@ -71,7 +71,7 @@ def fit_plackett_luce(
     covariance = np.full((len(is_anchor),) * 2, np.nan)
     assert uncertainty.covariance is not None
     covariance[np.ix_(main, main)] = uncertainty.covariance * POINTS_PER_LOG_STRENGTH**2
-    games, score = _games_and_scores(rankings, len(is_anchor))
+    games, score = _contest_counts_and_beaten_shares(rankings, len(is_anchor))
     diverged = bool(np.abs(maximum.x - strength[main]).max() > DIVERGENCE_DISTANCE)
     converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
     reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
@@ -133,7 +133,7 @@ def _estimate_uncertainty(
     return StrengthUncertainty(source, standard_deviations(covariance), covariance)
 
 
-def _games_and_scores(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
+def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
     """[N] number of contests, and share of the opponents there whom they beat, with a tie as half."""
     size = np.bincount(rows.ranking, minlength=len(rows.weight))[rows.ranking]
     key = rows.ranking * (int(rows.rank.max(initial=0)) + 1) + rows.rank

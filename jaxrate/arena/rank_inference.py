@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arena.paired_comparison import vote_information
+from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import MAX_SAMPLES, check_arguments, check_count
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas

@@ -28,7 +28,7 @@ from jaxrate.arena.newton import (
     maximise_replicates,
     split_parameters,
 )
-from jaxrate.arena.paired_comparison import LikelihoodTerms, likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import LikelihoodTerms, likelihood_terms
 from jaxrate.arena.votes import VoteCells, Votes
 from jaxrate.types import HostArray
 
@@ -76,7 +76,7 @@ def estimate_uncertainty(
             else model_covariance @ _vote_score_squares(fitted) @ model_covariance
         )
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
-    replicates, converged = _bootstrap_maxima(fitted, votes, inverse_curvature, samples, seed)
+    replicates, converged = _maximise_bootstrap_replicates(fitted, votes, inverse_curvature, samples, seed)
     notes = (
         ()
         if converged.all()
@@ -203,7 +203,7 @@ def _cluster_score_squares(cluster: HostArray, positions: HostArray, values: Hos
     return total * count / (count - 1)
 
 
-def _bootstrap_maxima(
+def _maximise_bootstrap_replicates(
     fitted: FittedModel, votes: Votes, inverse_curvature: HostArray, samples: int, seed: int
 ) -> tuple[HostArray, HostArray]:
     """[samples, N + E] maxima of replicates of the data, and [samples] whether each search converged."""

@@ -204,7 +204,7 @@ def _mixture_losses(matches: Matches, votes: Votes, side: float) -> tuple[HostAr
                 system = glicko(c=growth_rate, period=span, initial_deviation=deviation, deviation_max=None)
                 params = system.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
                 predictions.append(np.asarray(_glicko_predictions(params, plan, votes.num_players))[: len(score)])
-        loss, mixture_weight = mix_predictions(predictions, score, weight)
+        loss, mixture_weight = mixture_log_losses(predictions, score, weight)
         losses.append(loss)
         drift = float(np.repeat(growth_rates, len(INITIAL_DEVIATIONS)) @ mixture_weight)
     return losses[0], losses[1], weight, drift
@@ -217,7 +217,7 @@ def _glicko_predictions(params: Any, plan: Any, num_players: int) -> Array:
     return scan(system, params, system.init(params, num_players), plan).prediction
 
 
-def mix_predictions(
+def mixture_log_losses(
     predictions: Sequence[HostArray], score: HostArray, weight: HostArray
 ) -> tuple[HostArray, HostArray]:
     """[n] log loss of the mixture of several predictions [n], and the weight of each at the end."""

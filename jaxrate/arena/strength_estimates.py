@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arena.paired_comparison import outcome_probabilities
+from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player
 from jaxrate.text_format import format_html_table, format_number, format_table

@@ -13,7 +13,7 @@ from jaxrate.arena.newton import (
     StrengthProblem,
     find_maximum,
 )
-from jaxrate.arena.paired_comparison import initial_kappa
+from jaxrate.arena.paired_comparison_likelihood import initial_kappa
 from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, read_rankings
 from jaxrate.arena.standard_errors import CONVERGED_STEP, FittedModel, StrengthUncertainty, estimate_uncertainty
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_errors

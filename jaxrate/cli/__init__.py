@@ -1,4 +1,35 @@
-"""The `jaxrate` command. Its modules import click and numpy alone: JAX is loaded by the commands that rate."""
+"""The `jaxrate` command. Its modules import click and numpy alone: JAX is loaded by the commands that rate.
+
+arena.py                  `jaxrate arena`
+arena_votes.py            the input of `jaxrate arena`: votes, counts of them, or contests
+as_of.py                  the options --as-of and --since: the time that they name, and the events up to it
+chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
+compare.py                `jaxrate compare`
+compilation_cache.py      compiled programs in the user's cache folder
+demo.py                   `jaxrate demo`
+fit.py                    `jaxrate fit`
+hyperparameters.py        hyperparameters as users write them: the values of --param, and the files of --params
+input_options.py          the options that say how to read a file, and the events that are read
+leaderboard_options.py    the options of leaderboards: who is on them, and how they are printed
+leagues.py                `jaxrate rate --by`
+output_checks.py          checks of output paths, before the work begins
+paths.py                  paths on the command line
+plan.py                   `jaxrate plan`
+predict.py                `jaxrate predict`
+progress.py               progress, notes and timings of a command
+rate.py                   `jaxrate rate`
+report.py                 `jaxrate report`
+saved_run_options.py      the saved run that `jaxrate rate --state` continues, and the one that --out writes
+season_and_tournament.py  `jaxrate season` and `jaxrate tournament`
+shared_options.py         the options that several commands have, and the request that they make
+simulate.py               `jaxrate simulate`
+simulated_demo.py         `jaxrate demo --simulated`: a league of known strengths, rated by every system
+site.py                   `jaxrate site`
+smoothed_output.py        the output of `jaxrate rate --smooth`: the greatest players, and every match with hindsight
+system_selection.py       choice of the system that rates a file: checks and hints before the work begins
+systems.py                `jaxrate systems`
+terminal.py               output to the terminal, all of it with control characters escaped
+"""
 
 import io
 import os
@@ -22,7 +53,7 @@ from jaxrate.cli import (
     predict,
     rate,
     report,
-    seasons,
+    season_and_tournament,
     simulate,
     site,
     systems,
@@ -46,7 +77,7 @@ def cli(no_cache: bool) -> None:
 
 COMMANDS = (
     *(rate.rate, predict.predict, compare.compare, report.report, site.site, fit.fit, arena.arena, plan.plan),
-    *(seasons.season, seasons.tournament, systems.systems, simulate.simulate, demo.demo),
+    *(season_and_tournament.season, season_and_tournament.tournament, systems.systems, simulate.simulate, demo.demo),
 )
 for command in COMMANDS:
     cli.add_command(command)

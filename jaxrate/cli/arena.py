@@ -14,7 +14,7 @@ import jaxrate as jr
 from jaxrate.cli.arena_votes import arguments_as_options, locate_errors, read_votes
 from jaxrate.cli.input_options import ReadingCommand, reading_options
 from jaxrate.cli.output_checks import check_file, check_page, title_from_file
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal import print_escaped
@@ -46,7 +46,7 @@ Examples:
 
 @click.command(cls=ReadingCommand, short_help="Rank players who do not change: who is better, and is that sure?",
                epilog=EXAMPLES)  # fmt: skip
-@click.argument("file", metavar="FILE", type=PathName())
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
 @click.option("--ties", type=click.Choice(TIE_MODELS), help="How ties are taken: by a model of them, as half a win, "
               "or left out.  [default: davidson]")  # fmt: skip
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
@@ -64,8 +64,10 @@ Examples:
 @reading_options(READING_OPTIONS)
 @click.option("--moved", is_flag=True, help="Whether anybody did change, by the times of votes, and who.")
 @click.option("--top", type=click.IntRange(min=1), help="Length of the table.  [default: everybody]")
-@click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
-@click.option("--report", "page", type=PathName(path_type=Path), metavar="FILE.html", help="Write a page there.")
+@click.option(
+    "--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet."
+)
+@click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write a page there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def arena(

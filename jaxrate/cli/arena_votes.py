@@ -83,13 +83,17 @@ def _choose_count_columns(
     names: list[str], options: dict[str, Any], wins: str | None, losses: str | None, tied: tuple[str, ...]
 ) -> tuple[str, str, list[str]] | None:
     """The columns of wins, losses and ties, as options or their names say; None if these are no counts."""
-    from jaxrate.data.table_sources import check_columns_exist, find_column
+    from jaxrate.data.table_sources import check_columns_exist, find_column_ignoring_case
 
-    pairs = [(find_column(names, one), find_column(names, two)) for one, two in COUNT_COLUMNS]
+    pairs = [
+        (find_column_ignoring_case(names, one), find_column_ignoring_case(names, two)) for one, two in COUNT_COLUMNS
+    ]
     default_pair = next((pair for pair in pairs if all(pair)), (None, None))
     vote_options = sorted({*RESULT_ROLES} & options.keys())
     is_named = wins is not None or losses is not None or bool(tied)
-    if not is_named and (vote_options or default_pair[0] is None or find_column(names, "score") is not None):
+    if not is_named and (
+        vote_options or default_pair[0] is None or find_column_ignoring_case(names, "score") is not None
+    ):
         return None
     if vote_options or "weight" in options:
         raise ValueError(
@@ -99,7 +103,7 @@ def _choose_count_columns(
     if first is None or second is None:
         missing = "--wins" if first is None else "--losses"
         raise ValueError(f"counts need columns of wins and of losses; name one with {missing}")
-    tie = find_column(names, "ties")
+    tie = find_column_ignoring_case(names, "ties")
     tie_columns = [*tied] or ([tie] if tie is not None else [])
     columns = [first, second, *tie_columns]
     check_columns_exist(names, columns)

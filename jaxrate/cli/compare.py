@@ -12,14 +12,14 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, hint_scored_on_fitted_data, load_fitted, parse_params
-from jaxrate.cli.input_options import ReadingCommand, first_option, read_events, reading_options
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.input_options import ReadingCommand, first_rows_option, read_events, reading_options
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, share_option, system_option
 from jaxrate.cli.system_selection import (
     check_period,
+    drop_fitted_seasons,
     facts_from_options,
-    fitted_changes_for,
     hint_no_side,
     prefix_file_name,
     warn_worse_than_even,
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     short_help="Rate a file with every system: which predicts best?",
     epilog="Example: jaxrate compare games.csv --last 0.2 --params fitted.toml --param elo.k=20",
 )
-@click.argument("file", metavar="FILE", type=PathName())
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
               help="A hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
-@click.option("--params", "files", multiple=True, type=PathName(path_type=Path), metavar="FILE.toml",
+@click.option("--params", "files", multiple=True, type=NonEmptyPath(path_type=Path), metavar="FILE.toml",
               help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @reading_options()
-@first_option
+@first_rows_option
 @share_option(
     "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
 )
@@ -79,7 +79,7 @@ def compare(
     if fitting and last == 1:
         raise ValueError("--fit needs matches that are not scored; score the last ones only, as by --last 0.2")
     fits = [load_fitted(path) for path in files]
-    changes = _hyperparameter_changes(
+    changes = _merge_hyperparameter_changes(
         name or tuple(jr.extend.SYSTEMS), parse_params(params), _fits_by_system(fits), facts_from_options(options)
     )
     period = _fitted_period(fits) if period is None else period
@@ -92,7 +92,7 @@ def compare(
     else:
         lengths = None, 7.0 if period is None else period
     for fit in fits:
-        changes[fit.system] = fitted_changes_for(data, fit, changes[fit.system])
+        changes[fit.system] = drop_fitted_seasons(data, fit, changes[fit.system])
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, is_fitted=fitting
     )
@@ -131,7 +131,7 @@ def _fitted_period(fits: list[FittedParams]) -> float | None:
     return lengths[0] if lengths else None
 
 
-def _hyperparameter_changes(
+def _merge_hyperparameter_changes(
     names: tuple[str, ...], params: dict[str, Any], fits: dict[str, FittedParams], facts: DataFacts
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for such data, by its name."""

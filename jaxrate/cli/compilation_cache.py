@@ -24,7 +24,7 @@ def enable_compilation_cache() -> None:
     """Name the folder to JAX, which is not loaded yet; unless it has one already, or nothing can be written there."""
     if os.environ.get(CACHE_VARIABLE, "").lower() == "off" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
-    folder = cache_folder() / "jaxrate" / processor_name()
+    folder = user_cache_folder() / "jaxrate" / processor_name()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -37,7 +37,7 @@ def enable_compilation_cache() -> None:
     warnings.filterwarnings("ignore", message=".*persistent compilation cache", category=UserWarning)  # a full disk
 
 
-def cache_folder() -> Path:
+def user_cache_folder() -> Path:
     """The folder of caches of this user."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.simulated_demo import DEFAULT_MATCHES, DEFAULT_PLAYERS, show_simulated
 from jaxrate.cli.terminal import print_escaped
@@ -25,8 +25,8 @@ SEASON_DAYS = 200.0  # days, about
     short_help="Every system on a hundred seasons of the NFL.",
     epilog="Example: jaxrate demo --simulated --players 1000 --matches 50000",
 )
-@click.option("--picture", type=PathName(dir_okay=False, path_type=Path), default=Path("nfl.png"), show_default=True,
-              metavar="FILE.png", help="Draw some teams through time there.")  # fmt: skip
+@click.option("--picture", type=NonEmptyPath(dir_okay=False, path_type=Path), default=Path("nfl.png"),
+              show_default=True, metavar="FILE.png", help="Draw some teams through time there.")  # fmt: skip
 @click.option("--simulated", is_flag=True, help="A league of known strengths instead, beside the truth.")
 @click.option("--players", type=click.IntRange(min=2), help=f"Of the simulated league.  [default: {DEFAULT_PLAYERS}]")
 @click.option("--matches", type=click.IntRange(min=1), help=f"Of the simulated league.  [default: {DEFAULT_MATCHES}]")
@@ -74,7 +74,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     """Print how well each system predicts the matches; return the best of those that have deviations."""
     from jaxrate.league.comparison_candidates import select_candidates
 
-    home = {name: _home_advantage_param(new().params) for name, new in jr.extend.SYSTEMS.items()}
+    home = {name: _side_advantage_overrides(new().params) for name, new in jr.extend.SYSTEMS.items()}
     fitting, _ = select_candidates(data, home, is_named=False)
     with report.stage(f"rating by {len(fitting)} systems", 1.0) as update_progress:
         comparison = jr.compare(data, fitting, watch=update_progress)
@@ -92,7 +92,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     return next(x for x in systems if jr.ratings(x, x.init(x.params, 1)).deviation is not None)
 
 
-def _home_advantage_param(params: Any) -> dict[str, float]:
+def _side_advantage_overrides(params: Any) -> dict[str, float]:
     """The home advantage as a hyperparameter of a system; none if it has no side advantage."""
     if "side_advantage" not in params._fields:
         return {}

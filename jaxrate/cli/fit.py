@@ -14,9 +14,9 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import write_fitted
-from jaxrate.cli.input_options import ReadingCommand, first_option, read_events
+from jaxrate.cli.input_options import ReadingCommand, first_rows_option, read_events
 from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import check_system_request, choose_system
@@ -66,7 +66,7 @@ class FitCommand(ReadingCommand):
     short_help="Find the hyperparameters that predict a file best.",
     epilog="Example: jaxrate fit games.csv --system glicko --free c initial_deviation --save fitted.toml",
 )
-@click.argument("file", metavar="FILE", type=PathName())
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
 @click.option("--free", multiple=True, metavar="NAME ...",
               help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
 @request_options("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
@@ -77,7 +77,7 @@ class FitCommand(ReadingCommand):
 @click.option("--calibrated", is_flag=True, help="Fit a map of the log-odds, too: how sure predictions should be.")
 @click.option("--warm-up", type=click.FloatRange(min=0), default=0, metavar="GAMES",
               help="Do not score each player's first so many; or, below 1, the first share of all events.")  # fmt: skip
-@first_option
+@first_rows_option
 @share_option("--data-share", default=1.0,
               help="Fit this first share of FILE, as 0.8, and score the rest.  [default: all]")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",
@@ -88,7 +88,7 @@ class FitCommand(ReadingCommand):
 @click.option("--errors", type=click.Choice(["information", "products", "sandwich"]),
               help="Standard errors from the curvature, from how slopes vary, or from both.  [default: information; of "
               "long histories products, of contests and other losses sandwich]")  # fmt: skip
-@click.option("--save", type=PathName(path_type=Path), metavar="FILE.toml",
+@click.option("--save", type=NonEmptyPath(path_type=Path), metavar="FILE.toml",
               help="Write them there, for `jaxrate rate --params`.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
@@ -122,7 +122,7 @@ def fit(
 
     from jaxrate.fitting.losses import resolve_loss
     from jaxrate.fitting.time_limited_fit import make_fixed_key
-    from jaxrate.systems.outcome_probabilities import is_outlook
+    from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
     from jaxrate.systems.prediction_wrapping import wrapper_names
 
     resolve_loss(loss)
@@ -136,7 +136,7 @@ def fit(
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in wrapper_names(system):
         system = jr.forecasts.calibrate(system)
-    if outlook and not is_outlook(system):
+    if outlook and not has_outcome_wrapper(system):
         system = jr.forecasts.add_outcomes(system)
     with report.stage(f"fitting {system.name}", steps) as update_progress:
         result = jr.fit(

@@ -170,7 +170,7 @@ def _parse_mixture(text: str) -> tuple[str, Any]:
         ) from None
 
 
-def first_option(command: Callable[..., None]) -> Callable[..., None]:
+def first_rows_option(command: Callable[..., None]) -> Callable[..., None]:
     """The option --first, of commands that read the first rows of a file that is too large."""
     text = "Look at so many rows from the top only, of Parquet or a folder of it.  [default: all]"
     return click.option("--first", type=click.IntRange(min=1), metavar="ROWS", help=text)(command)

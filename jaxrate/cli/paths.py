@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 
-class PathName(click.Path):
+class NonEmptyPath(click.Path):
     """A path; an empty one would be the folder where one is, and is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -11,13 +11,13 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.input_options import ReadingCommand, read_events, reading_options
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
-from jaxrate.cli.system_selection import check_period, check_times
+from jaxrate.cli.system_selection import check_file_time_order, check_period
 from jaxrate.cli.terminal import print_escaped
 from jaxrate.events import slice_events
-from jaxrate.memory_limits import device_memory_bytes, format_bytes
+from jaxrate.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.text_format import format_number, format_table
 
 SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
@@ -30,7 +30,7 @@ BASE_BYTES = 5e8  # bytes that Python and the compiler take
     short_help="What rating a file would take: parallelism, memory, time.",
     epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
 )
-@click.argument("file", metavar="FILE", type=PathName())
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
 @system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
 @period_option(help="As for rating periods of this length.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")
@@ -61,7 +61,7 @@ def plan(
     check_period(data, period)
     systems = [adapt_system(name, {}, period, data) for name in names]
     for system in systems:
-        check_times(system, data, file)
+        check_file_time_order(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
     flat = events.events if isinstance(events, jr.extend.Ragged) else events
     players, n = len(data.players), len(data.rows)

@@ -11,7 +11,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.input_options import ReadingCommand, reading_options
 from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal import print_escaped
 from jaxrate.text_format import format_name, format_table
@@ -26,14 +26,16 @@ Examples:
 
 
 @click.command(cls=ReadingCommand, short_help="Say what a saved run expects of matches to come.", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
-@click.argument("file", metavar="FIXTURES", type=PathName())
+@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
+@click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
 @reading_options()
 @click.option("--newcomers", is_flag=True, help="Names that the run does not have are new players.")
 @click.option(
     "--at", metavar="DATE", help="When all is played, if FIXTURES has no times.  [default: the end of the run]"
 )
-@click.option("--out", type=PathName(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet.")
+@click.option(
+    "--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def predict(

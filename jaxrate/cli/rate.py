@@ -12,16 +12,16 @@ import click
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.as_of import career_up_to, end_of_period, events_up_to, parse_time_option
+from jaxrate.cli.as_of import career_up_to, events_up_to, extend_to_period_end, parse_time_option
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import ReadingCommand, is_multi_file, read_events
 from jaxrate.cli.leaderboard_options import format_leaderboard, leaderboard_options
 from jaxrate.cli.leagues import rate_leagues
 from jaxrate.cli.output_checks import check_folder
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
-from jaxrate.cli.saved_run import continue_request, known_ids, lock_output_folder, save_run
+from jaxrate.cli.saved_run_options import continue_request, lock_output_folder, read_arguments_from_saved_run, save_run
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.smoothed_output import (
     check_smooth,
@@ -55,9 +55,9 @@ Examples:
 @click.command(
     cls=ReadingCommand, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
 )
-@click.argument("file", metavar="[FILE]", required=False, type=PathName())
+@click.argument("file", metavar="[FILE]", required=False, type=NonEmptyPath())
 @request_options(files=True)
-@click.option("--state", type=PathName(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
+@click.option("--state", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
 @click.option(
     "--player",
@@ -66,7 +66,7 @@ Examples:
 )
 @click.option("--against", metavar="NAME", help="With --player: print how they stand against each other instead.")
 @click.option("--upsets", is_flag=True, help="Also list the wins that were least expected; with --player, theirs.")
-@click.option("--out", type=PathName(path_type=Path), metavar="DIR", help="Save the run there.")
+@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Save the run there.")
 @click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
 @click.option(
     "--csv-safe",
@@ -118,7 +118,7 @@ def rate(
     """
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.rated_history import find_player
-    from jaxrate.systems.outcome_probabilities import is_outlook
+    from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -164,7 +164,7 @@ def rate(
         if until is not None and saved.last is not None and until < saved.last and out is not None:
             raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
     else:
-        data = read_events(report, file, request.columns, **known_ids(saved))
+        data = read_events(report, file, request.columns, **read_arguments_from_saved_run(saved))
         until, since_time = (
             parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since))
         )
@@ -174,7 +174,7 @@ def rate(
             find_player(data.players, name)  # raises errors before rating
         if saved is None:
             task = choose_system(report, request, data, file)
-            if outlook and not is_outlook(task.system):
+            if outlook and not has_outcome_wrapper(task.system):
                 task = task._replace(system=jr.forecasts.add_outcomes(task.system))
         else:
             task = check_and_hint(report, saved.system, data, saved.period, file, request.columns)
@@ -190,7 +190,9 @@ def rate(
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
     sections = [_summary_line(rated)]
-    board = jr.leaderboard(rated, top=top, as_of=end_of_period(rated, until), since=since_time, **leaderboard_arguments)
+    board = jr.leaderboard(
+        rated, top=top, as_of=extend_to_period_end(rated, until), since=since_time, **leaderboard_arguments
+    )
     sections += [format_leaderboard(board), _category_strengths(rated, board), quality_text]
     json_values: dict[str, Any] = {"leaderboard": _table_rows(board)}
     if peaks:

@@ -14,7 +14,7 @@ from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import ReadingCommand, read_events
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_checks import check_page, title_from_file
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.rate import rate_task
 from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
@@ -31,9 +31,9 @@ OTHERS_HELP = "A system to compare with; may be repeated.  [default: a few that 
     short_help="Write a page about a file: leaderboard, players, pairs.",
     epilog="Example: jaxrate report games.csv --system glicko2 --out report.html --player Ada",
 )
-@click.argument("file", metavar="FILE", type=PathName())
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
 @request_options(files=True)
-@click.option("--out", type=PathName(path_type=Path), default=Path("report.html"), show_default=True,
+@click.option("--out", type=NonEmptyPath(path_type=Path), default=Path("report.html"), show_default=True,
               metavar="FILE.html", help="Write the page there.")  # fmt: skip
 @click.option("--top", type=click.IntRange(min=0), default=50, show_default=True,
               help="So many of the best players have pages of their own.")  # fmt: skip

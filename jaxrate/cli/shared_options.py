@@ -14,7 +14,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import reading_options
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 
 SYSTEM_HELP = "One of `jaxrate systems`, which names the default ones too."
 
@@ -64,7 +64,7 @@ def request_options(param: str = "A hyperparameter; may be repeated.", *, files:
             reading_options(),
         ]
         if files:
-            path = PathName(path_type=Path)
+            path = NonEmptyPath(path_type=Path)
             options.insert(1, click.option("--params", "fit", type=path, metavar="FILE.toml", help=PARAMS_FILE_HELP))
         decorated_command: Any = run_command
         for option in reversed(options):

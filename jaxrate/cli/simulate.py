@@ -9,7 +9,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.output_checks import check_file, check_folder
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import parse_whole_number
 
@@ -20,7 +20,7 @@ Examples:
 
 
 @click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
-@click.argument("file", metavar="FILE", type=PathName(path_type=Path))
+@click.argument("file", metavar="FILE", type=NonEmptyPath(path_type=Path))
 @click.option("--players", type=parse_whole_number, metavar="INTEGER", default=1000, show_default=True)
 @click.option(
     "--matches", type=parse_whole_number, metavar="INTEGER", help="Matches of two players.  [default: 100000]"

@@ -13,7 +13,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_checks import check_folder
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal import print_escaped
 from jaxrate.text_format import format_cell
@@ -27,23 +27,23 @@ Examples:
   jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals
   jaxrate site season --out public --coming july.csv --season --results june.csv"""
 
-names_option = click.option("--names", metavar="FILE", type=PathName(path_type=Path),
+names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_type=Path),
                             help="A table of what players are called: columns id and name.")  # fmt: skip
 
 
 @click.command(short_help="Write a site about a saved run: leaderboard, every player, pairs.", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
-@click.option("--out", required=True, type=PathName(path_type=Path), metavar="FOLDER", help="Write the site there.")
+@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
+@click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="FOLDER", help="Write the site there.")
 @click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="The name of the site.")
 @click.option("--description", metavar="TEXT", help="A sentence for search engines and previews.")
 @names_option
-@click.option("--file", metavar="FILE", type=PathName(path_type=Path), help="The file that was rated, for --show.")
+@click.option("--file", metavar="FILE", type=NonEmptyPath(path_type=Path), help="The file that was rated, for --show.")
 @click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
               help="Columns of --file: points of the first and the second player.")  # fmt: skip
-@click.option("--coming", metavar="FILE", type=PathName(), help="Matches to come, columns as of those rated.")
+@click.option("--coming", metavar="FILE", type=NonEmptyPath(), help="Matches to come, columns as of those rated.")
 @click.option("--season", "seasonal", is_flag=True, help="With --coming: also play them out, as jaxrate season does.")
-@click.option("--results", metavar="FILE", type=PathName(), help="With --season: its matches so far.")
+@click.option("--results", metavar="FILE", type=NonEmptyPath(), help="With --season: its matches so far.")
 @click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
               help="With --season: so many go down.")  # fmt: skip
 @LEADERBOARD_OPTIONS[0]
@@ -86,7 +86,7 @@ def site(
     rated = jr.load(run)
     display_names = {} if names is None else load_display_names(names, rated.players)
     file_columns = dict.fromkeys([*show, *(points or ())])
-    columns = prediction_row_columns(file, list(file_columns), rated) if file is not None else {}
+    columns = load_columns_for_predictions(file, list(file_columns), rated) if file is not None else {}
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
             raise ValueError(
@@ -148,7 +148,7 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     return display_names
 
 
-def prediction_row_columns(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+def load_columns_for_predictions(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
@@ -156,11 +156,11 @@ def prediction_row_columns(file: Path, names: list[str], rated: jr.Rated) -> dic
         rows, loaded = rated.predictions["row"].to_numpy(), _load_columns(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
-    _check_rows(file, rated)
+    _check_file_has_rated_players(file, rated)
     return {name: values[rows] for name, values in zip(names, loaded, strict=True)}
 
 
-def _check_rows(file: Path, rated: jr.Rated) -> None:
+def _check_file_has_rated_players(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
     from jaxrate.data.table_sources import open_file
 

@@ -67,14 +67,14 @@ def choose_system(
     """
     from jaxrate.league.system_choice import adapt_system, default_system_name
 
-    changes = request.changes if request.fitted is None else fitted_changes_for(data, request.fitted, request.changes)
+    changes = request.changes if request.fitted is None else drop_fitted_seasons(data, request.fitted, request.changes)
     system = adapt_system(request.name or default_system_name(data), changes, request.period, data, past)
     if not fitting:
         hint_default_side(report, data, system, changes)
     return check_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
 
 
-def fitted_changes_for(data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]) -> dict[str, Any]:
+def drop_fitted_seasons(data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
     fitted_seasons = fitted.values.get("seasons", ())
     return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == fitted_seasons)}
@@ -91,14 +91,14 @@ def check_and_hint(
     fitting: bool = False,
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
-    from jaxrate.league.system_choice import drop_unknown_teams
+    from jaxrate.league.system_choice import split_unsupported_teams
     from jaxrate.systems import systems_with_feature
 
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
         report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
     check_fits(system, data, period)
-    check_times(system, data, file)
+    check_file_time_order(system, data, file)
     if has_unused_categories(system, columns):
         report.note(
             f"{system.name} takes no notice of categories; {' and '.join(systems_with_feature('categories'))} does"
@@ -112,7 +112,7 @@ def check_and_hint(
         hint_no_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of time, so deviations do not grow; name one with --time")
-    rated_data = drop_unknown_teams(system, data)
+    rated_data = split_unsupported_teams(system, data)
     if rated_data is not data:
         systems = " and ".join(systems_with_feature("teams"))
         report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {systems} know them")
@@ -140,7 +140,7 @@ def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: fl
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
 
-def check_times(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
+def check_file_time_order(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
     """ValueError if the times of contests decrease, and the system takes notice."""
     from jaxrate.league import dataset_rating
 

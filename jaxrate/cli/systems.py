@@ -87,11 +87,11 @@ def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
     ]
     if settings:
         print_escaped(f"\nSettings, given in the same way: {', '.join(settings)}.")
-    if usage := _factory_usage(name, system):
+    if usage := _docstring_without_hyperparameters(name, system):
         print_escaped(f"\n{usage}")
 
 
-def _factory_usage(name: str, system: jr.extend.RatingSystem) -> str:
+def _docstring_without_hyperparameters(name: str, system: jr.extend.RatingSystem) -> str:
     """The docstring of the factory without the hyperparameters, which the table has."""
     lines, is_kept = [], True
     excluded = {*system.params._fields, "Args", "Raises", "ValueError"}

@@ -106,7 +106,7 @@ def is_missing_value(value: Any, nan_is_missing: bool) -> bool:
     return False
 
 
-def is_name(value: Any) -> bool:
+def is_usable_as_name(value: Any) -> bool:
     """Whether a value of any type can be a name: it is hashable and not missing."""
     try:
         hash(value)

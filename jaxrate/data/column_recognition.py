@@ -29,7 +29,7 @@ from jaxrate.data.column_spellings import (
 from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_results, partly_numeric_results, replace_na_texts
 from jaxrate.data.role_resolution import default_column, has_two_columns
-from jaxrate.data.table_sources import Column, TableSource, find_column
+from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
 
 class RecognitionWarning(UserWarning):
@@ -84,22 +84,22 @@ def recognise_columns(
         ]
     needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
-    inspected = _InspectedColumns(
+    inspected = _CandidateColumns(
         results=_matching_columns(spelt, RESULT_NAMES) if needs_result else [],
         points=_point_columns(spelt, spelling) if needs_result else [],
         times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
         neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1] if has_home and arguments["neutral"] is None else [],
         side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[:1] if has_winner and arguments["side"] is None else [],
     )
-    unsure = len(inspected.times) > 1 or any(_has_foreign_name(table.names, name) for name in inspected.times)
+    unsure = len(inspected.times) > 1 or any(_is_foreign_time_column(table.names, name) for name in inspected.times)
     unsure |= bool(inspected.times and notes)  # where others have names of their own, time may be something else
-    players: list[Any] = [arguments[role] or find_column(table.names, role) for role in layout or ()][:2]
+    players: list[Any] = [arguments[role] or find_column_ignoring_case(table.names, role) for role in layout or ()][:2]
     points: tuple[str, ...] = ()
     seeks_score = layout == PLAYER_PAIR and arguments["score"] is None and has_two_columns(arguments["margin"])
-    doubtful = find_column(table.names, "score") if seeks_score else None
+    doubtful = find_column_ignoring_case(table.names, "score") if seeks_score else None
     if doubtful is not None:
         inspected = inspected._replace(results=[doubtful])
-    columns = _load_inspected(table, inspected, unsure, players)
+    columns = _load_columns_to_inspect(table, inspected, unsure, players)
     if doubtful is not None and columns and all(players):
         column = replace_na_texts(columns[doubtful], na_values)
         if parse_results(doubtful, column, *(columns[name] for name in players)) is None:
@@ -111,7 +111,7 @@ def recognise_columns(
         result, points = _find_result(inspected, columns, [columns[name] for name in players], na_values)
         if result is not None:
             arguments["score"] = result
-            notes += [f"{result} for the score"] * (result != find_column(table.names, "score"))
+            notes += [f"{result} for the score"] * (result != find_column_ignoring_case(table.names, "score"))
         elif points:
             notes.append(f"{points[0]} and {points[1]} for the points of both, which tell who won")
     if has_home and arguments["side"] is None and "a" not in table.names:
@@ -128,7 +128,11 @@ def recognise_columns(
         time, note = _choose_time(table.names, inspected.times, columns, dates)
         arguments["time"], timeless = time, time is None
         notes += filter(None, [note])
-    unix = arguments["time"] is not None and bool(inspected.times) and _has_foreign_name(table.names, arguments["time"])
+    unix = (
+        arguments["time"] is not None
+        and bool(inspected.times)
+        and _is_foreign_time_column(table.names, arguments["time"])
+    )
     return Recognition(arguments, _cache_columns(table, columns), points, timeless, unix, tuple(notes))
 
 
@@ -136,7 +140,7 @@ def _choose_time(
     names: Sequence[str], times: Sequence[str], columns: dict[str, Column], dates: str | None
 ) -> tuple[str | None, str]:
     """Which of these columns holds times, and a note about it; None if none does."""
-    ours = [name for name in times if not _has_foreign_name(names, name)]
+    ours = [name for name in times if not _is_foreign_time_column(names, name)]
     time = next((name for name in times if is_time_column(name, columns[name], dates)), None)
     if time is None:
         time = next((name for name in ours if _is_numeric_column(name, columns[name])), None)
@@ -151,7 +155,7 @@ def time_columns(names: Sequence[str]) -> list[str]:
     return [name for name in names if _letters_and_digits(name) in TIME_NAMES]
 
 
-class _InspectedColumns(NamedTuple):
+class _CandidateColumns(NamedTuple):
     """Columns whose values are looked at."""
 
     results: list[str]
@@ -166,9 +170,9 @@ def _letters_and_digits(name: Any) -> str:
     return "".join(x for x in str(name).casefold() if x.isalnum())
 
 
-def _has_foreign_name(names: Sequence[str], name: str) -> bool:
+def _is_foreign_time_column(names: Sequence[str], name: str) -> bool:
     """Whether a column of time has none of the library's own names."""
-    return name not in [find_column(names, key) for key in COLUMN_ROLES["time"].default]
+    return name not in [find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default]
 
 
 def _matching_columns(spelt: dict[str, str], names: Sequence[str]) -> list[str]:
@@ -182,7 +186,7 @@ def _table_layout(names: Sequence[str], arguments: dict[str, Any], upcoming: boo
         if any(arguments[role] is not None for role in roles):
             return roles
     for roles in layouts[1:] if upcoming else layouts:
-        if all(find_column(names, default_column(role)) for role in roles[:2]):
+        if all(find_column_ignoring_case(names, default_column(role)) for role in roles[:2]):
             return roles
     return None
 
@@ -231,7 +235,9 @@ def _contest_columns(
     ):
         if role == "rank" and (upcoming or arguments["score"]):
             continue
-        if arguments[role] is not None or (layout is not None and any(find_column(names, name) for name in own_names)):
+        if arguments[role] is not None or (
+            layout is not None and any(find_column_ignoring_case(names, name) for name in own_names)
+        ):
             continue
         matching = _matching_columns(spelt, spellings)
         if not matching:
@@ -245,7 +251,7 @@ def _needs_result(names: Sequence[str], arguments: dict[str, Any], spelling: Sid
     return (
         arguments["score"] is None
         and not has_two_columns(arguments["margin"])
-        and (spelling is not None or find_column(names, "score") is None)
+        and (spelling is not None or find_column_ignoring_case(names, "score") is None)
     )
 
 
@@ -258,8 +264,8 @@ def _point_columns(spelt: dict[str, str], spelling: SidesSpelling | None) -> lis
     return [(spelt[x], spelt[y]) for x, y in pairs]
 
 
-def _load_inspected(
-    table: TableSource, inspected: _InspectedColumns, unsure: bool, player_columns: list[Any]
+def _load_columns_to_inspect(
+    table: TableSource, inspected: _CandidateColumns, unsure: bool, player_columns: list[Any]
 ) -> dict[str, Column]:
     """The columns to look at, of a single reading; none if nothing has to be looked at."""
     numbers = [*inspected.times, *(name for pair in inspected.points for name in pair), *inspected.neutral]
@@ -288,7 +294,7 @@ def _cache_columns(table: TableSource, columns: dict[str, Column]) -> TableSourc
 
 
 def _find_result(
-    inspected: _InspectedColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
+    inspected: _CandidateColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column of results, or those of both sides' points."""
     empty: str | None = None

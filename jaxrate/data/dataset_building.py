@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.data.column_conversion import keep_rows, to_ids
 from jaxrate.data.contest_tables import build_contest_dataset, contest_fields, contest_row_order
 from jaxrate.data.faulty_rows import collect_row_errors, map_row_errors
-from jaxrate.data.match_tables import build_match_dataset, match_fields, match_row_order
+from jaxrate.data.match_tables import build_match_dataset, build_match_fields, match_row_order
 from jaxrate.data.player_categories import CategoryShares
 from jaxrate.data.role_resolution import Roles
 from jaxrate.data.table_sources import Column
@@ -50,7 +50,7 @@ def build_dataset(
             return _build_events(roles, columns, rows, names, sort, in_order)
         except RowError as error:
             recheck = partial(_recheck_rows, roles, columns, rows, names)
-            raise collect_row_errors(error, recheck, _independent_groups(roles, columns, len(rows))) from None
+            raise collect_row_errors(error, recheck, _contest_or_row_ids(roles, columns, len(rows))) from None
 
 
 def _build_events(
@@ -58,7 +58,7 @@ def _build_events(
 ) -> Dataset:
     """`build_dataset`, whose error is the first, about rows of the columns."""
     of_matches = roles.layout.contest is None
-    fields = match_fields(roles, columns, *names) if of_matches else contest_fields(roles, columns, names.players)
+    fields = build_match_fields(roles, columns, *names) if of_matches else contest_fields(roles, columns, names.players)
     if sort and fields.clock is None:
         raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
     order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
@@ -75,7 +75,7 @@ def _recheck_rows(
         _build_events(roles, filter_columns(columns, mask), rows[mask], names, False, True)
 
 
-def _independent_groups(roles: Roles, columns: dict[str, Column], n: int) -> HostArray:
+def _contest_or_row_ids(roles: Roles, columns: dict[str, Column], n: int) -> HostArray:
     """[n] numbers of the contests, or of the matches; of rows where contests have no name."""
     if roles.layout.contest is not None:
         with suppress(ValueError):

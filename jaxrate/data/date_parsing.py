@@ -99,7 +99,7 @@ def parse_dates(name: str, column: Column, dates: str | None, *, unix: bool = Fa
     if 2 * fields["year"].null_count > len(column) + column.null_count:
         return ParsedDates(column)  # most rows are written otherwise
     if style == NUMERIC_DATE_PATTERN:
-        return _parse_numeric_dates(name, column, fields, dates)
+        return _parse_day_or_month_first_dates(name, column, fields, dates)
     complaint = "not a date as those above it"
     return ParsedDates(
         _fields_to_timestamps(name, column, fields, complaint), EIGHT_DIGITS if style == DATE_PATTERNS[-1] else None
@@ -162,7 +162,9 @@ def _parse_integers(text: Any) -> HostArray:
     return np.asarray(arrow.compute.fill_null(digits, "-1").cast(arrow.int64()).to_numpy())
 
 
-def _parse_numeric_dates(name: str, column: Column, fields: dict[str, Any], dates: str | None) -> ParsedDates:
+def _parse_day_or_month_first_dates(
+    name: str, column: Column, fields: dict[str, Any], dates: str | None
+) -> ParsedDates:
     """Dates of which the day or the month may be first."""
     first, second = (_parse_integers(fields.pop(key)) for key in ("one", "two"))
     if dates is None:

@@ -169,7 +169,7 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
     return age
 
 
-def season_years(name: str, columns: dict[str, Column]) -> HostArray:
+def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:
     """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
 
     Raises:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.column_conversion import check_row_time_order, to_flags, to_ids, to_numbers, to_times
-from jaxrate.data.derived_covariates import derived_columns, season_years
+from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
 from jaxrate.data.player_categories import CategoryShares, to_categories
 from jaxrate.data.result_parsing import to_sides
 from jaxrate.data.role_resolution import Roles
 from jaxrate.data.seasons_and_margins import NO_TIME_MESSAGE, find_season_starts, first_player_lead, season_matches
-from jaxrate.data.statistic_columns import statistic_values
+from jaxrate.data.statistic_leads import statistic_values
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
 from jaxrate.events.dataset import Dataset, EventFields
@@ -19,7 +19,7 @@ from jaxrate.text_format import format_name
 from jaxrate.types import HostArray
 
 
-def match_fields(
+def build_match_fields(
     roles: Roles,
     columns: dict[str, Column],
     players: Any,
@@ -45,7 +45,7 @@ def match_fields(
         match_values = players[player], values["score"], time.get("time"), clock == "dates", history
         values["columns"] |= derived_columns(roles, columns, *match_values)
     if roles.league_season is not None:
-        values["columns"][roles.league_season] = season_years(roles.league_season, columns)
+        values["columns"][roles.league_season] = parse_season_start_years(roles.league_season, columns)
     if roles.season is not None:
         if clock is None:
             raise ValueError(NO_TIME_MESSAGE)

@@ -7,7 +7,7 @@ from jaxrate.types import HostArray
 MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise
 
 
-def measurement_noise(value: HostArray, player: HostArray, side: HostArray | None = None) -> float:
+def estimate_measurement_noise(value: HostArray, player: HostArray, side: HostArray | None = None) -> float:
     """The deviation of a measurement of the difference of two players about the difference of their strengths.
 
     A player's measurements have a mean of their own, of variance t^2 among players, and vary about it by the noise and

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import is_iterable
-from jaxrate.data.column_conversion import as_float, is_name
+from jaxrate.data.column_conversion import as_float, is_usable_as_name
 from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell
@@ -90,7 +90,7 @@ def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[t
             else None
         )
         for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
-            if not is_name(name):
+            if not is_usable_as_name(name):
                 raise ValueError(f"{location}{format_cell(name)} cannot be the name of a player")
             earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(team) == 1 else None
             if earlier_team is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.data.table_sources import TableSource, check_columns_exist, import_pyarrow, locate_data_errors
 from jaxrate.events import RowError
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.types import HostArray
 
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about

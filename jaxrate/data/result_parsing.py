@@ -118,7 +118,7 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     Raises:
       RowError: where a row is no result as the others are.
     """
-    results = None if _are_scores(column) else parse_results(name, column, first, second)
+    results = None if _are_numbers_in_unit_interval(column) else parse_results(name, column, first, second)
     if results is None or results.plain:
         return column
     hint = "if it means that there is none, name it by the option na_values"
@@ -129,7 +129,7 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     return import_pyarrow().chunked_array([import_pyarrow().array(results.score, mask=np.isnan(results.score))])
 
 
-def _are_scores(column: Column) -> bool:
+def _are_numbers_in_unit_interval(column: Column) -> bool:
     """Whether these are numbers from 0 to 1, by their range alone."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not (
@@ -147,10 +147,10 @@ def to_sides(name: str, column: Column) -> HostArray:
         return to_numbers(name, column)
     positions = arrow.compute.index_in(_lower_and_trim(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
     index = np.asarray(positions.fill_null(-1).to_numpy())
-    return to_numbers(name, column) if (index < 0).all() else _sides(name, column, index)
+    return to_numbers(name, column) if (index < 0).all() else _parse_home_away_words(name, column, index)
 
 
-def _sides(name: str, column: Column, index: HostArray) -> HostArray:
+def _parse_home_away_words(name: str, column: Column, index: HostArray) -> HostArray:
     fail_where(
         index < 0,
         lambda row: f"column {name!r} is {format_cell(_value(column, row))}, expected H, A or N, or 1, -1 or 0",

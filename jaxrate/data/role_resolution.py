@@ -13,8 +13,8 @@ from jaxrate.data.column_roles import (
     check_role_arguments,
     select_role_arguments,
 )
-from jaxrate.data.statistic_columns import Statistic, resolve_statistics
-from jaxrate.data.table_sources import check_columns_exist, find_column
+from jaxrate.data.statistic_leads import Statistic, resolve_statistics
+from jaxrate.data.table_sources import check_columns_exist, find_column_ignoring_case
 
 
 class TableLayout(NamedTuple):
@@ -119,7 +119,9 @@ def resolve_roles(
     values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
     check_evidence_columns(layout, values["margin"], values["covariates"], statistics)
     if values["time"] is None:
-        values["time"] = next(filter(None, (find_column(names, key) for key in COLUMN_ROLES["time"].default)), None)
+        values["time"] = next(
+            filter(None, (find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default)), None
+        )
     if values["neutral"] is not None and values["side"] is None:
         raise ValueError("neutral needs side: without it nobody has the side in any match")
     if len(values["category"]) == 1:
@@ -180,11 +182,15 @@ def resolve_table_layout(
     if not matching:
         layouts = layouts[1:] if upcoming else layouts
         matching = [roles for roles in layouts if all(default_column(role) in names for role in roles[:2])]
-        matching += [roles for roles in layouts if all(find_column(names, default_column(role)) for role in roles[:2])]
+        matching += [
+            roles
+            for roles in layouts
+            if all(find_column_ignoring_case(names, default_column(role)) for role in roles[:2])
+        ]
     roles = matching[0] if matching else PLAYER_PAIR
 
     def column(role: str) -> str:
-        return arguments[role] or find_column(names, default_column(role)) or default_column(role)
+        return arguments[role] or find_column_ignoring_case(names, default_column(role)) or default_column(role)
 
     players = [column(role) for role in roles[:2]]
     if roles != CONTEST_ROLES and players[0] == players[1]:
@@ -196,7 +202,9 @@ def resolve_table_layout(
             )
         return TableLayout(players, winner_first=True)
     if roles == PLAYER_PAIR:
-        unscored = arguments["score"] is False or (arguments["score"] is None and find_column(names, "score") is None)
+        unscored = arguments["score"] is False or (
+            arguments["score"] is None and find_column_ignoring_case(names, "score") is None
+        )
         if has_two_columns(arguments["margin"]) and unscored:
             points = tuple(arguments["margin"])
         if arguments["score"] is False and not points and not upcoming:
@@ -210,7 +218,7 @@ def resolve_table_layout(
         return TableLayout([participant], None, contest)
     if arguments["rank"] is not None and arguments["score"]:
         raise ValueError("give rank, lower is better, or score, higher is better, and not both")
-    rank, score = (arguments[role] or find_column(names, role) for role in ("rank", "score"))
+    rank, score = (arguments[role] or find_column_ignoring_case(names, role) for role in ("rank", "score"))
     scored = bool(arguments["score"]) or (arguments["score"] is None and rank is None and score is not None)
     if arguments["last_rank"] is not None and (scored or arguments["team"] is not None):
         raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.column_conversion import is_name, to_ids
+from jaxrate.data.column_conversion import is_usable_as_name, to_ids
 from jaxrate.data.table_sources import Column
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
@@ -52,21 +52,21 @@ def season_matches(name: str, columns: dict[str, Column], time: HostArray, first
 
 
 def find_season_starts(
-    batches: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
+    iterate_match_batches: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
 ) -> dict[str, float]:
     """When each season begins, by its name and in order of time: those of `known_starts`, and the first time of others.
 
     A match that is played when a later season has begun counts as of that one.
 
     Args:
-      batches: returns all matches, in batches; called for each pass over them.
+      iterate_match_batches: returns all matches, in batches; called for each pass over them.
       known_starts: seasons that have started already.
 
     Raises:
       RowError: where a season begins before one of `known_starts`, or is mostly not over when the next begins.
     """
     starts, new = dict(known_starts or {}), dict[str, float]()
-    for batch in batches():
+    for batch in iterate_match_batches():
         first_time = np.full(len(batch.names), np.inf)
         np.minimum.at(first_time, batch.season_of_match, batch.time)
         for name, begin in zip(batch.names, first_time.tolist(), strict=True):
@@ -76,13 +76,13 @@ def find_season_starts(
         last = max(starts, key=lambda name: starts[name])
         early = {name for name, begin in new.items() if begin <= starts[last]}
         reason = f"is new, but {format_cell(last)}, which is known, began later"
-        _raise_season_errors(batches, early, {}, lambda name: f"season {format_cell(name)} {reason}")
+        _raise_season_errors(iterate_match_batches, early, {}, lambda name: f"season {format_cell(name)} {reason}")
     starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
     following = dict(pairwise(starts))
     season_ends = {name: starts[after] for name, after in following.items()}
     _raise_season_errors(
-        batches,
-        _mostly_late_seasons(batches, season_ends) & new.keys(),
+        iterate_match_batches,
+        _mostly_late_seasons(iterate_match_batches, season_ends) & new.keys(),
         season_ends,
         lambda name: (
             f"season {format_cell(name)}, when season {format_cell(following[name])} has begun, as for most of its "
@@ -139,7 +139,7 @@ def _season_name(name: str, label: Any) -> str:
     """The name of a season as text, whole numbers without a point."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if not isinstance(label, (str, int, float)) or isinstance(label, bool) or not is_name(label):
+    if not isinstance(label, (str, int, float)) or isinstance(label, bool) or not is_usable_as_name(label):
         raise ValueError(f"column {name!r} must hold names of seasons, text or numbers, got {format_cell(label)}")
     return str(label)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.data import table_sources
-from jaxrate.data.player_sampling import PlayerSampler
+from jaxrate.data.activity_weighted_sampling import PlayerSampler
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.types import HostArray
 
 Columns: TypeAlias = dict[str, HostArray]
@@ -125,13 +125,13 @@ def stream_league(
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
 ) -> Stream:  # fmt: skip
     """The matches of the same `league`, in chunks of columns a, b, score, time, and side if there is an advantage."""
-    _check_at_least(1, num_matches=num_matches)
-    _check_at_least(0, draws=draws)
+    _check_values_at_least(1, num_matches=num_matches)
+    _check_values_at_least(0, draws=draws)
     if draws > 0.5:
         raise ValueError(f"draws must be at most 0.5, got {draws}")
     if not np.isfinite(side_advantage):
         raise ValueError(f"side_advantage must be finite, got {side_advantage}")
-    _check_at_least(-MAX_ABS_TIME, side_advantage=side_advantage)
+    _check_values_at_least(-MAX_ABS_TIME, side_advantage=side_advantage)
     if not 0 <= luck <= 1:
         raise ValueError(f"luck must be in [0, 1], got {luck}")
 
@@ -160,8 +160,8 @@ def stream_contests(
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
 ) -> Stream:  # fmt: skip
     """The rounds of the same `contests`, best first, in chunks of columns contest, player, rank, time."""
-    _check_at_least(1, num_rounds=num_rounds)
-    _check_at_least(0, noise=noise, grid=grid)
+    _check_values_at_least(1, num_rounds=num_rounds)
+    _check_values_at_least(0, noise=noise, grid=grid)
     if num_rounds >= LAST_ID:
         raise ValueError(f"num_rounds must be below {LAST_ID}, got {num_rounds}")
     low, high = _size_range(size, num_players)
@@ -241,7 +241,7 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
                 progress(done)
 
     def truth() -> Iterator[Columns]:
-        for rows in _split_array(np.arange(len(stream.games), dtype=np.int32)):
+        for rows in _split_into_chunks(np.arange(len(stream.games), dtype=np.int32)):
             yield {"player": rows, "strength": stream.strength[rows], "games": stream.games[rows]}
 
     # The history is put in its place last: where it is, its truth is.
@@ -271,7 +271,7 @@ def _concatenate_chunks(chunks: Iterable[Columns]) -> Columns:
     return {name: np.concatenate([chunk[name] for chunk in every]) for name in every[0]}
 
 
-def _check_at_least(low: float, **values: float) -> None:
+def _check_values_at_least(low: float, **values: float) -> None:
     for name, value in values.items():
         if not low <= value < np.inf:
             raise ValueError(f"{name} must be at least {low}, got {value}")
@@ -279,7 +279,7 @@ def _check_at_least(low: float, **values: float) -> None:
             raise ValueError(f"{name} must be at most {MAX_ABS_TIME:g}, got {value:g}")
 
 
-def _split_array(array: HostArray) -> list[HostArray]:
+def _split_into_chunks(array: HostArray) -> list[HostArray]:
     """Views of bounded length, end to end."""
     return np.array_split(array, -(-len(array) // CHUNK))
 
@@ -289,11 +289,11 @@ def _build_stream(
     seed: int, days: float, spread: float, drift: float, activity: float,
 ) -> Stream:  # fmt: skip
     """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
-    _check_at_least(2, num_players=num_players)
+    _check_values_at_least(2, num_players=num_players)
     if num_players >= LAST_ID:
         raise ValueError(f"num_players must be below {LAST_ID}, got {num_players}")
     check_memory_fits(f"{num_players:,} players", BYTES_PER_PLAYER * num_players)
-    _check_at_least(0, days=days, spread=spread, drift=drift, activity=activity)
+    _check_values_at_least(0, days=days, spread=spread, drift=drift, activity=activity)
     random = np.random.default_rng(seed)
     strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)
     pick = PlayerSampler(random, num_players, activity)
@@ -311,7 +311,7 @@ def _build_stream(
         for name in columns.keys() & PLAYER_COLUMNS:
             np.add.at(games, columns[name], 1)
         if drift:
-            for piece in _split_array(strength):
+            for piece in _split_into_chunks(strength):
                 piece += random.normal(0.0, step, len(piece))
         return columns
 

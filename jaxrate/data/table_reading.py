@@ -127,7 +127,7 @@ def read(
             check_recognised_points(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
-            loaded = unify_spellings(loaded, _name_column_groups(roles), [players, categories, None, None, seasons])
+            loaded = unify_spellings(loaded, _group_columns_of_names(roles), [players, categories, None, None, seasons])
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
         kept, used = (loaded, rows) if split.played.all() else _select_rows(loaded, rows, split, upcoming)
@@ -172,7 +172,7 @@ def warn_recognised_columns(
         )
 
 
-def _name_column_groups(roles: Roles) -> list[list[str]]:
+def _group_columns_of_names(roles: Roles) -> list[list[str]]:
     """The columns of names: of players, categories, contests, teams and seasons."""
     single = roles.layout.contest, roles.team, roles.season
     return [roles.layout.players, roles.category, *([name] if name else [] for name in single)]

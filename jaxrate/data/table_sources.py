@@ -149,7 +149,7 @@ def open_file(path: Path) -> TableSource:
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
         names, delimiter = _read_csv_header(path)
-        first_row = dict(zip(names, _read_first_row(path, delimiter), strict=False))
+        first_row = dict(zip(names, _read_first_data_row(path, delimiter), strict=False))
 
         line_of = csv_line_finder(path, delimiter)
 
@@ -194,7 +194,7 @@ def _read_csv_header(path: Path) -> tuple[list[str], str]:
     return (read_header(other_delimiters[0]), other_delimiters[0]) if other_delimiters else (names, ",")
 
 
-def _read_first_row(path: Path, delimiter: str) -> list[str]:
+def _read_first_data_row(path: Path, delimiter: str) -> list[str]:
     """The fields of the row below the header; none if it cannot be read."""
     with suppress(*READ_ERRORS), _open_text(path) as file:
         return next(islice(filter(None, csv.reader(file, delimiter=delimiter)), 1, None), [])
@@ -320,7 +320,7 @@ def csv_line_finder(path: Path, delimiter: str = ",") -> Callable[[int], int | N
     return find_line
 
 
-def find_column(names: Sequence[str], name: str) -> str | None:
+def find_column_ignoring_case(names: Sequence[str], name: str) -> str | None:
     """The column of this name, or else the first of this name in another case."""
     return name if name in names else next((other for other in names if str(other).lower() == name), None)
 

@@ -138,7 +138,7 @@ def build_rounds(
             repeated[:] = False
             repeated[solo_rows] = _is_repeated_player(contest_index[solo_rows], player[solo_rows])
             fail_if_repeated(repeated, ", alone")
-            seat = _first_seats(contest_index, player, first_row)
+            seat = _first_seat_of_player(contest_index, player, first_row)
 
         def describe_rank_conflict(row: int) -> str:
             other = captain[row]
@@ -194,7 +194,7 @@ def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[
     return repeats
 
 
-def _first_seats(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
+def _first_seat_of_player(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
     """[n] the position in the contest, from 0, of the first row of the same player."""
     key = contest_index * (player.max(initial=0) + np.int64(1)) + player
     _, row, number = np.unique(key, return_index=True, return_inverse=True)

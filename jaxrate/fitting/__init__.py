@@ -15,6 +15,7 @@ profile_intervals.py   likelihood intervals of one hyperparameter
 likelihood.py          the log likelihood, as samplers take it
 rolling_origin.py      fits that roll through time
 time_limited_fit.py    a fit in bounded time, for comparisons
+search_state.py        the state of the search of `fit`: points, coordinates and results of searches from many starts
 """
 
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits

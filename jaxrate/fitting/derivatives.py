@@ -17,8 +17,8 @@ from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.memory_limits import device_memory_bytes
-from jaxrate.replay.execution import default_policy
+from jaxrate.memory_checks import device_memory_bytes
+from jaxrate.replay.execution import default_compile_policy
 from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_settings
 from jaxrate.rules import Params, SizedPrepare
@@ -38,7 +38,7 @@ def _weighted_row_sums(weight: Array, x: Array) -> Array:
     return jnp.sum(padded.reshape(*x.shape[:-1], -1, SUM_ROW), axis=-1)
 
 
-def _loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
+def _weighted_loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[2, rows] sums of the losses by each of two weights [2, n]."""
     del event
     return _weighted_row_sums(weight, losses(x)[None])
@@ -110,7 +110,7 @@ def _second_derivatives(
     return jax.vmap(second_slope)(*axis_pairs)
 
 
-_DERIVATIVE_FUNCTIONS: dict[str, Any] = {"values": _loss_sums, "reverse": _reverse_gradient}
+_DERIVATIVE_FUNCTIONS: dict[str, Any] = {"values": _weighted_loss_sums, "reverse": _reverse_gradient}
 
 
 def settings_per_batch(task: PredictionTask, count: int, copies_per_setting: int) -> int:
@@ -155,7 +155,9 @@ def index_chunks(count: int, size: int) -> Iterator[HostArray]:
         yield np.minimum(np.arange(start, start + size), count - 1)
 
 
-def _resize_rules(system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params) -> RatingSystem:
+def _resolve_sizes_for_settings(
+    system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params
+) -> RatingSystem:
     """The system with rules whose sizes hold for all these settings."""
     if not isinstance(system.rules.prepare, SizedPrepare):
         return system
@@ -195,9 +197,9 @@ def loss_derivatives(
     x, params = shard_settings((x, params), devices)
     unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
-    task = task._replace(system=_resize_rules(task.system, free, x, unit, params))
+    task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
 
-    policy = default_policy()._replace(outermost=quantity != "reverse")
+    policy = default_compile_policy()._replace(outermost=quantity != "reverse")
 
     def evaluate_setting(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:

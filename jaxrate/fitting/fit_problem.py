@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.fitting.derivatives import loss_derivatives
 from jaxrate.fitting.free_parameters import FreeParameters, make_free_parameters, resolve_free_names, to_hyperparameters
-from jaxrate.fitting.losses import loss_record
+from jaxrate.fitting.losses import replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, replace_params
@@ -79,7 +79,7 @@ def replace_params_if_valid(system: RatingSystem, params: Params) -> RatingSyste
         return None
 
 
-def has_parameter_specific_rules(problem: FitProblem) -> bool:
+def rules_depend_on_param_values(problem: FitProblem) -> bool:
     """Whether rules are made for some hyperparameters by their factory, and not by a `SizedPrepare`."""
     if isinstance(problem.system.rules.prepare, SizedPrepare):
         return False
@@ -98,7 +98,7 @@ def remake_rules_if_far(problem: FitProblem, x: HostArray, params: Params) -> Fi
     new_system = replace_params_if_valid(system, current_params)
     if new_system is None or new_system.rules == system.rules:
         return problem
-    task = problem.task._replace(system=new_system, record=loss_record(problem.task.loss, new_system))
+    task = problem.task._replace(system=new_system, record=replay_record_for_loss(problem.task.loss, new_system))
     return problem._replace(system=new_system, task=task, start_evaluation=None)
 
 

@@ -26,11 +26,11 @@ from jaxrate.fitting.fit_problem import (
     prepare_fit,
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
-from jaxrate.fitting.losses import loss_record
+from jaxrate.fitting.losses import replay_record_for_loss
 from jaxrate.fitting.multistart_search import concatenate_results, minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_prediction_task, split_weights
 from jaxrate.fitting.search_state import SearchResult
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem, replace_params
@@ -252,7 +252,9 @@ def _search_starts_in_parallel(
     paths, systems = zip(*map_items(executor, search_one, [*starts[:, None]]), strict=True)
     base_task = problem.task
     tasks = [
-        base_task if new == problem.system else base_task._replace(system=new, record=loss_record(base_task.loss, new))
+        base_task
+        if new == problem.system
+        else base_task._replace(system=new, record=replay_record_for_loss(base_task.loss, new))
         for new in systems
     ]
     problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]

@@ -94,7 +94,7 @@ def elementwise_brier(prediction: Array, score: Array) -> Array:
     return (mean - score) ** 2
 
 
-def identity_loss(loss: Array, score: Array) -> Array:
+def recorded_loss(loss: Array, score: Array) -> Array:
     """The recorded losses themselves."""
     del score
     return loss
@@ -115,7 +115,7 @@ def prediction_losses(loss: Loss, prediction: Any, score: Array, weight: Array) 
     return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
 
 
-def loss_record(loss: Loss, system: RatingSystem) -> Record | None:
+def replay_record_for_loss(loss: Loss, system: RatingSystem) -> Record | None:
     """What a replay records for the loss, None for predictions; ValueError if the system cannot tell it."""
     return None if loss.record is None else loss.record(system)
 
@@ -167,6 +167,6 @@ def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> 
 LOSSES = {
     "log_loss": Loss(elementwise_log_loss, likelihood=(Matches, Periods)),
     "brier": Loss(elementwise_brier),
-    "margin": Loss(identity_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=margin_record),
-    "pairwise": Loss(identity_loss, events=(Rounds,), teams=False, record=pairwise_record, even=math.log(2.0)),
+    "margin": Loss(recorded_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=margin_record),
+    "pairwise": Loss(recorded_loss, events=(Rounds,), teams=False, record=pairwise_record, even=math.log(2.0)),
 }

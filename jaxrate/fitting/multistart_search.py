@@ -20,8 +20,8 @@ from jaxrate.fitting.fit_problem import (
     FitProblem,
     broadcast_params,
     decorrelating_axes,
-    has_parameter_specific_rules,
     remake_rules_if_far,
+    rules_depend_on_param_values,
 )
 from jaxrate.fitting.search_state import (
     SearchFrame,
@@ -80,7 +80,7 @@ def minimise_from_starts(
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
     method = _lbfgs_method() if optimizer is None else _vectorize_optimizer(optimizer)
-    if len(starts) == 1 or not has_parameter_specific_rules(problem):
+    if len(starts) == 1 or not rules_depend_on_param_values(problem):
         return _run_search(init_search(problem, method, starts, params), method, steps, watch)
     slices, params_by_start = [slice(i, i + 1) for i in range(len(starts))], broadcast_params(params, len(starts))
     searches = (init_search(problem, method, starts[i], jax.tree.map(lambda x: x[i], params_by_start)) for i in slices)  # noqa: B023
@@ -193,10 +193,10 @@ def advance_search(search: SearchState, method: StepMethod) -> SearchState:
     if method.has_line_search and not loss_index:  # two steps that together are worth no more than rounding
         decrease = np.array([rows[-3][0] - rows[-1][0] if len(rows) > 2 else np.inf for rows in history])
         search = end_searches(search, moved & (decrease <= loss_noise(current)), "no further decrease", True)
-    return _refresh_rules(search, method, is_better)
+    return _remake_rules_if_far(search, method, is_better)
 
 
-def _refresh_rules(search: SearchState, method: StepMethod, is_better: HostArray) -> SearchState:
+def _remake_rules_if_far(search: SearchState, method: StepMethod, is_better: HostArray) -> SearchState:
     """The searches, with rules remade for where they are if their own were made for far away.
 
     `is_better` marks searches that have just reached their best point: its loss is then computed anew.

@@ -10,10 +10,10 @@ import numpy as np
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events
 from jaxrate.fitting.evidence_objective import EvidenceProblem
-from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, loss_record, resolve_loss
+from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, replay_record_for_loss, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask
 from jaxrate.replay.blocks import Blocks
-from jaxrate.replay.checked_replay import check_events, run
+from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import check_ids, count_players
@@ -54,18 +54,18 @@ def make_prediction_task(
 ) -> PredictionTask:
     """See `fit` for the arguments and errors."""
     events, _ = resolve_events(data)
-    check_events(system, events, key)
+    check_system_takes_events(system, events, key)
     resolved_loss, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
     if type(flat) not in resolved_loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
         raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
-    record = loss_record(resolved_loss, system)
+    record = replay_record_for_loss(resolved_loss, system)
     num_score_levels, (score, is_informative, event) = 0, _read_scores(events)
     if isinstance(flat, Rounds):
         if not resolved_loss.teams and has_teammates(events):
             raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
     elif isinstance(flat, Matches):
-        num_score_levels = 0 if record else _count_score_levels(system, flat)
+        num_score_levels = 0 if record else _count_predicted_score_levels(system, flat)
     if len(score) == 0:
         raise ValueError("there are no events to fit")
     if callable(loss):
@@ -225,7 +225,7 @@ def _round_scores(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
     return share[team_of_row], is_ranked[event], event
 
 
-def _count_score_levels(system: RatingSystem, matches: Matches) -> int:
+def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int:
     """The number of scores to which a system gives probabilities, or 0; ValueError for a score that has none."""
 
     def predict(params: Params, event: Matches) -> Any:

@@ -113,7 +113,7 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
       ValueError: for players who are unknown or named twice, a pool that cannot be divided, fewer than two teams, or a
         time limit that is not above 0.
     """
-    ids = _resolve_pool(rated, players, time_limit)
+    ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
     if teams < 2 or n < teams or n % teams:
         raise ValueError(f"{n} players cannot be divided into {teams} teams of equal size")
@@ -151,10 +151,10 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
     best = np.argsort(-total, kind="stable")
     members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
     names = [[rated.players[i] for i in team] for team in members]
-    return Teams(names, total[best], _predict_team_shares(rated, members), solution.status == 0)
+    return Teams(names, total[best], _expected_share_of_teams_beaten(rated, members), solution.status == 0)
 
 
-def _predict_team_shares(rated: Rated, members: list[HostArray]) -> HostArray | None:
+def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray]) -> HostArray | None:
     """[teams] the expected share of the other teams to be beaten; None for a system without teams."""
     if Rounds not in rated.system.events or "teams" not in rated.system.features:
         return None
@@ -191,7 +191,7 @@ def pair_players(
       ValueError: for players who are unknown or named twice, fewer than two, quality where the system has none,
         contests, a time limit that is not above 0, or if so many cannot be kept apart.
     """
-    ids = _resolve_pool(rated, players, time_limit)
+    ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
     if by not in ("even", "quality") or n < 2:
         raise ValueError("by must be even or quality, and the pool of at least two players")
@@ -257,11 +257,11 @@ def _pair_neighbours(n: int, first: HostArray, second: HostArray, cost: HostArra
     return None if (pairs < 0).any() else pairs
 
 
-def _resolve_pool(rated: Rated, players: Sequence[Any], time_limit: float) -> HostArray:
+def _check_pool_players(rated: Rated, players: Sequence[Any], search_seconds: float) -> HostArray:
     """[n] the ids of the pool; ValueError for repeated players or a bad time limit."""
     ids = np.array([find_player(rated.players, x) for x in players], int)
     if len(set(ids.tolist())) < len(ids):
         raise ValueError("somebody is in the pool twice")
-    if not time_limit > 0:
-        raise ValueError(f"time_limit must be above 0, got {time_limit}")
+    if not search_seconds > 0:
+        raise ValueError(f"time_limit must be above 0, got {search_seconds}")
     return ids

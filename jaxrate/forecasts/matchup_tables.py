@@ -70,9 +70,9 @@ def _matchup_table(rated: Rated, player: HostArray, column: str, side: float) ->
 
 def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:
     """The tables in JSON, for the scripts of pages."""
-    return {name: None if x is None else _encode_pairs(x) for name, x in tables._asdict().items()}
+    return {name: None if x is None else _encode_pair_probabilities(x) for name, x in tables._asdict().items()}
 
 
-def _encode_pairs(table: PairProbabilities) -> dict[str, Any]:
+def _encode_pair_probabilities(table: PairProbabilities) -> dict[str, Any]:
     left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
     return {"players": table.left.shape[1], "scale": table.scale.tolist(), "left": left, "right": right}

@@ -19,13 +19,13 @@ from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.query_time import parse_time_after_end, written_date_format
 from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, format_time
-from jaxrate.league.system_choice import drop_unknown_teams
+from jaxrate.league.system_choice import split_unsupported_teams
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.scan_programs import predict_event, prepare_replay, replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules, predict_event, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, is_outlook
-from jaxrate.systems.own_outcomes import own_outcomes
+from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, has_outcome_wrapper
+from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
@@ -87,7 +87,7 @@ def predict_fixtures(
     unknown_names = data.players[len(rated.players) :]
     if len(unknown_names) and not newcomers:
         raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
-    data = drop_unknown_teams(rated.system, data)
+    data = split_unsupported_teams(rated.system, data)
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
@@ -186,7 +186,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
 def _requires_columns(rated: Rated) -> bool:
     """Whether the rules need columns other than covariates to predict."""
     params, zero = rated.system.params, jnp.zeros(())
-    rules = replay_rules(rated.system.rules, params)
+    rules = make_replay_rules(rated.system.rules, params)
     covariates = dict.fromkeys(rated.system.settings.get("covariates", ()), zero)
     context = Context(side=zero, category=jnp.zeros(2, jnp.int32), columns=covariates)
     match = Matches(jnp.zeros(2, jnp.int32), zero, zero, context)
@@ -234,7 +234,7 @@ def _set_all_times(data: Dataset, time: float) -> Dataset:
 def add_draw_model(rated: Rated, system: RatingSystem) -> RatingSystem:
     """The system with probabilities of draws, if the history has draws and the system does not predict them."""
     table = rated.predictions
-    if is_outlook(system) or {"draw", "probability_1"} & {*table.column_names}:
+    if has_outcome_wrapper(system) or {"draw", "probability_1"} & {*table.column_names}:
         return system
     score, expected = (
         table[name].to_numpy()[-DRAW_SAMPLE_LIMIT:].astype(np.float64) for name in ("score", "prediction")
@@ -242,7 +242,7 @@ def add_draw_model(rated: Rated, system: RatingSystem) -> RatingSystem:
     is_plain_result = np.isin(score, (0.0, 0.5, 1.0))
     if not is_plain_result.all() or not (score == 0.5).any():
         return system
-    if own_outcomes(system) is not None:
+    if own_draw_predict_rule(system) is not None:
         return add_outcomes(system)
     return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 

@@ -28,6 +28,7 @@ margin_scale.py           the scale of margins that predicts best
 run_metadata.py           the metadata of a saved run
 blat_mmr_beliefs.py       quantiles, modes and probabilities of the beliefs of BlatMMR
 out_of_core/              histories larger than memory
+data_adaptation.py        how systems are adapted to data
 """
 
 from jaxrate.league import blat_mmr_beliefs
@@ -43,7 +44,7 @@ from jaxrate.league.ratings_at_times import modifiers
 from jaxrate.league.separate_leagues import rate_leagues
 from jaxrate.league.starting_ratings import initial_state
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.worst_ranks import Performances
+from jaxrate.systems.rounds.break_even_ranks import Performances
 
 __all__ = [
     "Blend",

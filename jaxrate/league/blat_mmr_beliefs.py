@@ -18,8 +18,8 @@ from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import likelihood_sums
 from jaxrate.systems.blat_mmr.model import Constants, Model, State
-from jaxrate.systems.blat_mmr.opponent_averages import average_over_beliefs, win_loss_sums
-from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, belief_strengths
+from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, win_loss_sums
+from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, support_point_strengths
 from jaxrate.types import Array
 
 
@@ -49,7 +49,7 @@ def belief_quantile(system: RatingSystem, state: State, probability: Numbers) ->
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ValueError(f"a probability must lie in [0, 1], got {probability!r}")
     model = _blat_model(system)
-    value, belief = _sort_by_strength(belief_strengths(model, state), state.belief)
+    value, belief = _sort_by_strength(support_point_strengths(model, state), state.belief)
     cumulative = jnp.cumsum(belief, axis=-1) - 0.5 * belief
     flat_probabilities = jnp.asarray(probabilities.ravel(), float)
     quantiles = jax.vmap(lambda at, x: jnp.interp(flat_probabilities, at, x))(cumulative, value)
@@ -62,7 +62,8 @@ def belief_mode(system: RatingSystem, state: State) -> Array:
     model = _blat_model(system)
     best_point = jnp.argmax(state.belief, axis=-1)[:, None]
     return (
-        CENTRE_RATING + model.luck.unit * jnp.take_along_axis(belief_strengths(model, state), best_point, axis=-1)[:, 0]
+        CENTRE_RATING
+        + model.luck.unit * jnp.take_along_axis(support_point_strengths(model, state), best_point, axis=-1)[:, 0]
     )
 
 
@@ -79,7 +80,7 @@ def probability_stronger(system: RatingSystem, state: State, a: Any, b: Any) -> 
     for x in ids:
         if x.ndim != 1 or x.dtype.kind not in "iu" or not ((x >= 0) & (x < len(state.belief))).all():
             raise ValueError(f"players are ids [m] from 0 to {len(state.belief) - 1}, got {x}")
-    values = belief_strengths(model, state)
+    values = support_point_strengths(model, state)
     (x, p), (y, q) = (_sort_by_strength(values[i], state.belief[i]) for i in ids)
 
     def probability_stronger_pair(x: Array, p: Array, y: Array, q: Array) -> Array:
@@ -137,7 +138,7 @@ def _outcome_probabilities(nu: float, model: Model, constants: Constants, rows: 
         total = jnp.exp(log_win) + jnp.exp(log_loss) + nu * jnp.exp(0.5 * (log_win + log_loss))
         return jnp.exp(weight) * (nu if outcome == 1 else 1.0) / total
 
-    chances = jnp.stack([average_over_beliefs(model, constants, rows, event, partial(power, i)) for i in range(3)])
+    chances = jnp.stack([average_over_both_beliefs(model, constants, rows, event, partial(power, i)) for i in range(3)])
     return jnp.clip(chances, 0.0, 1.0)
 
 
@@ -148,7 +149,7 @@ def _result_evidence(model: Model, constants: Constants, rows: State, event: Mat
         return jnp.exp(weight * (score * log_win + (1.0 - score) * log_loss))
 
     if model.draws == "inside":
-        evidence_sum = average_over_beliefs(model, constants, rows, event, power)
+        evidence_sum = average_over_both_beliefs(model, constants, rows, event, power)
         return evidence_sum if constants.form.summing == "naive" else likelihood_sums.floor_at_rounding(evidence_sum)
     wins, losses = win_loss_sums(model, constants, rows, event)
     return jnp.sum(rows.belief[0] * power(*likelihood_sums.log_chances((wins[0], losses[0]))))

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, mean_side_score
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, mean_side_score
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 
@@ -82,12 +82,12 @@ def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
     ]
 
 
-def describe_margin(names: list[str], num_past: int) -> list[str]:
+def describe_margin_scale(names: list[str], num_past: int) -> list[str]:
     """The sentence on the scale of margins in systems without a given one."""
     return [f"What margins are worth to {join_names(names)} is by the {num_past:,} matches before."] if names else []
 
 
-def describe_unused(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
+def describe_ignored_data(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
     """A sentence for each group of systems that ignore the same data; `unused` is by name of the system."""
     names_by_kinds: dict[tuple[str, ...], list[str]] = {}
     for name, kinds in unused.items():

@@ -13,7 +13,7 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.rules import InferringUpdate, RatedEvent, Record
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS, Performances
+from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS, Performances
 
 
 def _inferred_performances(rated: RatedEvent) -> Performances:

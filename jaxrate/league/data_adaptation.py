@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, normal_lead_for_score
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, normal_lead_for_score
 from jaxrate.systems.skills.checks import DEFAULT_NOISE
 from jaxrate.systems.skills.model import statistic_noise_name, statistic_scale_name
 
@@ -40,14 +40,14 @@ def adapt_period(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]
     return ({} if facts.period is None else {"period": facts.period}) | dict(changes)
 
 
-def adapt_seasons(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def fill_seasons_from_data(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A system that knows seasons: those that the data name, unless they are given."""
     return ({"seasons": facts.seasons} if facts.seasons else {}) | dict(changes)
 
 
 def adapt_seasons_and_period(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A system that knows seasons and ages by periods."""
-    return adapt_seasons(facts, adapt_period(facts, changes))
+    return fill_seasons_from_data(facts, adapt_period(facts, changes))
 
 
 def adapt_categories(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,12 +100,12 @@ def adapt_skills(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]
 
 FactoryAdaptation: TypeAlias = Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]]
 ADAPTATIONS: dict[str, FactoryAdaptation] = {  # by system: the arguments of its factory for data and changes
-    "elo": adapt_seasons,
+    "elo": fill_seasons_from_data,
     "glicko": adapt_seasons_and_period,
     "glicko2": adapt_seasons_and_period,
     "category_glicko": adapt_categories,
     "skills": adapt_skills,
-    "trueskill": adapt_seasons,
+    "trueskill": fill_seasons_from_data,
     "urnings": adapt_outcomes,
 }
 

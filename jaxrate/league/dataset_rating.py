@@ -31,7 +31,7 @@ from jaxrate.league.system_choice import add_seasons
 from jaxrate.replay.contest_checks import check_round_order, depends_on_time
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.systems.rounds.worst_ranks import Performances
+from jaxrate.systems.rounds.break_even_ranks import Performances
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
@@ -81,7 +81,7 @@ def rate(
         players without their ids, or events before its end (names the row).
     """
     check_system(system)
-    data = as_dataset("rate", data, **_read_options(onto))
+    data = as_dataset("rate", data, **_table_reading_options(onto))
     _check_names(system, data)
     if onto is None and has_sides(data) and not uses_side(system):
         warn_unused_side(system)
@@ -103,7 +103,7 @@ def rate(
     return build_rated(system, data, period, onto, result, performances)
 
 
-def _read_options(onto: Rated | None) -> dict[str, Any]:
+def _table_reading_options(onto: Rated | None) -> dict[str, Any]:
     """Options of `read` for a table that carries on a history."""
     if onto is None:
         return {}

@@ -36,7 +36,7 @@ def as_two_sided(data: Dataset) -> TwoSidedEvents | None:
     return None if row_and_score is None else TwoSidedEvents(*row_and_score, None)
 
 
-def share_of_sides_beaten(rounds: Ragged) -> HostArray:
+def observed_share_of_sides_beaten(rounds: Ragged) -> HostArray:
     """[sum P] the share of the other sides that each one's side beat, a tie counting half; NaN without other sides.
 
     Predictions of rounds are expectations of it.

@@ -89,7 +89,7 @@ def leaderboard(
     if isinstance(rated, Smoothed) and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
-    view = _RatingView(system, params, cautious)
+    view = _RatingCaution(system, params, cautious)
     if isinstance(rated, (Rated, Smoothed)):
         leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), players, among, active, min_games)
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
@@ -117,7 +117,7 @@ def ranks_over_time(
 
     NaN where they are not listed. The lists are those of `leaderboard`.
     """
-    view = _RatingView(rated.system, rated.system.params, cautious)
+    view = _RatingCaution(rated.system, rated.system.params, cautious)
     leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), rated.players, None, active, min_games)
     leaderboards._check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
@@ -155,7 +155,7 @@ def _settled_deviation(system: RatingSystem, params: Params) -> Any:
     return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
-class _RatingView(NamedTuple):
+class _RatingCaution(NamedTuple):
     """How ratings are shown."""
 
     system: RatingSystem
@@ -186,7 +186,7 @@ class _HistoryLeaderboards:
     def __init__(
         self,
         rated: Any,
-        view: _RatingView,
+        view: _RatingCaution,
         trajectories: Trajectories,
         players: Any,
         among: Any,

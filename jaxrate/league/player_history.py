@@ -15,7 +15,7 @@ from jaxrate.league.ratings_at_times import advance_state, ratings
 from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
+from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 
 

@@ -89,7 +89,7 @@ def parse_time_after_end(rated: Any, state: State, time: Any, players: Any = Non
                 history, query_time, float(last_played[latest_player]), _player_label(latest_player, players)
             )
     if history is not None and history.last is not None and query_time < history.last:
-        _raise_too_early(history, query_time, history.last, _last_player_label(history))
+        _raise_too_early(history, query_time, history.last, _last_event_player_label(history))
     return query_time
 
 
@@ -105,7 +105,7 @@ def _player_label(player_id: int, players: Any) -> str:
     return repr(np.asarray(players).tolist()[player_id]) if has_name else f"player {player_id}"
 
 
-def _last_player_label(rated: Rated) -> str:
+def _last_event_player_label(rated: Rated) -> str:
     """The player of the last event, for messages."""
     last = rated.predictions.slice(len(rated.predictions) - 1)
     return repr(last["player" if rated.contests is not None else "a"][0].as_py())

@@ -11,7 +11,7 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import find_player
 from jaxrate.parameters import check_params
-from jaxrate.replay.padded_arrays import check_players
+from jaxrate.replay.padded_arrays import check_player_count_and_memory
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.text_format import format_cell
@@ -62,7 +62,7 @@ def initial_state(
     if isinstance(count, (bool, str)) or not isinstance(count, (int, np.integer)) or count < 0:
         raise ValueError(f"players must be a number of players, their names or a Dataset, got {format_cell(players)}")
     count, params = int(count), system.params
-    check_players(system, count)
+    check_player_count_and_memory(system, count)
     state = system.init(params, count)
     params_of_players: dict[str, Any] = {}  # [players with values of their own] by hyperparameter
     values = {

@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.measurement_noise import measurement_noise
+from jaxrate.data.measurement_noise import estimate_measurement_noise
 from jaxrate.data.nested_teams import dataset_has_teams, split_teams
 from jaxrate.data.seasons_and_margins import first_player_lead
+from jaxrate.default_side_advantage import mean_side_score
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.data_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
-from jaxrate.side_advantage import mean_side_score
 from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate
 from jaxrate.systems.outcome_probabilities import DrawParams, add_outcomes
-from jaxrate.systems.own_outcomes import own_outcomes
+from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
 from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.text_format import suggest_name
 
@@ -77,7 +77,9 @@ def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
     if Matches not in system.events and Periods not in system.events:
         return ()
-    return CalibrationParams._fields if own_outcomes(system) else CalibrationParams._fields + DrawParams._fields
+    return (
+        CalibrationParams._fields if own_draw_predict_rule(system) else CalibrationParams._fields + DrawParams._fields
+    )
 
 
 def adapt_system(
@@ -116,7 +118,7 @@ def add_measurements(facts: DataFacts, matches: Matches) -> DataFacts:
     if facts.margin:
         ahead = first_player_lead([np.asarray(columns[name], float) for name in facts.margin])
         facts = facts._replace(margin_size=float(np.mean(np.abs(ahead))))
-    noise = (measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
+    noise = (estimate_measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
     return facts._replace(statistic_noise=tuple(noise))
 
 
@@ -135,6 +137,6 @@ def rates_events(system: RatingSystem, data: Dataset) -> bool:
     return any(kind in system.events for kind in kinds)
 
 
-def drop_unknown_teams(system: RatingSystem, data: Dataset) -> Dataset:
+def split_unsupported_teams(system: RatingSystem, data: Dataset) -> Dataset:
     """The data, everyone on their own if the system knows no teams."""
     return split_teams(data) if dataset_has_teams(data) and "teams" not in system.features else data

@@ -23,9 +23,9 @@ from jaxrate.league.comparison_candidates import (
 from jaxrate.league.comparison_notes import (
     describe_fits,
     describe_hyperparameters,
-    describe_margin,
+    describe_ignored_data,
+    describe_margin_scale,
     describe_side,
-    describe_unused,
     has_sides,
     unused_data_features,
     uses_side,
@@ -245,7 +245,7 @@ def _compose_notes(
         else describe_fits(reasons, changed, num_past, event_noun)
     )
     if num_past and data.margin:
-        sentences += describe_margin(
+        sentences += describe_margin_scale(
             [
                 name
                 for name, system in systems.items()
@@ -262,7 +262,9 @@ def _compose_notes(
             if uses_side(system) and (reasons or {}).get(name, " ")
         ]
         sentences += describe_side(data, by_default, num_past)
-    return sentences + describe_unused({name: unused_data_features(system, data) for name, system in systems.items()})
+    return sentences + describe_ignored_data(
+        {name: unused_data_features(system, data) for name, system in systems.items()}
+    )
 
 
 def _make_evaluator(

@@ -74,7 +74,7 @@ def record_layout_number(record: bytes) -> int:
     return int.from_bytes(record[:4], "little")
 
 
-def record_player_count(record: bytes) -> int:
+def num_players_after_record(record: bytes) -> int:
     """The number of players after an event."""
     return int.from_bytes(record[4:8], "little")
 

@@ -90,7 +90,7 @@ def split_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsStruct
 
     def constant_arrays(params: Params) -> tuple[Array, ...]:
         leaves, structure = jax.tree.flatten(prepare_replay(rules, params))
-        static_leaves = tuple(map(_static_constant, leaves))
+        static_leaves = tuple(map(_constant_structure_entry, leaves))
         structures.append(ConstantsStructure(structure, static_leaves))
         numbers = [x for x, kind in zip(leaves, static_leaves, strict=True) if kind is NUMBER]
         rest = (x for x, kind in zip(leaves, static_leaves, strict=True) if kind is None)
@@ -100,7 +100,7 @@ def split_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsStruct
     return structures[-1], arrays
 
 
-def _static_constant(leaf: Any) -> Any:
+def _constant_structure_entry(leaf: Any) -> Any:
     """A constant's entry in `ConstantsStructure`: itself, NUMBER, or None for an array with axes."""
     if not isinstance(leaf, (jax.Array, np.ndarray)):
         return leaf
@@ -114,7 +114,7 @@ class LiveProgramSpec(NamedTuple):
     event: EventStructure
 
 
-def event_outputs(
+def event_output_tree(
     rules: ReplayRules,
     spec: LiveProgramSpec,
     arrays: tuple[Array, ...],
@@ -150,11 +150,15 @@ def update_with_event(
         rows = split_sides(rows, event)
         for i, row in enumerate(rows):
             state = jax.tree.map(partial(_write_row, i=event.player[i]), state, row)
-        return state, rows, flatten_leaves(outputs, 1)
+        return state, rows, concatenate_leaf_columns(outputs, 1)
 
     def rate_round(state: State, rows: Any) -> tuple[State, Any, Array]:
         rows, outputs = rate_event(rules, prepared, rows, event, random_numbers)
-        return scatter_rows(state, ids_to_write(event), rows), rows, flatten_leaves(outputs, len(event.player))
+        return (
+            scatter_rows(state, ids_to_write(event), rows),
+            rows,
+            concatenate_leaf_columns(outputs, len(event.player)),
+        )
 
     if isinstance(event, Matches):
         rate_one: Any = rate_match
@@ -205,7 +209,7 @@ def _write_row(x: Array, y: Array, i: Array) -> Array:
     return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
 
 
-def flatten_leaves(tree: Any, count: int) -> Array:
+def concatenate_leaf_columns(tree: Any, count: int) -> Array:
     """[count, k] all leaves as columns of floats."""
     return jnp.concatenate([x.reshape(count, -1).astype(float) for x in jax.tree.leaves(tree)], axis=1)
 

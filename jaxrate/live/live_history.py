@@ -28,17 +28,17 @@ from jaxrate.live import event_programs
 from jaxrate.live.event_log import (
     PackedEvent,
     RecordLayout,
+    num_players_after_record,
     record_layout_number,
-    record_player_count,
     unpack_contests,
     unpack_matches,
 )
-from jaxrate.live.live_state import Checkpoint, LiveState, RatedPast, StaleHistoryError
+from jaxrate.live.live_state import Checkpoint, ConcurrentHistoryChangeError, LiveState, PastCheckpoints
 from jaxrate.live.single_events import to_host_prediction
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_arrays import make_state
-from jaxrate.replay.scan_programs import replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.rules import Rating, State
 from jaxrate.system import RatingSystem
 from jaxrate.types import Array
@@ -61,7 +61,7 @@ class LiveHistory:
         self.float_type = np.dtype(jnp.result_type(float))
         performances = {Matches: None, Rounds: performance_record(system)}
         records = {kind: bind(record_ratings, system.summary, one, False) for kind, one in performances.items()}
-        self.rules = {kind: replay_rules(system.rules, system.params, record) for kind, record in records.items()}
+        self.rules = {kind: make_replay_rules(system.rules, system.params, record) for kind, record in records.items()}
         self.constants, self.arrays = event_programs.split_constants(self.rules[Matches], system.params)
         self.programs: dict[event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
         self.layouts: list[RecordLayout] = []
@@ -71,7 +71,10 @@ class LiveHistory:
         last, clock, kind = None, None, None
         if base is not None and count_rows(base):
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
-        ids, past = {name: i for i, name in enumerate(players)}, RatedPast((Checkpoint(0, count, state),), base, 0, 0)
+        ids, past = (
+            {name: i for i, name in enumerate(players)},
+            PastCheckpoints((Checkpoint(0, count, state),), base, 0, 0),
+        )
         first_state = make_state(system, system.params, state, capacity, count)
         self.donated_state: State = None  # the state that was donated to a program
         self.initial = self.current = LiveState(
@@ -111,16 +114,16 @@ class LiveHistory:
                 LOG.warning("a call was interrupted; the history is that of its %d results", current.number)
 
     def _replace_current(self, current: LiveState, new_state: LiveState) -> LiveState:
-        """Replace the current state; `StaleHistoryError` if another call has replaced it."""
+        """Replace the current state; `ConcurrentHistoryChangeError` if another call has replaced it."""
         if self.current is not current:
-            raise StaleHistoryError
+            raise ConcurrentHistoryChangeError
         self.current = new_state
         return new_state
 
     def _truncate(self, current: LiveState, number: int) -> LiveState:
         """The history after `number` events, except for the state of the players."""
         log, past, first = current.log[:number], current.past, self.initial
-        players = record_player_count(log[-1]) if log else first.players
+        players = num_players_after_record(log[-1]) if log else first.players
         names = current.names[:players]
         if past.number > number:
             past = past._replace(table=first.past.table, number=0, rows=0)
@@ -140,7 +143,7 @@ class LiveHistory:
         state = make_state(self.system, self.system.params, checkpoint.state, current.capacity, checkpoint.players)
         for index in range(checkpoint.number, number):
             _, state, _ = self._run_rating_program(state, self._unpack_event(new_state.log[index]), index)
-        players = [record_player_count(record) for record in current.log[number:total]]
+        players = [num_players_after_record(record) for record in current.log[number:total]]
         for index, (event, count) in enumerate(zip(later_events, players, strict=False), number):
             layout, state, outputs = self._run_rating_program(state, event, index)
             new_state.log.append(layout.pack(event, count, outputs))
@@ -200,7 +203,7 @@ class LiveHistory:
         arguments = (*self._program_arguments(state, event, number), self.key)
         try:
             if event.kind not in self.shapes:
-                shapes = jax.eval_shape(partial(event_programs.event_outputs, *arguments[:2]), *arguments[2:])
+                shapes = jax.eval_shape(partial(event_programs.event_output_tree, *arguments[:2]), *arguments[2:])
                 if event.kind is Matches:
                     self.predicts_one_number = getattr(shapes[0], "shape", None) == ()
                 self.shapes[event.kind] = shapes

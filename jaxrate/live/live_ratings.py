@@ -22,7 +22,7 @@ from jaxrate.live.single_events import (
     to_teams,
     warn_similar_newcomers,
 )
-from jaxrate.replay.checked_replay import check_events
+from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.rules import Rating
 from jaxrate.system import RatingSystem
 
@@ -201,7 +201,7 @@ class Live:
             weight_ceiling_noise,
             lambda i: [*current.names[: current.players], *newcomers][i],
         )
-        check_events(self.system, contest, history.key)
+        check_system_takes_events(self.system, contest, history.key)
         return PackedEvent(Rounds, *pack_event(pad_round(contest))), newcomers, len(ids)
 
     # --- Corrections. ---
@@ -270,7 +270,7 @@ class Live:
                     raise ValueError("a contest has ranks; give rank= only")
                 ids, sizes, event_time, weight_ceiling_noise = contest_arguments(old.event)
                 contest = build_contest(ids, sizes, rank, event_time, weight_ceiling_noise, lambda i: current.names[i])
-                check_events(self.system, contest, history.key)
+                check_system_takes_events(self.system, contest, history.key)
                 event = PackedEvent(Rounds, *pack_event(pad_round(contest)))
             history.correct(current, position, event)
 

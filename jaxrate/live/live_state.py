@@ -14,7 +14,7 @@ class Checkpoint(NamedTuple):
     state: State  # leaves [players, ...] on the host; None: all are newcomers
 
 
-class RatedPast(NamedTuple):
+class PastCheckpoints(NamedTuple):
     """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
 
     checkpoints: tuple[Checkpoint, ...]  # the first, and the last two
@@ -36,8 +36,8 @@ class LiveState(NamedTuple):
     last: float | None
     clock: str | None
     kind: type | None
-    past: RatedPast
+    past: PastCheckpoints
 
 
-class StaleHistoryError(Exception):
+class ConcurrentHistoryChangeError(Exception):
     """Another call, such as one of a signal handler, has changed the history meanwhile."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
-from jaxrate.data.column_conversion import is_name
+from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import suggest_similar_names, unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.event_programs import pack_event
@@ -47,7 +47,7 @@ def check_number(name: str, value: Any, low: float, high: float, exclusive_low: 
 def check_player_name(name: Any, others: Sequence[Any]) -> None:
     """ValueError unless a table can hold the name together with others."""
     kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
-    if kind is None or isinstance(name, bool) or not is_name(name):
+    if kind is None or isinstance(name, bool) or not is_usable_as_name(name):
         raise ValueError(f"{format_cell(name)} cannot be the name of a player")
     if isinstance(name, str) and not name.strip():
         raise ValueError(f"a player needs a name, got {name!r}")

@@ -1,4 +1,10 @@
-"""Metrics of predictions and rankings."""
+"""Metrics of predictions and rankings.
+
+inversions.py          inversions: pairs of a permutation in the wrong order
+prediction_metrics.py  metrics of predictions and of ratings, on the host and in float64
+running_metrics.py     metrics of predictions of matches, added up chunk by chunk
+sample_metrics.py      metrics of samples that are checked
+"""
 
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,

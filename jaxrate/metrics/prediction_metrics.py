@@ -29,11 +29,11 @@ from jaxrate.metrics.sample_metrics import (
     Calibration,
     accuracy_of_samples,
     brier_score_of_samples,
-    calibration_of_samples,
-    log_loss_of_samples,
     log_losses_of_samples,
-    probability_margin,
+    probability_clip_margin,
     select_samples,
+    weighted_calibration_bins,
+    weighted_log_loss,
 )
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
@@ -41,7 +41,7 @@ from jaxrate.types import HostArray
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
-    return log_loss_of_samples(select_samples(prediction, score, weight, mask), probability_margin(prediction))
+    return weighted_log_loss(select_samples(prediction, score, weight, mask), probability_clip_margin(prediction))
 
 
 class LogLossDifference(NamedTuple):
@@ -64,7 +64,7 @@ def compare_log_loss(
     losses = []
     for forecast in (prediction, other_prediction):
         p, s, w = select_samples(forecast, score, weight, mask)
-        losses.append(log_losses_of_samples(p, s, probability_margin(forecast)))
+        losses.append(log_losses_of_samples(p, s, probability_clip_margin(forecast)))
     loss_difference, share = losses[0] - losses[1], w / w.sum()
     mean, n = float(share @ loss_difference), np.count_nonzero(w)
     return LogLossDifference(
@@ -87,17 +87,17 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    return calibration_of_samples(select_samples(prediction, score, weight, mask), bins)
+    return weighted_calibration_bins(select_samples(prediction, score, weight, mask), bins)
 
 
 def match_metrics(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> dict[str, float]:
     """Log loss, Brier score, accuracy and calibration error by name; the last after `mirror_winner_first`."""
     samples = select_samples(prediction, score, weight, mask)
     return {
-        "log loss": log_loss_of_samples(samples, probability_margin(prediction)),
+        "log loss": weighted_log_loss(samples, probability_clip_margin(prediction)),
         "Brier score": brier_score_of_samples(samples),
         "accuracy": accuracy_of_samples(samples),
-        "calibration error": calibration_of_samples(mirror_winner_first(*samples), 10).error,
+        "calibration error": weighted_calibration_bins(mirror_winner_first(*samples), 10).error,
     }
 
 

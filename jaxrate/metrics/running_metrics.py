@@ -7,10 +7,10 @@ import numpy as np
 from jaxrate.metrics.sample_metrics import (
     accuracy_of_samples,
     brier_score_of_samples,
-    calibration_of_samples,
-    log_loss_of_samples,
-    probability_margin,
+    probability_clip_margin,
     select_samples,
+    weighted_calibration_bins,
+    weighted_log_loss,
 )
 from jaxrate.types import HostArray
 
@@ -33,7 +33,7 @@ def add_match_metrics(metric_sums: MetricSums, prediction: Any, score: Any, weig
     samples = p, s, w = select_samples(prediction, score, weight, None)
     total = float(w.sum())
     losses = (
-        log_loss_of_samples(samples, probability_margin(prediction)),
+        weighted_log_loss(samples, probability_clip_margin(prediction)),
         brier_score_of_samples(samples),
         accuracy_of_samples(samples),
     )
@@ -47,7 +47,7 @@ def add_match_metrics(metric_sums: MetricSums, prediction: Any, score: Any, weig
 
 
 def _add_calibration_bins(bin_sums: tuple[float, ...], p: HostArray, s: HostArray, w: HostArray) -> tuple[float, ...]:
-    bins = calibration_of_samples((p, s, w), CALIBRATION_BINS)
+    bins = weighted_calibration_bins((p, s, w), CALIBRATION_BINS)
     return tuple((np.array(bin_sums) + np.nan_to_num(bins.observed - bins.predicted) * bins.weight).tolist())
 
 

@@ -20,14 +20,14 @@ class Calibration(NamedTuple):
     error: float  # expected calibration error: mean of |observed - predicted| by weight
 
 
-def probability_margin(prediction: Any) -> float:
+def probability_clip_margin(prediction: Any) -> float:
     """The distance from 0 and 1 at which predictions of this precision are clipped."""
     return 1e-15 if np.asarray(expected_score(prediction)).dtype == np.float64 else 2.0**-24
 
 
-def log_loss_of_samples(samples: tuple[HostArray, HostArray, HostArray], margin: float) -> float:
-    p, s, w = samples
-    return float(np.average(log_losses_of_samples(p, s, margin), weights=w))
+def weighted_log_loss(prediction_score_weight: tuple[HostArray, HostArray, HostArray], clip_margin: float) -> float:
+    p, s, w = prediction_score_weight
+    return float(np.average(log_losses_of_samples(p, s, clip_margin), weights=w))
 
 
 def log_losses_of_samples(p: HostArray, s: HostArray, margin: float) -> HostArray:
@@ -45,8 +45,10 @@ def accuracy_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> floa
     return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
 
 
-def calibration_of_samples(samples: tuple[HostArray, HostArray, HostArray], bins: int) -> Calibration:
-    p, s, w = samples
+def weighted_calibration_bins(
+    prediction_score_weight: tuple[HostArray, HostArray, HostArray], bins: int
+) -> Calibration:
+    p, s, w = prediction_score_weight
     bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
     total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
     error = float(np.abs(observed - predicted).sum() / w.sum())

@@ -46,7 +46,7 @@ ArrayColumns = tuple[Array, ...]
 
 
 @jax.custom_jvp
-def log_scaled_sums(
+def exponentially_weighted_sums(
     exponent: Array, scaled: ArrayColumns, plain: ArrayColumns
 ) -> tuple[Array, ArrayColumns, ArrayColumns]:
     """For each row: the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
@@ -72,11 +72,11 @@ def log_scaled_sums(
     return top, tuple(sums[:count]), tuple(sums[count:])
 
 
-@log_scaled_sums.defjvp
+@exponentially_weighted_sums.defjvp
 def _log_scaled_sums_jvp(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
     """Derivatives with the top held constant, on which the scaled sums as a whole do not depend."""
     (exponent, scaled, _), (rise, changes, slopes) = primal, tangent
-    top, *sums = log_scaled_sums(*primal)
+    top, *sums = exponentially_weighted_sums(*primal)
     scale = jnp.exp(exponent - top[..., None])
     changes = tuple(jnp.sum(scale * (dx + x * rise), axis=-1) for x, dx in zip(scaled, changes, strict=True))
     return (top, *sums), (jnp.zeros_like(top), changes, tuple(jnp.sum(x, axis=-1) for x in slopes))

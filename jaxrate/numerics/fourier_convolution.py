@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxrate.types import Array
 
 
-def fast_fourier_length(n: int) -> int:
+def linear_convolution_length(n: int) -> int:
     """The least length of fast Fourier transforms from 2 n - 1, at which a convolution of n points does not wrap."""
     from scipy.fft import next_fast_len  # type: ignore[import-untyped]  # the import takes a tenth of a second
 
@@ -20,7 +20,7 @@ def grid_differences(n: int) -> Array:
 def spectrum_of_differences(function: Array) -> Array:
     """The padded Fourier transform of a function [..., 2 n - 1] of the differences."""
     n = (function.shape[-1] + 1) // 2
-    gap = fast_fourier_length(n) - (2 * n - 1)
+    gap = linear_convolution_length(n) - (2 * n - 1)
     between = jnp.zeros((*function.shape[:-1], gap), function.dtype)
     return jnp.fft.rfft(jnp.concatenate([function[..., :n], between, function[..., n:]], axis=-1))
 
@@ -32,5 +32,5 @@ def convolve_with_spectrum(spectrum: Array, p: Array) -> Array:
       spectrum: `spectrum_of_differences` of f; its conjugate gives f(j - i).
       p: [..., n].
     """
-    length = fast_fourier_length(p.shape[-1])
+    length = linear_convolution_length(p.shape[-1])
     return jnp.fft.irfft(spectrum * jnp.fft.rfft(p, length), length)[..., : p.shape[-1]]

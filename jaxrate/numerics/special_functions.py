@@ -20,7 +20,7 @@ _LIFT_COEFFICIENTS = (
 
 
 @jax.custom_jvp
-def _normal_tail(z: Array) -> tuple[Array, Array, Array, Array, Array]:
+def _normal_tail_moments(z: Array) -> tuple[Array, Array, Array, Array, Array]:
     """The standard normal distribution beyond z, to rounding for every z.
 
     Returns:
@@ -45,15 +45,15 @@ def _normal_tail(z: Array) -> tuple[Array, Array, Array, Array, Array]:
     return h, e, product, variance, jnp.where(right, lift, 1.0 / e + a)
 
 
-@_normal_tail.defjvp
+@_normal_tail_moments.defjvp
 def _normal_tail_jvp(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    h, excess, product, variance, lift = _normal_tail(*primal)
+    h, excess, product, variance, lift = _normal_tail_moments(*primal)
     (dz,), change = tangent, h * (excess * excess - variance)
     slopes = product, -variance, change, -change, lift / excess - 2.0
     return (h, excess, product, variance, lift), tuple(slope * dz for slope in slopes)
 
 
-normal_tail = jax.jit(_normal_tail)  # traced once for a shape
+normal_tail = jax.jit(_normal_tail_moments)  # traced once for a shape
 
 
 # Gauss-Legendre nodes and weights of the half from 0 to 1, enough for each precision.

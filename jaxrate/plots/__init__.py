@@ -13,6 +13,7 @@ rank_plots.py         distribution, ranks, odds
 strength_plots.py     intervals, rank_sets, win_matrix
 loss_plots.py         loss_surface, profile
 plot_helpers.py       axes, colours, labels and checks for all of them
+rating_lines.py       lines of ratings through time
 """
 
 from jaxrate.plots.belief_plot import belief

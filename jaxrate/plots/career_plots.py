@@ -30,8 +30,8 @@ from jaxrate.plots.plot_helpers import (
 )
 from jaxrate.plots.rating_lines import (
     RatingLine,
+    collect_rating_lines,
     display_times,
-    rating_lines,
     skip_first_events,
     smoothed_rating_lines,
     step_end_ratings,
@@ -86,7 +86,7 @@ def trajectory(
       ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
         finite, or for a history of other events.
     """
-    before, clock = rating_lines(system, players, history, data, params)
+    before, clock = collect_rating_lines(system, players, history, data, params)
     check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
     after = (
         [] if smooth is None else [line.ratings_after_events() for line in smoothed_rating_lines(smooth, players)[0]]
@@ -184,9 +184,9 @@ def careers(
     if last is None or not (step is None or step > 0):
         raise ValueError(f"step must be above 0, got {step}")
     length = step or max(last - begin, 1.0) / DEFAULT_STEPS
-    lines, clock = rating_lines(rated, players)
+    lines, clock = collect_rating_lines(rated, players)
     check_drawable_count("players", len(lines), 1, len(COLOURS))
-    grey_lines, _ = rating_lines(rated, list(others))
+    grey_lines, _ = collect_rating_lines(rated, list(others))
     ax = make_axes(ax, (10.0, 5.5), f"Careers by {rated.system.name}")
     for line in grey_lines:
         at, mean = step_end_ratings(line, last, length)

@@ -11,7 +11,7 @@ from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.league.comparison_table import Comparison, result_label
-from jaxrate.league.evaluation import share_of_sides_beaten
+from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.event_ratings import History
 from jaxrate.metrics import prediction_metrics, sample_metrics
 from jaxrate.plots.plot_helpers import (
@@ -68,7 +68,9 @@ def calibration(
     """
     score, mask, is_share = _scores_and_mask(score, mask)
     predictions = _values_by_system(prediction)
-    calibrations = {name: _two_sided_calibration(p, score, bins, weight, mask) for name, p in predictions.items()}
+    calibrations = {
+        name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
+    }
     ax = make_axes(ax, (4.8, 6.0), "Calibration")
     if not count_lines(ax, "calibration"):
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
@@ -101,12 +103,12 @@ def _scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
         return np.asarray(events.score), mask, False
     if not isinstance(events.events, Rounds):
         raise ValueError("for rating periods, give the matches")
-    share = share_of_sides_beaten(events)
+    share = observed_share_of_sides_beaten(events)
     has_share = ~np.isnan(share)
     return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask), True
 
 
-def _two_sided_calibration(
+def _calibration_mirrored_if_winner_first(
     prediction: Any, score: Any, bins: int, weight: Any, mask: Any
 ) -> sample_metrics.Calibration:
     """The calibration, from either side if the first player won every match that counts."""

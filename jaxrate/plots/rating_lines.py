@@ -49,7 +49,7 @@ def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
     )
 
 
-def rating_lines(
+def collect_rating_lines(
     system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
 ) -> tuple[list[RatingLine], str]:
     """The lines of these players, and the label of the time axis."""

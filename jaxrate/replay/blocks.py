@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
 from jaxrate.replay.padded_arrays import pad_on_device, padded_event_size, padded_size, register_pytree
-from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
+from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import earliest_steps
 from jaxrate.types import Array, HostArray
 
@@ -78,7 +78,7 @@ class BlockShape(NamedTuple):
         return self.steps * self.width * sum(self.size)
 
 
-class PaddedShapes(NamedTuple):
+class CompiledEventShapes(NamedTuple):
     """What programs of ragged events were compiled for."""
 
     events: int = 0  # for which there is room
@@ -86,10 +86,10 @@ class PaddedShapes(NamedTuple):
     rows: int = 0
     kinds: tuple[BlockShape, ...] = ()
 
-    def with_history(self, made: Blocks) -> "PaddedShapes":
+    def with_history(self, made: Blocks) -> "CompiledEventShapes":
         """These rooms, and those that a history has."""
         kinds = dict.fromkeys([*self.kinds, *(BlockShape(size, *number.shape) for number, size in made.blocks)])
-        return PaddedShapes(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
+        return CompiledEventShapes(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
 
     def kind(self, wanted: BlockShape) -> BlockShape:
         """The cheapest known kind that holds a block, if that wastes little or half of it; else a new, coarse one."""
@@ -103,21 +103,25 @@ class PaddedShapes(NamedTuple):
         return BlockShape((players, others), wanted.steps, wanted.width)
 
 
-NO_PADDED_SHAPES = PaddedShapes()
+NO_PADDED_SHAPES = CompiledEventShapes()
 
 
 @jax.ensure_compile_time_eval()
 def arrange_blocks(
-    ragged: Ragged, parts: Iterable[Block] | None = None, rooms: PaddedShapes = NO_PADDED_SHAPES
+    ragged: Ragged, blocks: Iterable[Block] | None = None, padded_shapes: CompiledEventShapes = NO_PADDED_SHAPES
 ) -> Blocks:
-    """Ragged events in blocks: these, or those of `blocks`; in the rooms of others before them, where these do."""
+    """Ragged events in `blocks`, or those of `cut_into_blocks`; of shapes compiled before, where these fit."""
     flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
     num_events, entries = len(start) - 1, int(start[-1])
     rows = entries if pair_start is None else int(pair_start[-1])
     least = LEAST_ROOM[type(flat)]
     room, entry_room, size = (
         max(padded_size(x, least=least) if x else 0, have)
-        for x, have in ((num_events, rooms.events), (entries, rooms.entries), (rows, rooms.rows))
+        for x, have in (
+            (num_events, padded_shapes.events),
+            (entries, padded_shapes.entries),
+            (rows, padded_shapes.rows),
+        )
     )
     if isinstance(flat, Rounds):
         known = np.zeros(num_events, bool)
@@ -132,9 +136,9 @@ def arrange_blocks(
     begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:]]
     close = padded_event_size if isinstance(flat, Rounds) else partial(padded_size, coarse=FREE_PADDING, least=8)
     made, steps = [], []
-    for number, (players, others) in cut_into_blocks(ragged) if parts is None else parts:
+    for number, (players, others) in cut_into_blocks(ragged) if blocks is None else blocks:
         inside = number < num_events
-        kind = rooms.kind(
+        kind = padded_shapes.kind(
             BlockShape((close(players), close(others)), padded_size(len(number), least=1), number.shape[1])
         )
         whole = np.full((kind.steps, kind.width), room, np.int32)

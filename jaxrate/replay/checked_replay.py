@@ -18,7 +18,7 @@ from jaxrate.replay.execution import (
     CompilePolicy,
     compile_match_replay,
     compile_replay,
-    default_policy,
+    default_compile_policy,
     empty_predictions,
     execute,
     is_inside_transformation,
@@ -36,8 +36,8 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, replay_rules
-from jaxrate.replay.schedule import Plan, events_to_check, make_plan, stream_plan
+from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, make_replay_rules
+from jaxrate.replay.schedule import Plan, flat_events_for_check, make_plan, stream_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem
@@ -124,7 +124,7 @@ def run(
     check_concrete(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
-    check_events(system, history, key)
+    check_system_takes_events(system, history, key)
     params = resolve_params(system, params)
     flat = history.events if isinstance(history, Ragged) else history
     num_ids = int(np.max(flat.player, initial=-1)) + 1
@@ -151,7 +151,7 @@ def run(
         return Run(truncate_leaves(state, rows), jnp.zeros(0))
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
-    rules = replay_rules(system.rules, params, record)
+    rules = make_replay_rules(system.rules, params, record)
     state, prediction = scan_plan(
         rules, params, state, plan, key, ids_checked=True, exact_length=True, engine=engine, policy=policy
     )
@@ -235,11 +235,11 @@ def scan(
         check_planned_contests(system, events.events)
     plan, ids_checked = stream_plan(events) if isinstance(events, Matches) else (events, False)
     check_engine(engine, plan, state)
-    system.check(events_to_check(events if isinstance(events, Matches) else plan))
+    system.check(flat_events_for_check(events if isinstance(events, Matches) else plan))
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
     check_key(system, None if is_traced(count) else int(count), key)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
-    rules = replay_rules(system.rules, params, record)
+    rules = make_replay_rules(system.rules, params, record)
     state = make_state(system, params, state, None, num_ids)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
@@ -270,7 +270,7 @@ def scan_plan(
       ids_checked: every id has its row.
       exact_length: where it is somebody's transformation that is compiled, it may be for the length of the history.
     """
-    policy = default_policy() if policy is None else policy
+    policy = default_compile_policy() if policy is None else policy
     inputs, counted = (params, state, plan, key), not is_traced(plan)
     if counted and (policy.outermost or not is_inside_transformation(inputs)):
         return execute(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
@@ -291,7 +291,7 @@ def scan_plan(
     return after
 
 
-def check_events(system: RatingSystem, events: Any, key: Array | None) -> None:
+def check_system_takes_events(system: RatingSystem, events: Any, key: Array | None) -> None:
     """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
     numbers in place of one that it could not have drawn.
     """
@@ -318,10 +318,10 @@ def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     if is_random_numbers(key):
-        check_numbers(system, len(key) if num_events is None else num_events, key)
+        check_random_numbers(system, len(key) if num_events is None else num_events, key)
 
 
-def check_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
+def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
     """ValueError unless the system could have drawn the numbers for so many events; names the row."""
     draw, check = system.rules.draw, getattr(system.rules.update, "check_drawn", None)
     if draw is None or check is None:

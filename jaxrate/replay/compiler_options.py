@@ -66,13 +66,13 @@ def supported_options(options: dict[str, Any]) -> dict[str, Any]:
     XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
     that does nothing.
     """
-    return dict(_supported_items(tuple(options.items())))
+    return dict(_supported_compiler_options(tuple(options.items())))
 
 
 @lru_cache
-def _supported_items(items: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+def _supported_compiler_options(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
     try:
-        jax.jit(lambda: 0, compiler_options=dict(items)).lower().compile()
+        jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return () if len(items) == 1 else tuple(x for item in items for x in _supported_items((item,)))
-    return items
+        return () if len(options) == 1 else tuple(x for item in options for x in _supported_compiler_options((item,)))
+    return options

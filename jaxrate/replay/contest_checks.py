@@ -28,7 +28,9 @@ def check_contest_features(system: RatingSystem, events: Ragged) -> None:
     if events.events.seat is not None and "seats" not in system.features:
         further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(repeat_seat_mask(events))
         if len(further):
-            raise RowError(int(further[0]), no_seats(system, "the player of this row is in another team already"))
+            raise RowError(
+                int(further[0]), several_teams_refusal(system, "the player of this row is in another team already")
+            )
     if "teams" in system.features or is_traced(events.events.team):
         return
     size = np.diff(events.player_start)
@@ -47,7 +49,7 @@ def check_contest_noise(system: RatingSystem, rounds: Any) -> None:
         raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
 
 
-def no_seats(system: RatingSystem, where: str) -> str:
+def several_teams_refusal(system: RatingSystem, where: str) -> str:
     """What to say of players in several teams of a contest, to a system that does not know them."""
     from jaxrate.systems import systems_with_feature
 
@@ -73,7 +75,7 @@ def check_planned_contests(system: RatingSystem, contests: Rounds) -> None:
     """The same of contests that are in blocks, and may be traced."""
     check_contest_noise(system, contests)
     if contests.seat is not None and "seats" not in system.features:
-        raise ValueError(no_seats(system, "some players of these contests are"))
+        raise ValueError(several_teams_refusal(system, "some players of these contests are"))
     if contests.solo is None and "teams" not in system.features:
         raise ValueError(teams_refusal(system, "there are in these contests"))
 

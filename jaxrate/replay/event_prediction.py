@@ -14,7 +14,7 @@ from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features
-from jaxrate.replay.execution import compile_replay, default_policy, empty_predictions
+from jaxrate.replay.execution import compile_replay, default_compile_policy, empty_predictions
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import (
     count_players,
@@ -24,8 +24,8 @@ from jaxrate.replay.padded_arrays import (
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import ReplayRules, predict_event, prepare_replay, replay_rules
-from jaxrate.replay.schedule import events_to_check, stream_plan
+from jaxrate.replay.scan_programs import ReplayRules, make_replay_rules, predict_event, prepare_replay
+from jaxrate.replay.schedule import flat_events_for_check, stream_plan
 from jaxrate.replay.sharding import with_automatic_sharding
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
@@ -64,7 +64,7 @@ def predict(
     """
     events, num_players = resolve_events(events, num_players, count_players(state))
     params = resolve_params(system, params)
-    rules = replay_rules(system.rules, params)
+    rules = make_replay_rules(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
         check_not_traced(
             "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
@@ -84,7 +84,7 @@ def predict(
         kind = type(getattr(events, "events", events)).__name__
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
-    system.check(events_to_check(events._replace(score=np.zeros(len(events.score)))))
+    system.check(flat_events_for_check(events._replace(score=np.zeros(len(events.score)))))
     upcoming, _ = stream_plan(events)
     state = with_automatic_sharding(extend_state(system, params, state, num_players, upcoming.num_players))
     rows = read_rows(state, upcoming.events.player)
@@ -93,7 +93,7 @@ def predict(
 
 def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Blocks) -> Any:
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
-    policy = default_policy()
+    policy = default_compile_policy()
     prediction = empty_predictions(rules, params, state, plan, None)
     traits = ProgramTraits(Rounds, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)

@@ -24,11 +24,11 @@ from jaxrate.replay.gather import gather_rows
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
+    make_replay_rules,
     predict_event,
     prepare_replay,
     rate_event,
     replay_levels,
-    replay_rules,
     replay_stream,
 )
 from jaxrate.replay.schedule import Plan
@@ -50,7 +50,7 @@ class CompilePolicy(NamedTuple):
     short_history: int = 1 << 14  # predictions up to which a history is replayed sooner than compiled with care
 
 
-def default_policy() -> CompilePolicy:
+def default_compile_policy() -> CompilePolicy:
     """The policy where none is named: quick if the environment says `JAXRATE_COMPILE=quick`."""
     return CompilePolicy(quick=os.environ.get(POLICY_VARIABLE) == "quick")
 
@@ -75,9 +75,9 @@ def execute(
       plan: concrete; the rest may be traced if the policy is `outermost`, and then nothing is overwritten.
       ids_checked: every id has its row.
       engine: as in `run`.
-      policy: None: `default_policy`.
+      policy: None: `default_compile_policy`.
     """
-    policy = default_policy() if policy is None else policy
+    policy = default_compile_policy() if policy is None else policy
     if isinstance(plan, Blocks):
         return _execute_blocks(rules, params, state, plan, key, policy)
     program = compile_match_replay(rules, params, state, plan, key, engine, policy)
@@ -113,11 +113,11 @@ def empty_predictions(rules: ReplayRules, params: Params, state: State, plan: Bl
     """Zeros [size, ...] where blocks write their predictions."""
     block = plan.blocks[0]
     shapes = _first_prediction.eval_shape(rules, block.size, params, state, plan.events, plan.starts, block.number, key)
-    _check_recorded_rows(shapes, plan.events, block.size)
+    _check_recorded_row_count(shapes, plan.events, block.size)
     return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shapes)
 
 
-def _check_recorded_rows(shapes: Any, flat: Periods | Rounds, size: tuple[int, int]) -> None:
+def _check_recorded_row_count(shapes: Any, flat: Periods | Rounds, size: tuple[int, int]) -> None:
     """ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a round."""
     count, rows = (size[1], "pair of a period") if isinstance(flat, Periods) else (size[0], "participant of a round")
     for leaf in jax.tree.leaves(shapes):
@@ -175,10 +175,10 @@ def compile_replay(
     Args:
       replay: of `scan_programs.py`: its first two arguments are static, its fourth is what it replaces.
       inputs: all its arguments that could be traced, the state the second.
-      policy: None: `default_policy`.
+      policy: None: `default_compile_policy`.
       traits: of the program; the axes are counted here.
     """
-    policy = default_policy() if policy is None else policy
+    policy = default_compile_policy() if policy is None else policy
     axes = max((x.ndim for x in jax.tree.leaves(inputs[1])), default=1)
     exact = not (
         traits.stream and jnp.result_type(float) == np.float64
@@ -217,7 +217,7 @@ def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(fixed: Any, *arguments: Any) -> Any:
-        return jit(fixed.size > 1, default_policy())(fixed, *arguments)
+        return jit(fixed.size > 1, default_compile_policy())(fixed, *arguments)
 
     return call
 
@@ -241,7 +241,7 @@ def levels_threshold(
         return 2.0
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
-    rules = replay_rules(system.rules, params, record)
+    rules = make_replay_rules(system.rules, params, record)
     outline = outline_rules(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
@@ -259,11 +259,11 @@ def outline_rules(rules: ReplayRules, params: Params, state: State, match: Match
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
     state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
     leaves, structure = jax.tree.flatten((params, state, match))
-    return _outline_rules(rules, structure, tuple(jax.typeof(x) for x in leaves))
+    return _measure_rule_complexity(rules, structure, tuple(jax.typeof(x) for x in leaves))
 
 
 @lru_cache
-def _outline_rules(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
+def _measure_rule_complexity(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
     def rate(params: Params, state: State, match: Matches) -> Any:
         drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)

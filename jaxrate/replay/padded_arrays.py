@@ -11,14 +11,14 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, is_traced
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.memory_limits import check_memory_fits, device_memory_bytes, format_bytes
+from jaxrate.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
 from jaxrate.parameters import check_params
 from jaxrate.replay.gather import gather_rows
 from jaxrate.replay.sharding import (
     append_newcomers,
     device_count,
     is_sharded,
-    round_up_to_shards,
+    round_row_count_to_shards,
     with_automatic_sharding,
 )
 from jaxrate.rules import Params, State
@@ -166,7 +166,7 @@ def resolve_params(system: RatingSystem, params: Params) -> Params:
 
 def make_state(system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int) -> State:
     """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
-    rows = check_rows(system, state, num_players, num_ids)
+    rows = resolve_row_count(system, state, num_players, num_ids)
     return system.init(params, rows) if state is None else _copy_state(system, params, state, rows, rows)
 
 
@@ -178,9 +178,9 @@ def make_padded_state(
     What is traced has the rows that it has: whoever traces it compiles for them. So has what is spread over devices, of
     which each has as many.
     """
-    rows = check_rows(system, state, num_players, num_ids)
+    rows = resolve_row_count(system, state, num_players, num_ids)
     if state is not None and is_sharded(state):
-        return _copy_state(system, params, state, rows, rows), round_up_to_shards(state, rows)
+        return _copy_state(system, params, state, rows, rows), round_row_count_to_shards(state, rows)
     room = (
         rows
         if rows == 0 or is_traced((params, state))
@@ -191,7 +191,7 @@ def make_padded_state(
     return _copy_state(system, params, state, rows, room), rows
 
 
-def check_rows(system: RatingSystem, state: State, num_players: int | None, num_ids: int) -> int:
+def resolve_row_count(system: RatingSystem, state: State, num_players: int | None, num_ids: int) -> int:
     """How many rows the state gets; ValueError if the events name further players, or if they do not fit."""
     check_not_traced("num_players", num_players, "give a number, as arrays of a length are made")
     have = count_players(state)
@@ -200,7 +200,7 @@ def check_rows(system: RatingSystem, state: State, num_players: int | None, num_
         who = f"the events name player {num_ids - 1}" if rows < num_ids else f"the state has {have} players"
         raise ValueError(f"{who}, but there are only {rows} players")
     if rows > have:
-        check_players(system, rows, 1 if state is None else device_count(state))
+        check_player_count_and_memory(system, rows, 1 if state is None else device_count(state))
     return rows
 
 
@@ -216,7 +216,7 @@ def _copy_state(system: RatingSystem, params: Params, state: State, rows: int, r
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
     state = with_automatic_sharding(state)
     if is_sharded(state):
-        rows = round_up_to_shards(state, rows)
+        rows = round_row_count_to_shards(state, rows)
         if rows > have:
             return append_newcomers(system.init, params, state, rows - have)
         room = rows
@@ -256,15 +256,17 @@ def check_ids(system: RatingSystem, player: Any, num_ids: int, num_players: int 
         )
 
 
-def check_players(system: RatingSystem, rows: int, devices: int = 1) -> None:
+def check_player_count_and_memory(system: RatingSystem, num_players: int, devices: int = 1) -> None:
     """ValueError if ids do not count so many players, or if their state does not fit into memory."""
-    if rows > LAST_ID:
-        raise ValueError(f"there may be {LAST_ID:,} players, got {rows:,}")
-    if rows * _row_bytes(system) > SMALL_STATE_BYTES:
+    if num_players > LAST_ID:
+        raise ValueError(f"there may be {LAST_ID:,} players, got {num_players:,}")
+    if num_players * _row_bytes(system) > SMALL_STATE_BYTES:
         have = device_memory_bytes(jax.devices()[0])
         have = have if have is None else have * devices
         check_memory_fits(
-            f"a state of {rows:,} players of {system.name}", PEAK_STATE_COPIES * rows * _row_bytes(system), have
+            f"a state of {num_players:,} players of {system.name}",
+            PEAK_STATE_COPIES * num_players * _row_bytes(system),
+            have,
         )
 
 

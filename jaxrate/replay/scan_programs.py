@@ -4,9 +4,9 @@ The scan carries the state *and the rows of the next event*, so that nothing rea
 Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
 number of players.
 
-Histories are padded (see `sizes.py`). With a `count` a loop ends where the history does, and padding costs no time;
-without one it goes on to the end of the padding, in which nothing happens, since a loop of a number of steps that is
-not known cannot be differentiated in reverse.
+Histories are padded (see `padded_arrays.py`). With a `count` a loop ends where the history does, and padding costs no
+time; without one it goes on to the end of the padding, in which nothing happens, since a loop of a number of steps that
+is not known cannot be differentiated in reverse.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class ReplayRules(NamedTuple):
         return self.update.draw if isinstance(self.update, RandomUpdate) else None
 
 
-def replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
+def make_replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
     """The rules for a replay with these hyperparameters."""
     return ReplayRules(*resolve_sizes(rules, params), record)
 
@@ -133,7 +133,7 @@ def is_random_numbers(key: Any) -> bool:
     return bool(jnp.issubdtype(getattr(key, "dtype", int), jnp.floating))
 
 
-def scan_first(body: Body, carry: Any, entries: Any, count: Array | None) -> tuple[Any, Any]:
+def scan_leading_entries(body: Body, carry: Any, entries: Any, count: Array | None) -> tuple[Any, Any]:
     """`lax.scan` over the first `count` entries; without a count over all."""
     if count is None:
         return lax.scan(body, carry, entries)
@@ -197,7 +197,9 @@ def replay_stream(
 
     prepared = prepare_replay(rules, params)
     entries = events, draw_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
-    (_, state, _), guess = scan_first(body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count)
+    (_, state, _), guess = scan_leading_entries(
+        body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count
+    )
     return state, guess
 
 
@@ -214,7 +216,7 @@ def scan_steps(
         following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
         return (number + 1, state, gather_rows(state, following)), guess
 
-    (_, state, _), guess = scan_first(
+    (_, state, _), guess = scan_leading_entries(
         body, (jnp.int32(0), state, gather_rows(state, events.player[0])), (events, drawn), count
     )
     return state, guess

@@ -26,7 +26,7 @@ from jaxrate.replay.padded_arrays import (
     register_pytree,
     state_shapes,
 )
-from jaxrate.replay.plan_columns import check_column, pad_to_size, replace_columns
+from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import (
     SlotAssignment,
     choose_slots,
@@ -153,7 +153,7 @@ def make_plan(
         suited = choose_slots(player, most, worth if schedule == "auto" else 0.0)
         if suited is not None:
             return _make_levels_plan(matches, suited)
-    return make_stream_plan(matches)
+    return make_sequential_plan(matches)
 
 
 class PlanShape(NamedTuple):
@@ -173,12 +173,12 @@ class PlanShape(NamedTuple):
 def arrange_in_shape(matches: Matches, form: PlanShape) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
     if form.width == 0:
-        return make_stream_plan(matches, form.size)
+        return make_sequential_plan(matches, form.size)
     return _make_levels_plan(matches, fill_slots(np.asarray(matches.player), *form))
 
 
 @jax.ensure_compile_time_eval()
-def make_stream_plan(matches: Matches, least: int = 0) -> Plan:
+def make_sequential_plan(matches: Matches, least: int = 0) -> Plan:
     """Matches that are checked, one by one, with room for so many at the least."""
     n = len(matches.score)
     size = max(padded_size(n) if n else 0, least)
@@ -245,12 +245,14 @@ def _gather_into_slots(x: Array, index: Array, real: Array, fill: Any) -> Array:
 def stream_plan(events: Matches) -> tuple[Plan, bool]:
     """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
     if not is_traced(events):
-        return make_stream_plan(check_matches(events)), True
+        return make_sequential_plan(check_matches(events)), True
     columns = events._asdict() | events.context._asdict()
     del columns["context"]
     further = columns.pop("columns")
-    given = {name: _valid_stand_in(name, x) for name, x in columns.items()}
-    given["columns"] = None if further is None else {name: _valid_stand_in(name, x) for name, x in further.items()}
+    given = {name: _replace_traced_column(name, x) for name, x in columns.items()}
+    given["columns"] = (
+        None if further is None else {name: _replace_traced_column(name, x) for name, x in further.items()}
+    )
     right = check_matches(Matches(given.pop("player"), given.pop("score"), given.pop("time"), Context(**given)))
 
     def known(x: Any, y: Any) -> Any:
@@ -263,28 +265,28 @@ def stream_plan(events: Matches) -> tuple[Plan, bool]:
     return Plan(as_device_arrays(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
 
 
-def _valid_stand_in(name: str, x: Any) -> Any:
+def _replace_traced_column(name: str, column: Any) -> Any:
     """A traced column as right values of its shape and kind; any other as it is."""
-    if x is None or not is_traced(x):
-        return x
-    kind = np.int32 if x.dtype.kind in "iu" else np.float64
+    if column is None or not is_traced(column):
+        return column
+    kind = np.int32 if column.dtype.kind in "iu" else np.float64
     fill: Any = {"player": [0, 1], "score": 0.5, "weight": 1.0}.get(name, 0)
-    if name == "category" and x.ndim == 3:
-        fill = 1.0 / x.shape[-1]
-    if name == "player" and x.shape[-1:] != (2,):
-        return np.zeros(x.shape, kind)  # which is refused
-    return np.broadcast_to(np.asarray(fill, kind), x.shape)
+    if name == "category" and column.ndim == 3:
+        fill = 1.0 / column.shape[-1]
+    if name == "player" and column.shape[-1:] != (2,):
+        return np.zeros(column.shape, kind)  # which is refused
+    return np.broadcast_to(np.asarray(fill, kind), column.shape)
 
 
-def events_to_check(events: Matches | Plan | Blocks) -> Any:
+def flat_events_for_check(events: Matches | Plan | Blocks) -> Any:
     """Events for a system's check. Where anything is traced there are none, but with their columns."""
     if isinstance(events, Blocks):
         begins: Any = [
             x if x is None else np.zeros(1, int) if is_traced(events) else np.asarray(x) for x in events.starts
         ]
-        return Ragged(_flat_events(events.events), *begins)
+        return Ragged(_host_events_or_empty(events.events), *begins)
     if not isinstance(events, Plan) or events.number is None:
-        return _flat_events(events.events if isinstance(events, Plan) else events)
+        return _host_events_or_empty(events.events if isinstance(events, Plan) else events)
     if is_traced(events):
         return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:-1]), x.dtype), events.events)
     order = np.argsort(np.asarray(events.number), axis=None)[: int(events.num_matches)]
@@ -296,6 +298,6 @@ def events_to_check(events: Matches | Plan | Blocks) -> Any:
     return jax.tree.map(in_order, events.events)
 
 
-def _flat_events(events: Any) -> Any:
+def _host_events_or_empty(events: Any) -> Any:
     """Flat events of NumPy; none if any are traced."""
     return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype) if is_traced(events) else np.asarray(x), events)

@@ -55,10 +55,10 @@ def with_automatic_sharding(state: State) -> State:
     return jax.tree.map(place, state)
 
 
-def round_up_to_shards(state: State, rows: int) -> int:
-    """The least number of rows from `rows` on that every device has as many of."""
+def round_row_count_to_shards(state: State, num_rows: int) -> int:
+    """The least number of rows from `num_rows` on that every device has as many of."""
     shards = max(x.shape[0] // x.sharding.shard_shape(x.shape)[0] for x in jax.tree.leaves(state))
-    return -(-rows // shards) * shards
+    return -(-num_rows // shards) * shards
 
 
 def append_newcomers(init: Any, params: Params, state: State, more: int) -> State:

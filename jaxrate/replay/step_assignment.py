@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.replay.padded_arrays import COARSE, STEPS, allocate_aligned, pad_column, padded_size
 from jaxrate.types import Array, HostArray
 
@@ -262,10 +262,10 @@ def choose_slots(player: HostArray, most: int, worth: float) -> SlotAssignment |
 @jax.ensure_compile_time_eval()
 def _mean_step_width(player: HostArray) -> float:
     """Matches per step of an unlimited schedule."""
-    return len(player) / max([_count_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
+    return len(player) / max([_num_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
 
 
-def _count_steps(step: HostArray) -> int:
+def _num_steps(step: HostArray) -> int:
     return int(step.max(initial=-1)) + 1
 
 
@@ -279,7 +279,7 @@ def fill_slots(player: HostArray, width: int, size: int = 0, steps: int = 0) -> 
 
     number = _extend_slots(np.empty((0, width), np.int32), size, steps)
     for step, slot in assign_slots(player, width):
-        high, num_steps = low + len(step), max(_count_steps(step), num_steps)
+        high, num_steps = low + len(step), max(_num_steps(step), num_steps)
         if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
             number = _extend_slots(
                 number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))

@@ -1,4 +1,14 @@
-"""HTML pages: a site and a report of a rated history, and a page of fitted strengths."""
+"""HTML pages: a site and a report of a rated history, and a page of fitted strengths.
+
+accuracy_summary.py  the accuracy of predictions in words, for people who do not know metrics
+arena_page.py        fitted strengths as one HTML page that needs no network: table, intervals, ranks, wins, drift
+player_pages.py      the page of every player: a summary, and the career as data for the scripts of the site
+report_page.py       a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
+site_data.py         data of all pages of a site: careers, names, and texts
+site_writer.py       a rated history as a site of static files
+upcoming_tables.py   tables of forecasts: future events with their predictions, and the end of a season
+wording.py           texts about a rated history for pages
+"""
 
 from jaxrate.site.arena_page import arena_page_html
 from jaxrate.site.report_page import report_html

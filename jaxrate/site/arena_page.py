@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arena.paired_comparison import outcome_probabilities
+from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths

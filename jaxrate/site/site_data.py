@@ -147,11 +147,11 @@ def site_context(data: SiteData, title: str) -> dict[str, Any]:
         "hindsight": data.hindsight is not None,
         "chart_text": f"The rating after each {event}; point at the line to see which."
         + (" The band is where the truth is, 19 times in 20." if data.careers.deviation is not None else ""),
-        "table_text": _table_note(data, event),
+        "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
 
 
-def _table_note(data: SiteData, event: str) -> str:
+def _explain_table_columns(data: SiteData, event: str) -> str:
     before = "A chance is what was expected before the match" if event == "match" else "Expected is the place before"
     moved = f" Ratings move at the end of each period, with the last {event} in it." if data.rated.period else ""
     return f"{before}{' the contest' if event == 'contest' else ''}. The rating is the one after it.{moved}"

@@ -177,7 +177,7 @@ def backward_pass(
     ) -> Any:
         future, ended = carry
         before_site, outputs = step_lanes(_select_lanes(ended, no_future, future), *node_inputs)
-        retention = _lead_retention(node_inputs[0])
+        retention = _skill_retention_of_node(node_inputs[0])
         previous_future = (
             before_site
             if retention is None
@@ -191,7 +191,7 @@ def backward_pass(
     return lax.scan(step, (no_future, all_ended), (dynamics, prediction, site, belief), reverse=True)[1]
 
 
-def _lead_retention(dynamics: NodeDynamics) -> Array | None:
+def _skill_retention_of_node(dynamics: NodeDynamics) -> Array | None:
     """The share of a lead that all transitions of a node retain; None if all of it."""
     retentions = [keep for keep, _ in dynamics.transitions if keep is not None]
     return math.prod(retentions[1:], start=retentions[0]) if retentions else None

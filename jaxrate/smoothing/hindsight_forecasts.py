@@ -78,7 +78,7 @@ def forecast_by_smoothing(
             f"start {start} is after the last match, at {last_text}; give the time of the first match to forecast with "
             "hindsight of those before it, or take jr.run, which has none"
         )
-    system, bounds = system._replace(params=params), _smoothing_bounds(matches.time, first_smoothing, refit)
+    system, bounds = system._replace(params=params), _refit_block_bounds(matches.time, first_smoothing, refit)
     filter_run = run(system, slice_events(matches, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
     site = Site(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
@@ -96,7 +96,7 @@ def forecast_by_smoothing(
     return Run(filter_run.state, prediction)
 
 
-def _smoothing_bounds(time: Any, start: float, refit: float) -> list[int]:
+def _refit_block_bounds(time: Any, start: float, refit: float) -> list[int]:
     """Indices that bound the matches forecast from one smoothing; the first is that of the first smoothing."""
     begin, n = int(np.searchsorted(time, start)), len(time)
     later = np.floor((np.asarray(time[begin:], float) - start) / refit)

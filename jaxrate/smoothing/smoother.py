@@ -11,9 +11,9 @@ from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments, check_
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events
-from jaxrate.memory_limits import check_memory_fits, device_memory_bytes
-from jaxrate.replay.checked_replay import check_events
-from jaxrate.replay.padded_arrays import check_ids, check_rows, resolve_params, truncate_leaves
+from jaxrate.memory_checks import check_memory_fits, device_memory_bytes
+from jaxrate.replay.checked_replay import check_system_takes_events
+from jaxrate.replay.padded_arrays import check_ids, resolve_params, resolve_row_count, truncate_leaves
 from jaxrate.rules import Params, Rating
 from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -79,7 +79,7 @@ def smooth(
     quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     rating, components = (
-        Rating(*(_to_match_rows(x, n) for x in one)) for one in (quantities.rating, quantities.components)
+        Rating(*(_matches_before_sides(x, n) for x in one)) for one in (quantities.rating, quantities.components)
     )
     names, clock = (events.players, events.clock) if isinstance(events, Dataset) else (None, "numbers")
     return Smoothed(
@@ -118,7 +118,7 @@ def prepare_smoothing(
     if not isinstance(matches_or_ragged, Matches):
         kind = type(getattr(matches_or_ragged, "events", matches_or_ragged)).__name__
         raise ValueError(f"{caller} takes matches, each at its own time, and not {kind}")
-    check_events(system, matches_or_ragged, None)
+    check_system_takes_events(system, matches_or_ragged, None)
     params = resolve_params(system, params)
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
     matches = check_matches(matches_or_ragged)
@@ -128,7 +128,7 @@ def prepare_smoothing(
     id_count = int(matches.player.max()) + 1
     check_ids(system, matches.player, id_count, num_players, 0)
     _check_memory(model, n)
-    rows = check_rows(system, None, num_players, id_count)
+    rows = resolve_row_count(system, None, num_players, id_count)
     return SmoothingProblem(model, params, matches, build_timelines(matches, rows, model.seasons, model.size))
 
 
@@ -148,6 +148,6 @@ def _check_memory(model: Model, num_matches: int) -> None:
     check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory_bytes(jax.devices()[0]))
 
 
-def _to_match_rows(x: Array, num_matches: int) -> Array:
+def _matches_before_sides(x: Array, num_matches: int) -> Array:
     """[n, 2, ...] of [2, size, ...]."""
     return jnp.asarray(np.moveaxis(np.asarray(x)[:, :num_matches], 0, 1))

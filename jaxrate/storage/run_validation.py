@@ -16,7 +16,7 @@ from jaxrate.events import MAX_ABS_DAYS
 from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.rounds.worst_ranks import PERFORMANCE_COLUMNS
+from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 
 COUNT_KEYS = ("matches", "participations")

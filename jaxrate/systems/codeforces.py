@@ -24,7 +24,7 @@ from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, performance_distributions, worst_ranks
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests, performance_distributions
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
@@ -48,7 +48,7 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def expected_counts(
+def expected_wins_and_losses(
     table_points: int, params: Params, rows: State, event: Rounds
 ) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
@@ -90,18 +90,21 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
         weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(performance_distributions.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
-    mask, (_, _, _, below, above) = cdf_sums.participant_mask(event), expected_counts(table_points, params, rows, event)
+    mask, (_, _, _, below, above) = (
+        cdf_sums.participant_mask(event),
+        expected_wins_and_losses(table_points, params, rows, event),
+    )
     is_below = below < above
     return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
 
 
 def infer(
     table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, worst_ranks.Performances]:
+) -> tuple[State, break_even_ranks.Performances]:
     """Find the performances, and move towards them."""
     del key
     event = match_contests.match_as_contest(event)
-    sums, inverse, participants, below, above = expected_counts(table_points, params, rows, event)
+    sums, inverse, participants, below, above = expected_wins_and_losses(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
     rank = jnp.where(mask, rank, 1.0)
@@ -124,10 +127,10 @@ def infer(
         p = jnp.minimum(p, event.ceiling)
     share = jax.nn.sigmoid(jnp.log(params.weight * cdf_sums.participant_weights(event)))  # v / (1 + v) of any v
     state = State(
-        jnp.where(cdf_sums.is_contested(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
+        jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
     )
-    return state, worst_ranks.make_performances(
-        p, rows.rating, worst_ranks.worst_rank_by_sums(above - 0.5, participants.gain, event), event
+    return state, break_even_ranks.make_performances_with_ranks(
+        p, rows.rating, break_even_ranks.worst_rank_within_gain_budget(above - 0.5, participants.gain, event), event
     )
 
 

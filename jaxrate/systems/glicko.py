@@ -13,7 +13,7 @@ After it, summed over the games of the event, all at the ratings before it:
     r'    = r + q RD'^2 sum g(RD_j) (s_j - E)
 
 The prediction uses g(sqrt(RD_a^2 + RD_b^2)). A rating period takes its own time, which passes before its games count;
-what it leaves is as of its end. With `reversion` or seasons leads fade, as `systems/reversion.py` says.
+what it leaves is as of its end. With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
 """
 
 import math

@@ -11,8 +11,8 @@ On the internal scale mu = (r - 1500) / 173.7178, phi = RD / 173.7178, for all g
 An idle player takes the step phi^2 + sigma^2 in every period after their first; over t periods, fractions allowed, that
 is phi^2 + t sigma^2. Single matches take no time unless `match_periods` says that each is a period of its own.
 
-With `reversion` or seasons leads fade, as `systems/reversion.py` says, and volatilities stay. Within a rating period
-leads fade with the step to phi*, after its games were expected.
+With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says, and volatilities stay. Within a rating
+period leads fade with the step to phi*, after its games were expected.
 """
 
 import math
@@ -93,11 +93,11 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
 
 
-def drift_rows(constants: Constants, rows: State, periods: float | Array, keep: Array | None) -> State:
-    """After some periods of idleness: phi^2 + t sigma^2, with the share `keep` of a lead (None: all of it)."""
+def drift_rows(constants: Constants, rows: State, periods: float | Array, lead_retention: Array | None) -> State:
+    """After idle periods: phi^2 + t sigma^2, with the share `lead_retention` of a lead (None: all of it)."""
     added = SCALE**2 * (periods * rows.volatility**2)
-    if keep is not None:
-        return fading.revert_rows(constants.params, rows, keep, added, MAX_VARIANCE)
+    if lead_retention is not None:
+        return fading.revert_rows(constants.params, rows, lead_retention, added, MAX_VARIANCE)
     return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, MAX_VARIANCE)))
 
 

@@ -88,9 +88,9 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     Raises:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
     """
-    from jaxrate.systems.own_outcomes import own_outcomes  # which imports this
+    from jaxrate.systems.own_draw_prediction import own_draw_predict_rule  # which imports this
 
-    predict = own_outcomes(system)
+    predict = own_draw_predict_rule(system)
     if predict is None and not isinstance(system.rules.predict, OwnOutcomes):
         check_names("add_outcomes", draw_params, DrawParams._fields)
         return wrap_predictions(
@@ -108,7 +108,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     return system._replace(rules=system.rules._replace(predict=OwnOutcomes(predict)), make=make)
 
 
-def is_outlook(system: RatingSystem) -> bool:
+def has_outcome_wrapper(system: RatingSystem) -> bool:
     """Whether the system is one that `add_outcomes` made."""
     return "outlook" in wrapper_names(system)
 

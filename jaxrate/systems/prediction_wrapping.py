@@ -7,7 +7,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.hashable_values import BoundFunction, bind
 from jaxrate.parameters import check_params, make_params_class
 from jaxrate.rules import Constants, Params, Predict, RandomUpdate, Rules, SizedPrepare, State
-from jaxrate.system import FactoryCall, RatingSystem, WrappedFactory, resolve_sizes
+from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, resolve_sizes
 from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
@@ -113,7 +113,7 @@ def wrap_factory(system: RatingSystem, wrapper: SystemWrapper, fields: tuple[str
     """What makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
     if system.factory is None:
         return None
-    factory: Any = WrappedFactory(wrapper, fields, system.factory)
+    factory: Any = WrappedSystemFactory(wrapper, fields, system.factory)
     return FactoryCall(factory, tuple(system.settings.items()))
 
 
@@ -128,10 +128,14 @@ def _prepare(inner: InnerSystem, params: Params) -> WrappedConstants:
 
 def _wrap_prepare(inner: InnerSystem) -> Any:
     plain = bind(_prepare, inner)
-    return SizedPrepare(plain, bind(_sized_prepare, inner)) if isinstance(inner.rules.prepare, SizedPrepare) else plain
+    return (
+        SizedPrepare(plain, bind(_bind_sized_prepare, inner))
+        if isinstance(inner.rules.prepare, SizedPrepare)
+        else plain
+    )
 
 
-def _sized_prepare(inner: InnerSystem, params: Params) -> Any:
+def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
     return bind(_prepare, inner._replace(rules=resolve_sizes(inner.rules, inner.own(params))))
 
 

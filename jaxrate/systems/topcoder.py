@@ -25,7 +25,7 @@ from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, worst_ranks
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests
 from jaxrate.types import Array
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
@@ -55,7 +55,7 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def expected_counts(rows: State, event: Rounds) -> tuple[Array, Array]:
+def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many others are expected below and above each [P]."""
     deviation = jnp.sqrt(rows.variance / cdf_sums.participant_weights(event))
     return expected_wins.normal_wins(rows.rating, deviation, cdf_sums.participant_mask(event), TABLE_POINTS)
@@ -67,12 +67,12 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     if isinstance(event, Matches):
         weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
-    return expected_wins.win_share(expected_counts(rows, event)[0], cdf_sums.participant_mask(event))
+    return expected_wins.win_share(expected_wins_and_losses(rows, event)[0], cdf_sums.participant_mask(event))
 
 
 def infer(
     skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, worst_ranks.Performances]:
+) -> tuple[State, break_even_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     event = match_contests.match_as_contest(event)
@@ -82,7 +82,7 @@ def infer(
     mean = jnp.sum(gain * rating) / count
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
     c = jnp.sqrt(jnp.where(jnp.any(mask), jnp.sum(gain * rows.variance) / count + spread, 1.0))
-    below, above = (0.5 + x for x in expected_counts(rows, event))
+    below, above = (0.5 + x for x in expected_wins_and_losses(rows, event))
     better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tie_counts(event)))
     better = jnp.where(mask, better, 0.0) + 0.5 * tied
     p = rating + c * (_normal_deviate(above, below, count, mask) - _normal_deviate(better, count - better, count, mask))
@@ -96,14 +96,14 @@ def infer(
     left = (1.0 - q) / (1.0 - q + kept * q)
     cap = (150.0 + 1500.0 / (number + 1.0)) * jnp.sqrt(weight) * q / (0.18 + 0.42 / number)
     variance = left * (change * (p - rating) ** 2 + rows.variance)
-    contested = cdf_sums.is_contested(event, skip_ties)
+    contested = cdf_sums.is_rated_contest(event, skip_ties)
     state = State(
         jnp.where(contested, rating + jnp.clip(change * (p - rating), -cap, cap), rating),
         jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, worst_ranks.make_performances(
-        p, rating, worst_ranks.worst_rank_by_sums(above - 0.5, gain, event), event
+    return state, break_even_ranks.make_performances_with_ranks(
+        p, rating, break_even_ranks.worst_rank_within_gain_budget(above - 0.5, gain, event), event
     )
 
 

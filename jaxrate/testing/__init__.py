@@ -1,5 +1,17 @@
 """The contract of rating systems: properties that every system must have, to test your own.
 
+batch_and_chunk_properties.py  properties of a replay as a pure function of hyperparameters and events
+compilation_properties.py      properties of compiled replays
+event_transforms.py            transforms of histories under which results change in a known way
+gradient_properties.py         properties of slopes in hyperparameters, beyond those in `scan_properties`
+match_properties.py            properties of replays of matches, and of matches in rating periods
+property_cases.py              test cases, the conditions under which they run, and comparisons of results
+replay_properties.py           properties of replays in every form
+round_properties.py            properties of replays of rounds
+scan_chunks.py                 histories in chunks of equal shape, for `jr.scan`
+synthetic_histories.py         synthetic histories for tests of systems
+system_properties.py           properties of systems themselves, without a replay
+
 from jaxrate import testing
 testing.check(my_system())
 """
@@ -10,15 +22,15 @@ from typing import Any, NamedTuple
 from jaxrate.events import Matches
 from jaxrate.system import RatingSystem
 from jaxrate.testing import (
+    batch_and_chunk_properties,
     compilation_properties,
     gradient_properties,
     match_properties,
     replay_properties,
     round_properties,
-    scan_properties,
     system_properties,
 )
-from jaxrate.testing.case_assertions import FORMS, Case
+from jaxrate.testing.property_cases import FORMS, Case
 
 __all__ = ["check"]
 
@@ -50,8 +62,8 @@ REPLAY_PROPERTIES = (
     Property(replay_properties.renaming_the_players_renames_the_rows),
     Property(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
     Property(compilation_properties.another_length_compiles_nothing),
-    Property(scan_properties.chunks_of_several_histories_in_one_batch_equal_runs),
-    Property(scan_properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
+    Property(batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs),
+    Property(batch_and_chunk_properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
     Property(gradient_properties.slopes_are_finite, precisions=(False,)),
     Property(match_properties.streams_equal_levels, ("stream",)),
     Property(match_properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),

@@ -13,7 +13,7 @@ from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import make_plan
-from jaxrate.testing.case_assertions import (
+from jaxrate.testing.property_cases import (
     FORMS,
     Case,
     as_float_arrays,
@@ -62,13 +62,13 @@ def lower_replay(case: Case) -> Any:
         )
         shape = scan_programs.MatchProgramShape(plan.size, None, True)
         arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
-        return replay.lower(scan_programs.replay_rules(system.rules, params), shape, params, state, *arguments)
+        return replay.lower(scan_programs.make_replay_rules(system.rules, params), shape, params, state, *arguments)
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
     replay = compile_replay(block_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
     return replay.lower(
-        scan_programs.replay_rules(system.rules, params),
+        scan_programs.make_replay_rules(system.rules, params),
         block.size,
         params,
         carry,

@@ -5,9 +5,9 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.outcome_probabilities import add_outcomes, is_outlook, score_probabilities
-from jaxrate.systems.own_outcomes import own_outcomes
-from jaxrate.testing.case_assertions import (
+from jaxrate.systems.outcome_probabilities import add_outcomes, has_outcome_wrapper, score_probabilities
+from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
+from jaxrate.testing.property_cases import (
     Case,
     assert_claim,
     assert_close_leaves,
@@ -41,9 +41,13 @@ def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
 def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
     """With the system's own draws, or else Davidson's."""
     system = case.system
-    if is_outlook(system):
+    if has_outcome_wrapper(system):
         return
-    full = add_outcomes(system) if own_outcomes(system) else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
+    full = (
+        add_outcomes(system)
+        if own_draw_predict_rule(system)
+        else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
+    )
     with_outcomes, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
     with strict_precision(case.double):
         chance = np.asarray(score_probabilities(with_outcomes.prediction))

@@ -11,7 +11,8 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.rules import Rating
-from jaxrate.testing.case_assertions import (
+from jaxrate.testing.event_transforms import rename_players, reverse_results, shuffle_participants, swap_sides
+from jaxrate.testing.property_cases import (
     Case,
     as_float_arrays,
     assert_claim,
@@ -22,13 +23,12 @@ from jaxrate.testing.case_assertions import (
     make_key,
     strict_precision,
 )
-from jaxrate.testing.event_transforms import rename_players, reverse_results, shuffle_participants, swap_sides
 from jaxrate.testing.synthetic_histories import (
     IDLE_PLAYERS,
     PERIOD_LENGTH,
+    column_names_read_only_to_update,
     events_in_form,
     player_count,
-    result_column_names,
     schedule_for_form,
     split_seasons,
 )
@@ -121,7 +121,7 @@ def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
             int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
         )
     other_prediction = replay(
-        case, reverse_results(events, first_changed, result_column_names(case.system, case.form))
+        case, reverse_results(events, first_changed, column_names_read_only_to_update(case.system, case.form))
     ).prediction
     assert_equal_leaves(
         "predictions up to the first event that ends differently",
@@ -140,7 +140,7 @@ def a_better_result_gives_a_better_rating(case: Case) -> None:
         best, worst, number = player[rank == 0], player[rank == rank.max()], len(events.player_start) - 2
     else:
         best, worst, number = events.player[-1, :1], events.player[-1, 1:], len(events.score) - 1
-    other = replay(case, reverse_results(events, number, result_column_names(case.system, case.form)))
+    other = replay(case, reverse_results(events, number, column_names_read_only_to_update(case.system, case.form)))
     rating_gain = player_ratings(case, replay_first_season(case).state).mean - player_ratings(case, other.state).mean
     assert_claim(
         (rating_gain[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss"

@@ -13,7 +13,7 @@ from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.checked_replay import Run
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.event_prediction import predict
-from jaxrate.testing.case_assertions import (
+from jaxrate.testing.property_cases import (
     Case,
     as_float_arrays,
     assert_claim,
@@ -63,7 +63,7 @@ IDLE_CASES = [(idle, again) for again in (True, False) for idle in ("alone", "no
 
 
 @lru_cache(maxsize=4)
-def replay_idle_groups(case: Case) -> tuple[Run, Any, Any]:
+def replay_groups_with_idle_contests(case: Case) -> tuple[Run, Any, Any]:
     """Groups of four players play the same contest, then an idle one as in `IDLE_CASES`, and some of them another.
 
     Returns the run, and the groups' ratings [4, 4] after it and later.
@@ -85,7 +85,7 @@ def replay_idle_groups(case: Case) -> tuple[Run, Any, Any]:
 
 def a_contest_of_one_changes_nothing(case: Case) -> None:
     """Except for times."""
-    result, now, later = replay_idle_groups(case)
+    result, now, later = replay_groups_with_idle_contests(case)
     for quantity, x in (("rating", later.mean), ("deviation", later.deviation)):
         if x is not None:
             assert_close_leaves(f"the {quantity} of players with a contest after it", x[0], x[1], 1e-13)

@@ -13,9 +13,9 @@ import numpy as np
 from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.scan_programs import predict_event, prepare_replay, rate_event, replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules, predict_event, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
-from jaxrate.testing.case_assertions import Case
+from jaxrate.testing.property_cases import Case
 
 PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons
 TIME_AFTER_EVENTS = 130.0  # after all events
@@ -55,7 +55,7 @@ def _is_accepted(case: Case, league: Matches) -> bool:
 
 
 @lru_cache
-def result_column_names(system: RatingSystem, form: str) -> tuple[str, ...]:
+def column_names_read_only_to_update(system: RatingSystem, form: str) -> tuple[str, ...]:
     """The names of columns of matches that rules learn from and do not need to predict, such as margins."""
     predictor_names = column_names_read_by_rules(system, form, predicted=True)
     return tuple(name for name in column_names_read_by_rules(system, form) if name not in predictor_names)
@@ -73,7 +73,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
     def rate_first_event() -> Any:
         random_numbers = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
-        rules = replay_rules(system.rules, system.params)
+        rules = make_replay_rules(system.rules, system.params)
         prepared = prepare_replay(rules, system.params)
         if predicted:
             return predict_event(rules, prepared, state, event)

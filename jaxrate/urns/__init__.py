@@ -1,4 +1,11 @@
-"""Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers."""
+"""Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers.
+
+batched_games.py    games of urns, proposed in batches: the same games as one by one
+exact_law.py        the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
+matchmakers.py      matchmakers for Urnings: how pairs are picked, and with which probability
+simulated_world.py  Urnings with matchmaking by the urns
+skill_tests.py      inference about skills from urns
+"""
 
 from jaxrate.systems.urnings.system import make_urns
 from jaxrate.urns import matchmakers

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.systems.urnings.model import Constants, State, score_probabilities
-from jaxrate.systems.urnings.system import acceptance_correction, draw_mock_score, mock_score_weights
+from jaxrate.systems.urnings.system import acceptance_correction, draw_mock_score, simulated_score_weights
 from jaxrate.types import Array
 from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarity, count_urn_values
 
@@ -100,7 +100,7 @@ def _play_batch(
         first: State, second: State, lead: Array, score_uniform: Array, mock_uniform: Array
     ) -> tuple[Array, Array]:
         x = draw_true_score(constants, lead, score_uniform)
-        gain = x - draw_mock_score(mock_score_weights(rule.variant, constants, first, second, x), mock_uniform)
+        gain = x - draw_mock_score(simulated_score_weights(rule.variant, constants, first, second, x), mock_uniform)
         return gain, jnp.asarray(acceptance_correction(rule.variant, constants, first, second, gain), lead.dtype)
 
     gain, acceptance = jax.vmap(play_pair)(
@@ -121,7 +121,7 @@ def _play_batch(
             is_doubtful = (
                 plays
                 & (gain != 0)
-                & (abs(bound - ratio) <= batch.move_uniform * _similarity_change_error(moves, change, total))
+                & (abs(bound - ratio) <= batch.move_uniform * _bound_earlier_moves_error(moves, change, total))
             )
     shares_player = [x[:, None] == y[None, :] for x in (batch.first, batch.second) for y in (batch.first, batch.second)]
     moved_earlier = moves[None, :] & (order[None, :] < order[:, None])
@@ -151,7 +151,7 @@ def _similarity_change(similarity: UrnSimilarity, count: Array, a: Array, b: Arr
     return sign @ near[ends] + 0.5 * jnp.sum(own, axis=(0, 1)), total
 
 
-def _similarity_change_error(moves: Array, change: Array, total: Array) -> Array:
+def _bound_earlier_moves_error(moves: Array, change: Array, total: Array) -> Array:
     """[width] a bound on the effect of earlier moves on (change of S) / S, plus rounding; 0 without earlier moves."""
 
     def exclusive_sum(x: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, check_arguments
 from jaxrate.events import fail_where
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parameters import as_floats
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
@@ -101,7 +101,7 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_
     if total in (0, sizes.sum()):
         result[np.arange(len(sizes)), sizes if total else 0] = 1.0
         return result
-    logit = _scaled_logits(sizes, np.log(share) - np.log1p(-share), total)
+    logit = _shift_logits_to_expected_total(sizes, np.log(share) - np.log1p(-share), total)
     urns = [_binomial_distribution(n, x) for n, x in zip(sizes.tolist(), logit.tolist(), strict=True)]
     for k, (urn, others) in enumerate(zip(urns, _distributions_of_other_urns(urns, total), strict=True)):
         rest = total - urn.first - np.arange(len(urn.probability)) - others.first
@@ -160,7 +160,7 @@ def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
     return green
 
 
-def _scaled_logits(sizes: HostArray, logit: HostArray, total: int) -> HostArray:
+def _shift_logits_to_expected_total(sizes: HostArray, logit: HostArray, total: int) -> HostArray:
     """[num_players] the logits plus the constant for which `total` green balls are expected."""
 
     def expected_total(shift: float) -> float:
@@ -205,12 +205,12 @@ def _distributions_of_other_urns(urns: list[BallCountDistribution], total: int) 
             outside, sibling = others[k // 2], k ^ 1
             if sibling < len(level):
                 outside = _convolve_distributions(outside, level[sibling])
-            inner_others.append(_restrict_to_total(outside, inside, total))
+            inner_others.append(_trim_outside_to_total(outside, inside, total))
         others = inner_others
     return others
 
 
-def _restrict_to_total(
+def _trim_outside_to_total(
     outside: BallCountDistribution, inside: BallCountDistribution, total: int
 ) -> BallCountDistribution:
     """The numbers outside that can add up to the total with a number inside."""

@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxrate.argument_checks import Key, Numbers, check_arguments
 from jaxrate.events import Matches, fail_where
-from jaxrate.replay.checked_replay import Run, check_events
+from jaxrate.replay.checked_replay import Run, check_system_takes_events
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import draw_for_events
@@ -129,7 +129,7 @@ def replay_history(
         of players who never meet, or a match of two whom it could not have matched (names the first).
     """
     _check_urnings(system)
-    check_events(system, matches, key)
+    check_system_takes_events(system, matches, key)
     state = make_state(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
     table = _matchmaker_table(matchmaker, state)
     constants = _prepare_constants(system)

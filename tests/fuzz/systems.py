@@ -18,10 +18,10 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.outcome_probabilities import is_outlook
-from jaxrate.systems.own_outcomes import own_outcomes
-from jaxrate.testing.case_assertions import jit_quickly, strict_precision
+from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
+from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
+from jaxrate.testing.property_cases import jit_quickly, strict_precision
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
 
@@ -45,7 +45,7 @@ def kinds():
     for name, make in jr.extend.SYSTEMS.items():
         for form, kind in FORMS.items():
             if kind in make().events:
-                full = own_outcomes(make()) is not None or (name in DAVIDSON and kind is not jr.Rounds)
+                full = own_draw_predict_rule(make()) is not None or (name in DAVIDSON and kind is not jr.Rounds)
                 yield from ((name, form, x) for x in {False, full})
 
 
@@ -54,7 +54,7 @@ def draw(random, kind, double, batch):
     name, form, full = kind
     static = draws.STATIC.get(name, ({},))
     base = jr.extend.SYSTEMS[name](**static[random.integers(len(static))])
-    if full and own_outcomes(base) is None:
+    if full and own_draw_predict_rule(base) is None:
         base = jr.forecasts.add_outcomes(jr.forecasts.calibrate(base))
     for _ in range(50):
         off = draws.switched_off(random, base)
@@ -67,7 +67,7 @@ def draw(random, kind, double, batch):
 def rate(case, params, states, events):
     """What `run` makes of the events with every setting, as arrays of NumPy."""
     system = case.systems[0]
-    system = jr.forecasts.add_outcomes(system) if case.full and not is_outlook(system) else system
+    system = jr.forecasts.add_outcomes(system) if case.full and not has_outcome_wrapper(system) else system
     schedule = case.form if case.form in ("stream", "levels") else "auto"
     key = None if system.rules.draw is None else jax.random.key(0)
 

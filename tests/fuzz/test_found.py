@@ -126,7 +126,7 @@ def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart(in_a_hu
     event = jr.Rounds(*[jnp.arange(65, dtype=jnp.int32)] * 3, jnp.ones(65), jnp.zeros(()))
 
     def performances(deviation):
-        sums = performance_inference.logistic_sums(centre, jnp.full(65, deviation), event, 72)
+        sums = performance_inference.make_logistic_cdf_sums(centre, jnp.full(65, deviation), event, 72)
         return performance_inference.logistic_performance(sums, event, False)
 
     assert np.isfinite(jax.jacrev(performances)(107.0)).all()

@@ -10,7 +10,7 @@ from jaxrate.data.formats.format_reading import (
     Location,
     csv_columns,
     dictionary_column,
-    distinct_names,
+    disambiguate_names,
     map_texts,
     read_columns,
     resolve_path,
@@ -40,7 +40,7 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
         days, _ = to_days("date", races["date"])
         turn = np.lexsort((to_numbers("round", races["round"]), days))
     races_in_order = {races["raceId"][int(row)].as_py(): place for place, row in enumerate(turn)}
-    names = distinct_names(
+    names = disambiguate_names(
         {
             key: f"{forename or ''} {surname or ''}".strip()
             for key, forename, surname in zip(*(column.to_pylist() for column in drivers.values()), strict=True)

@@ -127,7 +127,7 @@ def dictionary_column(codes: Any, names: Sequence[str]) -> Any:
     return arrow.DictionaryArray.from_arrays(arrow.array(np.asarray(codes)), arrow.array(names, arrow.large_string()))
 
 
-def distinct_names(names: Mapping[str, str], kind: str) -> dict[str, str]:
+def disambiguate_names(names: Mapping[str, str], kind: str) -> dict[str, str]:
     """Names by id: with the id where several have the same, and only that where there is none."""
     count = Counter(names.values())
     return {
@@ -158,7 +158,7 @@ def rating_difference(first: HostArray, second: HostArray) -> dict[str, HostArra
     return {RATING_DIFFERENCE: np.where(both_rated, first - second, 0.0)} if both_rated.any() else {}
 
 
-def decode_text(text: bytes) -> str:
+def decode_utf8_or_latin1(text: bytes) -> str:
     """UTF-8, or else Latin-1."""
     try:
         return text.decode()

@@ -12,9 +12,9 @@ from jaxrate.data.formats.format_reading import (
     Location,
     columns_as_text,
     csv_columns,
-    decode_text,
+    decode_utf8_or_latin1,
     dictionary_column,
-    distinct_names,
+    disambiguate_names,
     read_columns,
     resolve_path,
     unix_timestamps,
@@ -60,7 +60,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         time = unix_timestamps("timestamp", columns["timestamp"], "s")
         user, users = to_ids(["userId"], columns)
         movie, movies = to_ids(["movieId"], columns)
-    titles = distinct_names(dict.fromkeys(movies, "") | _read_titles(file), "movie")
+    titles = disambiguate_names(dict.fromkeys(movies, "") | _read_titles(file), "movie")
     table = {
         "movie": dictionary_column(movie[:, 0], [titles[key] for key in movies]),
         "user": dictionary_column(user[:, 0], [f"user {key}" for key in users]),
@@ -80,5 +80,5 @@ def _read_titles(ratings: Path) -> dict[str, str]:
         pairs = zip(*(column.to_pylist() for column in columns.values()), strict=True)
         return {key: title or "" for key, title in pairs}
     mark = "::" if file.suffix == ".dat" else "|"
-    lines = decode_text(file.read_bytes()).splitlines()
+    lines = decode_utf8_or_latin1(file.read_bytes()).splitlines()
     return {key: rest.partition(mark)[0] for key, found, rest in (line.partition(mark) for line in lines) if found}

@@ -14,7 +14,7 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.data.formats.format_reading import (
     RATING_DIFFERENCE,
     Location,
-    decode_text,
+    decode_utf8_or_latin1,
     dictionary_column,
     option_columns,
     rating_difference,
@@ -72,7 +72,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
             kept.append(games - 1)
             try:
                 if result not in points:
-                    raise ValueError(f"Result is {decode_text(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
+                    raise ValueError(f"Result is {decode_utf8_or_latin1(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
                 for color in (b"White", b"Black"):
                     name = tags.get(color, b"")
                     if name in (b"", b"?"):
@@ -123,7 +123,7 @@ def _tag_pattern(further: list[str]) -> re.Pattern[bytes]:
 
 def _unescape(text: bytes) -> str:
     """The text of a tag, with quotation marks and backslashes as they are meant."""
-    return re.sub(r"\\(.)", r"\1", decode_text(text))
+    return re.sub(r"\\(.)", r"\1", decode_utf8_or_latin1(text))
 
 
 def _parse_rating(text: bytes) -> int:
@@ -176,7 +176,7 @@ def _parse_day(text: bytes) -> int | None:
             else None
         )
     except (AttributeError, ValueError):
-        raise ValueError(f"{decode_text(text)!r} is not a date of PGN, 2024.01.31") from None
+        raise ValueError(f"{decode_utf8_or_latin1(text)!r} is not a date of PGN, 2024.01.31") from None
 
 
 @cache
@@ -186,6 +186,6 @@ def _parse_seconds(text: bytes) -> int:
         return 0
     match = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
     if not match:
-        raise ValueError(f"{decode_text(text)!r} is not a time of PGN, 18:30:00")
+        raise ValueError(f"{decode_utf8_or_latin1(text)!r} is not a time of PGN, 18:30:00")
     hours, minutes, seconds = map(int, match.groups())
     return hours * 3600 + minutes * 60 + seconds

@@ -81,13 +81,13 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     if columns["surface"].null_count < len(stage):
         table["surface"] = columns["surface"].fill_null("Unknown").take(order)
         roles["category"] = "surface"
-    share = _share_of_games(columns["score"].fill_null(""))
+    share = _relative_games_margin(columns["score"].fill_null(""))
     if not np.isnan(share).all():
         table["games"], roles["statistics"] = share[order], "games"
     return read_columns(path, table, where, rows[order], **roles | options)
 
 
-def _share_of_games(score: Column) -> HostArray:
+def _relative_games_margin(score: Column) -> HostArray:
     """[n] (w - l) / (w + l) of the games that the winner and the loser won in all sets, NaN where there are none."""
     codes, texts = to_ids(["score"], {"score": score})
     sets = [SET.findall(text) for text in texts]

@@ -20,10 +20,10 @@ from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
 from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
-from jaxrate.replay.checked_replay import check_events
+from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.execution import execute, levels_threshold
 from jaxrate.replay.padded_arrays import make_padded_state, matches_in_cache
-from jaxrate.replay.scan_programs import replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
 from jaxrate.rules import Rating, Record, State
 from jaxrate.storage.atomic_folder import flush_to_disk
@@ -46,7 +46,7 @@ class RunProgress(NamedTuple):
     width: int | None  # of a step of the schedule; 0: a stream; None: to be chosen at the first chunk, or periods
 
 
-class ChunkedRun(NamedTuple):
+class ChunkedRunSpec(NamedTuple):
     """The system and the matches of a run, and where the predictions go."""
 
     system: RatingSystem
@@ -73,7 +73,7 @@ def part_file_name(number: int) -> str:
 
 
 def rate_chunks(
-    run: ChunkedRun,
+    run: ChunkedRunSpec,
     progress: RunProgress,
     seconds: dict[str, float],
     save_checkpoint: Callable[[RunProgress], None],
@@ -91,7 +91,7 @@ def rate_chunks(
       report_progress: called after each chunk with the number of matches that are rated.
     """
     system = run.system
-    rules = replay_rules(system.rules, system.params, _chunk_record(run))
+    rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
     rows = max(run.opened.max_players, progress.num_players)
     state, _ = make_padded_state(system, system.params, progress.state, rows, progress.num_players)
     write = _make_chunk_writer(run, progress, seconds, save_checkpoint, report_progress)
@@ -111,14 +111,14 @@ def rate_chunks(
                 break
 
 
-def _chunk_record(run: ChunkedRun) -> Record | None:
+def _chunk_record_function(run: ChunkedRunSpec) -> Record | None:
     """What a run records: the ratings before each match, unless only predictions are written."""
     record: Record | None = None if run.brief else bind(record_ratings, run.system.summary, None, False)
     return record
 
 
 def _schedule_chunks(
-    run: ChunkedRun, progress: RunProgress, capacity: int, seconds: dict[str, float]
+    run: ChunkedRunSpec, progress: RunProgress, capacity: int, seconds: dict[str, float]
 ) -> Iterator[Chunk]:
     """The chunks, all scheduled for one program."""
     system, number = run.system, progress.parts
@@ -131,12 +131,12 @@ def _schedule_chunks(
             if run.period is not None and number == progress.parts:
                 _check_new_period(data.matches, progress.last, run.period)
             events = data.matches if run.period is None else periods(data.matches, run.period)
-            check_events(system, events, run.key)
+            check_system_takes_events(system, events, run.key)
         if isinstance(events, Ragged):
             plan = arrange_blocks(events, None, block_shapes)
             block_shapes = block_shapes.with_history(plan)
         elif plan_shape is None:
-            threshold = levels_threshold(system, system.params, run.key, events, _chunk_record(run))
+            threshold = levels_threshold(system, system.params, run.key, events, _chunk_record_function(run))
             plan = make_plan(events, "auto", threshold, capacity)
         else:
             plan = arrange_in_shape(events, plan_shape)
@@ -155,7 +155,7 @@ def _check_new_period(matches: Matches, last: float | None, period: float) -> No
 
 
 def _make_chunk_writer(
-    run: ChunkedRun,
+    run: ChunkedRunSpec,
     progress: RunProgress,
     seconds: dict[str, float],
     save_checkpoint: Callable[[RunProgress], None],
@@ -193,7 +193,7 @@ def _make_chunk_writer(
 
 
 def _prediction_columns(
-    run: ChunkedRun, chunk: Chunk, prediction: Any, ratings_before: Rating | None
+    run: ChunkedRunSpec, chunk: Chunk, prediction: Any, ratings_before: Rating | None
 ) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
     if ratings_before is None:

@@ -78,7 +78,7 @@ def table_season_starts(parquet_table: ParquetTable, season: str, roles: Roles) 
     Raises:
       ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
     """
-    time, clock = roles.time, _time_clock(parquet_table, roles.time)
+    time, clock = roles.time, _detect_clock_kind(parquet_table, roles.time)
 
     def read_season_matches() -> Iterator[SeasonMatches]:
         first, names = 0, (season, str(time))
@@ -117,7 +117,7 @@ def open_matches(
     time, player_columns = roles.time, roles.layout.players
     with locate_data_errors("", parquet_table.where):
         _check_player_types(parquet_table, roles)
-        clock = _time_clock(parquet_table, time)
+        clock = _detect_clock_kind(parquet_table, time)
         earlier = None if time is None else first_decreasing_row(parquet_table, time)
         if earlier is not None and known_names is not None:
             raise RowError(
@@ -158,7 +158,7 @@ def _is_text(kind: Any) -> bool:
     return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
 
 
-def _time_clock(parquet_table: ParquetTable, time: str | None) -> str | None:
+def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | None:
     """Whether the times are dates or numbers, as `clock` of a `Dataset`; ValueError if they are neither."""
     if time is None:
         return None
@@ -227,7 +227,7 @@ def locate_row_errors(parquet_table: ParquetTable, rows: HostArray) -> Iterator[
 
 
 def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The arguments of `matches`, as `match_fields` has those of a table in memory; and the players so far."""
+    """The arguments of `matches`, as `build_match_fields` has those of a table in memory; and the players so far."""
     roles, num_players = opened.roles, opened.max_players
     for name in roles.layout.players:
         check_no_missing(name, columns[name])

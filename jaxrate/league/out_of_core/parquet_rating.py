@@ -21,7 +21,7 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, period_number
 from jaxrate.league.out_of_core.checkpoints import write_checkpoint
-from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRun, RunProgress, rate_chunks
+from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
 from jaxrate.league.out_of_core.match_chunks import open_matches, resolve_match_roles
 from jaxrate.league.out_of_core.resumption import (
     GAMES_KEY,
@@ -164,7 +164,7 @@ def _rate_and_write(
     chunk, period = settings["chunk"], settings["period"]
     opened = open_matches(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
     seconds["ordering"] = time.perf_counter() - start
-    run = ChunkedRun(system, opened, folder, chunk, settings["brief"], period, key)
+    run = ChunkedRunSpec(system, opened, folder, chunk, settings["brief"], period, key)
     row_count = opened.table.row_count
     metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
     metadata |= {"at_first": initial_rows, "whole": row_count, "run": _describe_run(system, period, opened.clock)}

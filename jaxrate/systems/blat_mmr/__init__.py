@@ -1,15 +1,17 @@
 """BlatMMR, in pieces that compose.
 
-luck.py     luck functions: how likely strength x beats y
-kernels.py  kernels: how beliefs spread between matches
-priors.py   priors: what is believed of newcomers
-functions.py, hyperparameters.py, checks.py  functions of one's own: what they take, what of it is fitted, what they are
-sums.py     algorithms: what a result says, averaged over the opponent's strengths
-laplace.py  linear-time sums over Laplace distributions
-model.py    the static choices, checked, with hyperparameters and state
-averages.py what a match says of one player, averaged over the other one
-system.py   the system: its formulas, its rules and its factory
-beliefs.py  what a belief says: quantiles, who is stronger, chances of results, evidence
+luck.py                      luck functions: how likely strength x beats y
+kernels.py                   kernels: how beliefs spread between matches
+priors.py                    priors: what is believed of newcomers
+model.py                     the static choices, checked, with hyperparameters and state
+system.py                    the system: its formulas, its rules and its factory
+function_hyperparameters.py  functions of one's own for kernels and priors
+kernel_components.py         components of a kernel: their tables, and how a belief is spread by them
+kernel_matrices.py           kernels of one's own as numbers on the host
+laplace_recursions.py        sums over Laplace distributions in linear time, on any sorted support (section 4.3)
+likelihood_sums.py           algorithms: what a result says about either player's strength
+opponent_averages.py         what a match says of one player, averaged over the strengths that the other one may have
+rules.py                     the rules of BlatMMR: what time, a prediction and a match do to beliefs
 """
 
 from jaxrate.systems.blat_mmr import kernels, luck

@@ -17,7 +17,7 @@ from jaxrate.types import Array
 EXACT = lax.Precision.HIGHEST
 
 
-class KernelComponent(NamedTuple):
+class PreparedKernelComponent(NamedTuple):
     """One component, ready to be applied."""
 
     weight: float
@@ -33,7 +33,7 @@ def prepare_components(
     step: float | None,
     reach: int,
     values: Mapping[str, Array] | None = None,
-) -> list[KernelComponent]:
+) -> list[PreparedKernelComponent]:
     """The components of a kernel.
 
     Args:
@@ -52,17 +52,18 @@ def prepare_components(
         tables = [sum((w * t for w, t in zip(weights, tables, strict=True)), jnp.zeros_like(tables[0]))]
         weights = [1.0]
     return [
-        KernelComponent(w, t, _kept_mass(kernel, algorithm, t, points)) for w, t in zip(weights, tables, strict=True)
+        PreparedKernelComponent(w, t, _kept_mass(kernel, algorithm, t, points))
+        for w, t in zip(weights, tables, strict=True)
     ]
 
 
-def low_rank_component(left: Any, right: Any) -> list[KernelComponent]:
+def low_rank_component(left: Any, right: Any) -> list[PreparedKernelComponent]:
     """The one component of a kernel of low rank: K is the product of matrices [n, r] and [r, n]."""
-    return [KernelComponent(1.0, (left, right), jnp.asarray(left @ right.sum(axis=1), float))]
+    return [PreparedKernelComponent(1.0, (left, right), jnp.asarray(left @ right.sum(axis=1), float))]
 
 
 def spread_belief(
-    edges: str | None, algorithm: str, components: list[KernelComponent], belief: Array, own: bool = False
+    edges: str | None, algorithm: str, components: list[PreparedKernelComponent], belief: Array, own: bool = False
 ) -> Array:
     """What a belief [..., n] becomes, normalised; its own mass need not be one.
 
@@ -144,7 +145,7 @@ def _component_table(
 ) -> Any:
     if not depends_on_distance(kernel):
         return _strength_kernel_matrix(kernel, algorithm, width, points, reach, values)
-    mass = jnp.ones_like(width) if step is None else _lattice_mass(kernel, step, width, len(points), values)
+    mass = jnp.ones_like(width) if step is None else _sum_density_over_lattice(kernel, step, width, len(points), values)
     if algorithm == "band":
         assert step is not None
         taps = component_density(
@@ -200,7 +201,7 @@ def _clip_negative(values: Any, like: Array) -> Array:
     return jnp.maximum(jnp.asarray(values).astype(like.dtype), 0.0)
 
 
-def _lattice_mass(kernel: Kernel, step: float, width: Array, n: int, values: Mapping[str, Array]) -> Array:
+def _sum_density_over_lattice(kernel: Kernel, step: float, width: Array, n: int, values: Mapping[str, Array]) -> Array:
     """The sum of the density over the endless grid; of a function of one's own over its differences."""
     if has_own_shape(kernel):
         return jnp.sum(component_density(kernel, step * grid_differences(n), width, values))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.hashable_values import HashableArray, display_name
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_width, shape_arguments
 from jaxrate.types import HostArray
 
@@ -46,7 +46,7 @@ def kernel_matrix(
         if lattice and not component.sum() > 0.0:
             raise ValueError(f"blat_mmr: kernel {name} has no mass at any distance on the grid")
         total = total + weight * component / (component.sum() if lattice else (width * relative) ** (x[0].size))
-    mass = _mass_on_grid(total, len(x)) if lattice else total.sum(axis=1)
+    mass = _mass_kept_on_grid(total, len(x)) if lattice else total.sum(axis=1)
     (empty,) = np.nonzero(~(mass > 0.0))
     if len(empty):
         raise ValueError(
@@ -87,7 +87,7 @@ def _lattice_differences(n: int, step: Any) -> HostArray:
     return np.asarray(step * np.arange(1.0 - n, n))
 
 
-def _mass_on_grid(line: HostArray, n: int) -> HostArray:
+def _mass_kept_on_grid(line: HostArray, n: int) -> HostArray:
     """[n] what stays on the grid of the mass of each point."""
     below = np.concatenate([[0.0], np.cumsum(line)])
     return np.asarray(below[n - np.arange(n) - 1 + n] - below[n - np.arange(n) - 1])
@@ -112,7 +112,7 @@ def kernel_reach(
     return int(np.abs(away).max())
 
 
-def default_edges(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
+def default_edge_normalisation(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
     """Those of a kernel between strengths: "global" if it depends on their difference alone, else "source".
 
     (Strengths that are not equally far apart, and functions with hyperparameters, which may change it, have "source".)

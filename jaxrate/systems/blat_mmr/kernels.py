@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.hashable_values import display_name, hashable_array
-from jaxrate.systems.blat_mmr.function_arguments import NO_ARGUMENTS, FunctionArguments, inspect_arguments
+from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.text_format import suggest_name
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxrate.argument_checks import is_number, to_floats
 from jaxrate.hashable_values import HashableArray, hashable_array
-from jaxrate.memory_limits import check_memory_fits
+from jaxrate.memory_checks import check_memory_fits
 from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
-from jaxrate.systems.blat_mmr.kernel_components import KernelComponent
+from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_own_shape, has_width, shape_arguments
 from jaxrate.systems.blat_mmr.likelihood_sums import Grid
 from jaxrate.systems.blat_mmr.luck import Luck
@@ -77,7 +77,7 @@ def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
     return 2.0 * grid.step / max(kernel.widths)
 
 
-def strength_positions(support: Any, inner: Any) -> Any:
+def mean_strength_positions(support: Any, inner: Any) -> Any:
     """Where kernels and priors see strengths [..., n] or [..., n, d]: distributions at their means."""
     if inner is None:
         return support
@@ -153,13 +153,13 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     if not gaussian and not own:
         return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
     fixed = kernel is None or is_constant_kernel(kernel)
-    if fixed and wish != "fft" and (kernel is None or _is_narrow(model)):
+    if fixed and wish != "fft" and (kernel is None or _is_band_fastest(model)):
         return model._replace(summing=summing, spreading="band")
     low = fixed and _unbounded_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
     return model._replace(summing=summing, spreading="low_rank" if low else _unbounded_algorithm(kernel))
 
 
-def _is_narrow(model: Model) -> bool:
+def _is_band_fastest(model: Model) -> bool:
     """Whether a band is fastest."""
     if model.grid is None or model.kernel is None:
         return False
@@ -221,7 +221,7 @@ def size_algorithms(model: Model, params: Any) -> SizedAlgorithms:
     Raises:
       ValueError: if "low_rank" was asked for, but cannot hold the luck function in this precision.
     """
-    nodes = None if model.summing != "low_rank" else _num_interpolation_nodes(model, params)
+    nodes = None if model.summing != "low_rank" else _num_luck_interpolation_nodes(model, params)
     reach = None if model.spreading != "band" or model.kernel is None else _band_reach_for(model, params)
     endless = model.kernel is not None and (
         (model.spreading == "band" and reach is None)
@@ -239,7 +239,7 @@ def size_algorithms(model: Model, params: Any) -> SizedAlgorithms:
     )
 
 
-def _num_interpolation_nodes(model: Model, params: Any) -> int | None:
+def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
     """How many nodes hold the luck function; None if there are not as many."""
     assert model.grid is not None
     precision = jnp.result_type(float).name
@@ -254,8 +254,8 @@ def _num_interpolation_nodes(model: Model, params: Any) -> int | None:
             f"blat_mmr: {likelihood_sums.NODE_COUNTS[-1]} nodes do not hold the luck function {model.luck.name} to "
             f"{likelihood_sums.INTERPOLATION_TOLERANCE[precision]:g}: use another algorithm than low_rank"
         )
-    least, most = _value_range(params.beta, (0.0, 1.0))
-    lowest = _value_range(params.temperature, (0.0, math.inf))[0]
+    least, most = _min_and_max_of_values(params.beta, (0.0, 1.0))
+    lowest = _min_and_max_of_values(params.temperature, (0.0, math.inf))[0]
     if not lowest > model.temperature * MIN_TEMPERATURE_RATIO:
         return None
     halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - RELATIVE_TOLERANCE), 0)
@@ -276,7 +276,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     assert model.kernel is not None
     if has_own_shape(model.kernel):
         return band_reach(model, model.kernel_width) if _has_factory_values(model, params) else None
-    widest = _value_range(params.kernel_width, (0.0, math.inf))[1]
+    widest = _min_and_max_of_values(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
     if widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
         return reach
@@ -288,7 +288,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     return reach
 
 
-def kernel_function_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
+def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """Of the hyperparameters of a kernel's function."""
     return tuple(getattr(params, name) for name in shape_arguments(kernel).names)
 
@@ -296,7 +296,7 @@ def kernel_function_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...
 def check_own_kernel(model: Model, strengths: Any, params: Any) -> None:
     """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
     if model.kernel is not None and has_own_shape(model.kernel):
-        values = tuple(map(float, kernel_function_values(model.kernel, params)))
+        values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
         step = None if model.grid is None else model.grid.step
         kernel_matrices.kernel_matrix(model.kernel, hashable_array(strengths), step, float(params.kernel_width), values)
 
@@ -305,12 +305,12 @@ def _has_factory_values(model: Model, params: Any) -> bool:
     """Whether a function of one's own has the width and the values that the factory was given."""
     assert model.kernel is not None
     given = [(params.kernel_width, model.kernel_width)] if has_width(model.kernel) else []
-    given += zip(kernel_function_values(model.kernel, params), model.kernel_values, strict=True)
-    ends = [(*_value_range(now, (-math.inf, math.inf)), made) for now, made in given]
+    given += zip(kernel_shape_argument_values(model.kernel, params), model.kernel_values, strict=True)
+    ends = [(*_min_and_max_of_values(now, (-math.inf, math.inf)), made) for now, made in given]
     return all(max(abs(x - made) for x in (low, high)) <= RELATIVE_TOLERANCE * abs(made) for low, high, made in ends)
 
 
-def _value_range(value: Any, allowed_range: tuple[float, float]) -> tuple[float, float]:
+def _min_and_max_of_values(value: Any, allowed_range: tuple[float, float]) -> tuple[float, float]:
     """The least and the greatest of numbers; those of all that are allowed, where numbers are traced."""
     if isinstance(value, jax.core.Tracer):
         return allowed_range
@@ -322,7 +322,7 @@ class Constants(NamedTuple):
     params: Params
     form: SizedAlgorithms
     table: Any  # of the luck function, for matches without sides, by algorithm
-    parts: list[KernelComponent] | None  # of the kernel; None if it differs by player or time
+    parts: list[PreparedKernelComponent] | None  # of the kernel; None if it differs by player or time
 
 
 class State(NamedTuple):

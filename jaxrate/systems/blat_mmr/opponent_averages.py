@@ -26,14 +26,14 @@ def win_chances(model: Model, params: Params, x: Array, y: Array, side: Array | 
     return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
 
 
-def average_over_beliefs(
+def average_over_both_beliefs(
     model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
 ) -> Array:
     """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
     if constants.form.summing == "low_rank":
         _, weights = _interpolation_matrix(model, constants.form)
         at = jnp.matmul(rows.belief, weights, precision=likelihood_sums.EXACT)
-        w = likelihood(*_match_log_chances(model, constants, event))
+        w = likelihood(*_log_chance_table_for_match(model, constants, event))
         return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=likelihood_sums.EXACT))
     return jnp.sum(rows.belief[0] * opponent_sums(model, constants, rows, event, likelihood)[0])
 
@@ -62,7 +62,7 @@ def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, 
     return None
 
 
-def _match_log_chances(model: Model, constants: Constants, event: Matches) -> Any:
+def _log_chance_table_for_match(model: Model, constants: Constants, event: Matches) -> Any:
     """The table of a match."""
     side = event.context.side
     return constants.table if side is None else log_chance_table(model, constants.form, constants.params, side)
@@ -92,10 +92,13 @@ def opponent_sums(
     form = constants.form
     if form.summing == "low_rank":
         return likelihood_sums.low_rank_sums(
-            _interpolation_matrix(model, form)[1], _match_log_chances(model, constants, event), rows.belief, likelihood
+            _interpolation_matrix(model, form)[1],
+            _log_chance_table_for_match(model, constants, event),
+            rows.belief,
+            likelihood,
         )
     if form.summing == "fft":
-        return likelihood_sums.fft_sums(_match_log_chances(model, constants, event), rows.belief, likelihood)
+        return likelihood_sums.fft_sums(_log_chance_table_for_match(model, constants, event), rows.belief, likelihood)
     return likelihood_sums.naive_sums(_chance_matrices(model, constants, rows, event), rows.belief, likelihood)
 
 

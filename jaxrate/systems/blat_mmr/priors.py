@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.argument_checks import is_traced
 from jaxrate.hashable_values import HashableArray, display_name, hashable_array
 from jaxrate.parameters import RELATIVE_TOLERANCE
-from jaxrate.systems.blat_mmr.function_arguments import NO_ARGUMENTS, FunctionArguments, inspect_arguments
+from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.systems.blat_mmr.likelihood_sums import Grid
 from jaxrate.types import Array
 

@@ -14,13 +14,13 @@ from jaxrate.systems.blat_mmr.model import (
     SizedAlgorithms,
     State,
     is_constant_kernel,
-    kernel_function_values,
+    kernel_shape_argument_values,
     low_rank_kernel_factors,
+    mean_strength_positions,
     size_algorithms,
-    strength_positions,
 )
 from jaxrate.systems.blat_mmr.opponent_averages import (
-    average_over_beliefs,
+    average_over_both_beliefs,
     grid_points,
     log_chance_table,
     opponent_sums,
@@ -73,7 +73,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches) -> 
     if constants.form.summing == "laplace":
         wins, _ = win_loss_sums(model, constants, rows, event)
         return jnp.sum(rows.belief[0] * wins[0])
-    return jnp.clip(average_over_beliefs(model, constants, rows, event, likelihood_sums.win_chance), 0.0, 1.0)
+    return jnp.clip(average_over_both_beliefs(model, constants, rows, event, likelihood_sums.win_chance), 0.0, 1.0)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
@@ -105,7 +105,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
 def summary(model: Model, params: Params, rows: State) -> Rating:
     """Mean and deviation in points; of strengths in R^d their average is rated, of distributions their mean."""
     del params
-    value = belief_strengths(model, rows)
+    value = support_point_strengths(model, rows)
     mass = jnp.sum(rows.belief, axis=-1)
     mean = jnp.sum(rows.belief * value, axis=-1) / mass
     variance = jnp.sum(rows.belief * (value - mean[..., None]) ** 2, axis=-1) / mass
@@ -113,7 +113,7 @@ def summary(model: Model, params: Params, rows: State) -> Rating:
     return Rating(CENTRE_RATING + model.luck.unit * mean, model.luck.unit * deviation)
 
 
-def belief_strengths(model: Model, rows: State) -> Array:
+def support_point_strengths(model: Model, rows: State) -> Array:
     """The strength that each probability of a belief belongs to, as one number: [..., n]."""
     if rows.support is None:
         return jnp.broadcast_to(grid_points(model), rows.belief.shape)
@@ -123,11 +123,13 @@ def belief_strengths(model: Model, rows: State) -> Array:
 
 def _kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
-) -> list[kernel_components.KernelComponent]:
+) -> list[kernel_components.PreparedKernelComponent]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
     values = dict(
-        zip(kernels.shape_arguments(model.kernel).names, kernel_function_values(model.kernel, params), strict=True)
+        zip(
+            kernels.shape_arguments(model.kernel).names, kernel_shape_argument_values(model.kernel, params), strict=True
+        )
     )
     return kernel_components.prepare_components(
         model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values
@@ -145,7 +147,9 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
         after = kernel_components.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
-    args = (width, belief) if rows.support is None else (width, belief, strength_positions(rows.support, rows.inner))
+    args = (
+        (width, belief) if rows.support is None else (width, belief, mean_strength_positions(rows.support, rows.inner))
+    )
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)
     return jax.lax.map(lambda x: one(*x), args, batch_size=PLAYERS_PER_BATCH)

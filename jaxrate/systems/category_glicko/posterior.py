@@ -58,7 +58,7 @@ def logistic_density_log_derivatives(x: Array, variance: Array) -> LogDerivative
     return -t / s, (1.0 - t * t) / (2.0 * s * s)
 
 
-class OutcomeDistribution(NamedTuple):
+class LinkFunction(NamedTuple):
     chance: Any  # F, of variance 1
     evidence: Any
     density: Any
@@ -66,8 +66,8 @@ class OutcomeDistribution(NamedTuple):
 
 
 OUTCOME_DISTRIBUTIONS = {
-    "probit": OutcomeDistribution(ndtr, probit_log_derivatives, normal_log_derivatives, 10.0),
-    "logistic": OutcomeDistribution(logistic_cdf, logistic_log_derivatives, logistic_density_log_derivatives, 25.0),
+    "probit": LinkFunction(ndtr, probit_log_derivatives, normal_log_derivatives, 10.0),
+    "logistic": LinkFunction(logistic_cdf, logistic_log_derivatives, logistic_density_log_derivatives, 25.0),
 }
 
 
@@ -105,7 +105,7 @@ def sum_by_cell(shape: tuple[int, ...], games: PeriodGames, *terms: Array) -> Ar
     return jnp.moveaxis(sums, -1, 0)
 
 
-def likelihood_derivatives(outcome: OutcomeDistribution, games: PeriodGames, strength: Array) -> tuple[Array, Array]:
+def likelihood_derivatives(outcome: LinkFunction, games: PeriodGames, strength: Array) -> tuple[Array, Array]:
     """l_c' and h_c at strengths [A, categories]."""
     z = (strength.ravel()[games.cell] - games.mean) / games.deviation
     slope, curvature = outcome.evidence(z, games.won, games.lost)
@@ -114,7 +114,7 @@ def likelihood_derivatives(outcome: OutcomeDistribution, games: PeriodGames, str
 
 
 def posterior_strengths(
-    outcome: OutcomeDistribution,
+    outcome: LinkFunction,
     rows: State,
     games: PeriodGames,
     played: Array,
@@ -133,7 +133,7 @@ def posterior_strengths(
     return jnp.where(by_precision[:, None], maximize_likelihood(outcome, games, finite, guess), posterior_mode)
 
 
-def maximize_likelihood(outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array) -> Array:
+def maximize_likelihood(outcome: LinkFunction, games: PeriodGames, finite: Array, guess: Array) -> Array:
     """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
     reach = outcome.reach * jnp.max(games.deviation)
     low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
@@ -147,7 +147,7 @@ def maximize_likelihood(outcome: OutcomeDistribution, games: PeriodGames, finite
 
 
 def maximize_posterior(
-    outcome: OutcomeDistribution,
+    outcome: LinkFunction,
     rows: State,
     games: PeriodGames,
     played: Array,
@@ -164,7 +164,9 @@ def maximize_posterior(
 
     def function(x: Array) -> tuple[Array, Array]:
         slope, h = likelihood_derivatives(outcome, games, x)
-        (of_rating, q0), (of_modifiers, q) = prior_derivatives(outcome, rows, *split_strengths(rows, played, x))
+        (of_rating, q0), (of_modifiers, q) = log_prior_density_derivatives(
+            outcome, rows, *split_strengths(rows, played, x)
+        )
         of_modifiers = jnp.where(played, of_modifiers, 0.0)
         shared = (of_rating - jnp.sum(of_modifiers, axis=1)) / count
         gradient = slope + of_modifiers + shared[:, None]
@@ -184,8 +186,8 @@ def split_strengths(rows: State, played: Array, strength: Array) -> tuple[Array,
     return rating, jnp.where(played, strength - rating[:, None], rows.modifiers)
 
 
-def prior_derivatives(
-    outcome: OutcomeDistribution, rows: State, rating: Array, modifiers: Array
+def log_prior_density_derivatives(
+    outcome: LinkFunction, rows: State, rating: Array, modifiers: Array
 ) -> tuple[LogDerivatives, LogDerivatives]:
     """The laws of the densities from before. (A single modifier is known, and stays.)"""
     variance = jnp.where(rows.modifier_variance > 0, rows.modifier_variance, 1.0)

@@ -73,9 +73,9 @@ from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     games_from_both_sides,
     likelihood_derivatives,
+    log_prior_density_derivatives,
     maximize_posterior,
     posterior_strengths,
-    prior_derivatives,
     split_strengths,
     sum_by_cell,
     update_mean_variance,
@@ -125,7 +125,7 @@ def update(
         best = maximize_posterior(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
     h = likelihood_derivatives(outcome, games, best)[1]
     rating, modifiers = split_strengths(before, played, best)
-    (_, q0), (_, q) = prior_derivatives(outcome, before, rating, modifiers)
+    (_, q0), (_, q) = log_prior_density_derivatives(outcome, before, rating, modifiers)
     rating, variance = update_mean_variance(
         plain, jnp.any(played, axis=1), before.rating, before.variance, rating, jnp.sum(h, axis=1), q0
     )

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, Influence
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, worst_ranks
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazards import (
     HazardTable,
@@ -63,11 +63,11 @@ def summarize_round(
     table_points: int,
     split_ties: performance_inference.TieSplit,
 ) -> RoundStatistics:
-    """What performances and the ranks needed both follow from; the arguments are those of `logistic_sums`."""
+    """What performances and the ranks needed both follow from; the arguments are those of `make_logistic_cdf_sums`."""
     if table is None and density.name == "logistic":
-        return performance_inference.logistic_sums(rating, deviation, event, table_points, split_ties)
+        return performance_inference.make_logistic_cdf_sums(rating, deviation, event, table_points, split_ties)
     noise = performance_inference.NORMAL_NOISE if table is None else make_noise_density(table)
-    return performance_inference.make_standing(noise, rating, deviation, event, table_points, split_ties)
+    return performance_inference.make_round_standing(noise, rating, deviation, event, table_points, split_ties)
 
 
 def infer_performances(
@@ -79,11 +79,13 @@ def infer_performances(
     return performance_inference.logistic_performance(round_statistics, event, split_ties)
 
 
-def needed_ranks(round_statistics: RoundStatistics, event: Rounds, split_ties: performance_inference.TieSplit) -> Array:
+def worst_ranks_keeping_rating(
+    round_statistics: RoundStatistics, event: Rounds, split_ties: performance_inference.TieSplit
+) -> Array:
     """[P] the worst ranks at which performances are at least the ratings."""
     if isinstance(round_statistics, performance_inference.RoundStanding):
-        return worst_ranks.standing_worst_rank(round_statistics, event, split_ties)
-    return worst_ranks.logistic_worst_rank(round_statistics, event)
+        return break_even_ranks.worst_rank_keeping_rating(round_statistics, event, split_ties)
+    return break_even_ranks.logistic_worst_rank(round_statistics, event)
 
 
 def expected_win_counts(

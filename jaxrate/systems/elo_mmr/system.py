@@ -14,7 +14,8 @@ and t = kappa^rho (Algorithm 2, the pseudodiffusion):
     m <- (A m + B mu) / (A + B),  w_0 <- kappa (A + B),  w_k <- t kappa w_k,  sigma^2 <- sigma^2 + gamma^2
 
 In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gives their performance p (Theorem 3.3;
-`performance.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3, equations 5, 7, 8). With C = pi / sqrt 3
+`performance_inference.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3, equations 5, 7, 8). With
+C = pi / sqrt 3
 
     mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0
     1/sigma^2 <- 1/sigma^2 + 1/beta^2
@@ -51,7 +52,7 @@ from jaxrate.systems.elo_mmr.belief import (
 )
 from jaxrate.systems.elo_mmr.contest_noise import contest_variances, drift_and_noise, resolve_noise_params
 from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, Model
-from jaxrate.systems.rounds import cdf_sums, expected_wins, match_contests, seats, worst_ranks
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests, multi_team_players
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
@@ -110,16 +111,16 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Rou
 
 def infer(
     model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, worst_ranks.Performances]:
+) -> tuple[State, break_even_ranks.Performances]:
     """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
     del key
     event = match_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, team_inference.TeamRound):
-        needed = team_inference.needed_ranks(round_statistics, event, model.split_ties)
-        return after, worst_ranks.Performances(p, needed)
-    needed = density_dispatch.needed_ranks(round_statistics, event, model.split_ties)
-    return after, worst_ranks.make_performances(p, rows.rating, needed, event)
+        needed = team_inference.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
+        return after, break_even_ranks.Performances(p, needed)
+    needed = density_dispatch.worst_ranks_keeping_rating(round_statistics, event, model.split_ties)
+    return after, break_even_ranks.make_performances_with_ranks(p, rows.rating, needed, event)
 
 
 def _learn_from_contest(
@@ -127,8 +128,8 @@ def _learn_from_contest(
 ) -> tuple[State, Array, density_dispatch.RoundStatistics | team_inference.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = seats.largest(event, growth)
-    contested = cdf_sums.is_contested(event, model.skip_ties)
+    growth = multi_team_players.largest_over_player_seats(event, growth)
+    contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     influence = density_dispatch.performance_influence(constants.table)
     drifted = pseudodiffuse(rows, growth, _rho_or_zero(constants), contested, influence)
     variance = drifted.variance * square / (drifted.variance + square)
@@ -151,7 +152,7 @@ def _learn_from_contest(
             p = jnp.minimum(p, event.ceiling)
     if drifted.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
-        change, merged = seats.merge_evidence(event, change, kept)
+        change, merged = multi_team_players.merge_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:

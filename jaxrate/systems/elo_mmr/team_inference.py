@@ -18,7 +18,7 @@ performed better, and little about how well (K = 0.34 where they were alike). In
 team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
 
 A player in several teams learns from each of them as if the others were those of somebody like them, and what the teams
-say is multiplied (`rounds/seats.py`). The skill drifts once, by the largest of their weights.
+say is multiplied (`rounds/multi_team_players.py`). The skill drifts once, by the largest of their weights.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import Rounds
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, worst_ranks
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number, teams_by_standing
 from jaxrate.types import Array
 
@@ -87,7 +87,7 @@ def summarize_teams(
     ranked = event._replace(rank=teams.rank, weight=priors.there.astype(priors.mean.dtype))
     settings = priors.mean, jnp.sqrt(priors.variance), ranked, TABLE_FACTOR * table_points, split_ties
     return TeamRound(
-        priors, teams, ranked, performance_inference.make_standing(performance_inference.NORMAL_NOISE, *settings)
+        priors, teams, ranked, performance_inference.make_round_standing(performance_inference.NORMAL_NOISE, *settings)
     )
 
 
@@ -122,9 +122,11 @@ def infer_members(
     return rating + part * square * surprise, variance * jnp.maximum(left, least)
 
 
-def needed_ranks(team_round: TeamRound, event: Rounds, split_ties: performance_inference.TieSplit) -> Array:
+def worst_team_ranks_keeping_rating(
+    team_round: TeamRound, event: Rounds, split_ties: performance_inference.TieSplit
+) -> Array:
     """[P] the rank that would have kept the ratings of one's team."""
-    needed = worst_ranks.standing_worst_rank(team_round.standing, team_round.ranked, split_ties)
+    needed = break_even_ranks.worst_rank_keeping_rating(team_round.standing, team_round.ranked, split_ties)
     if event.ceiling is not None:
         needed = jnp.where(_team_ceiling(team_round, event.ceiling) < team_round.line.mean, 0, needed)
     return gather_to_members(team_round.teams, needed)

@@ -281,7 +281,7 @@ def tie_counts(event: Rounds) -> Array:
     return sum_by_group(rank, participant_mask(event).astype(jnp.int32))[rank]
 
 
-def is_contested(event: Rounds, skip_ties: bool) -> Array:
+def is_rated_contest(event: Rounds, skip_ties: bool) -> Array:
     """[] whether a contest counts: two players or teams take part; with `skip_ties` also, somebody beats another."""
     return jnp.any(participant_mask(event) & ((event.rank if skip_ties else event.team) > 0))
 

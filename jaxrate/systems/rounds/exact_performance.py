@@ -49,7 +49,7 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
         more = jnp.where(inside, jnp.where(ahead <= 0, -share, 0.0), jnp.where(ahead >= 0, share, 0.0))
         sums = tail, both, both * inverse * jax.nn.sigmoid(distance), more
         tail, *scaled, more = jnp.broadcast_arrays(*sums)
-        top, (tails, flat), (more,) = array_sums.log_scaled_sums(tail, tuple(scaled), (more,))
+        top, (tails, flat), (more,) = array_sums.exponentially_weighted_sums(tail, tuple(scaled), (more,))
 
         def total(side: int) -> tuple[Array, Array]:
             constant = jnp.where(more[side] > rounding, more[side], 0.0)

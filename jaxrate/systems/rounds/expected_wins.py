@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
-from jaxrate.systems.rounds import cdf_sums, deviation_levels, pairwise_wins, performance_distributions
+from jaxrate.systems.rounds import cdf_sums, expected_wins_by_deviation, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances, WinProbability
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
@@ -43,7 +43,7 @@ def normal_wins(
     performances = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), margin)
     if len(mask) <= max(cdf_sums.pairwise_limit(), PAIRS_PER_POINT * table_points):
         return pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, performances, mask)
-    return deviation_levels.interpolated_wins_and_losses(performances, mask, table_points)
+    return expected_wins_by_deviation.interpolated_wins_and_losses(performances, mask, table_points)
 
 
 class PerformanceIntegrals(NamedTuple):

@@ -93,10 +93,10 @@ def _interpolate_cells(cells: Array, low: Array, z: Array) -> tuple[Array, Array
     return cdf_sums.horner(c, u), cdf_sums.polynomial_slope(c, u) * CELLS_PER_DEVIATION, z - inside
 
 
-def tie_margins(table: HazardTable, opponents: Array) -> tuple[Array, Array]:
-    """How many standard deviations below and above everybody a tie outweighs so many opponents."""
-    enough = table.margin < -jnp.log(4.0 * opponents)
-    below, higher = jnp.sum(~enough, axis=1).astype(opponents.dtype) / _MARGINS_PER_DEVIATION
+def tie_dominance_margins(table: HazardTable, num_opponents: Array) -> tuple[Array, Array]:
+    """How many standard deviations below and above everybody a tie outweighs all `num_opponents`."""
+    enough = table.margin < -jnp.log(4.0 * num_opponents)
+    below, higher = jnp.sum(~enough, axis=1).astype(num_opponents.dtype) / _MARGINS_PER_DEVIATION
     return below, higher
 
 
@@ -110,8 +110,10 @@ def distribution_at(table: HazardTable, z: Array) -> tuple[Array, Array, Array, 
 
 
 def make_noise_density(table: HazardTable) -> NoiseDensity:
-    """What `performance.general` needs."""
-    return NoiseDensity(partial(side_hazard, table), partial(log_density_slope, table), partial(tie_margins, table))
+    """The noise density of these hazards, as `performance_inference.standing_performance` takes it."""
+    return NoiseDensity(
+        partial(side_hazard, table), partial(log_density_slope, table), partial(tie_dominance_margins, table)
+    )
 
 
 def make_integrals(table: HazardTable, tabulated_density: TabulatedDensity) -> PerformanceIntegrals:
@@ -181,9 +183,9 @@ def tabulate_density(density: Density) -> TabulatedDensity:
         _polynomial_cells(d, bend, twist),
         np.array([d[0], -d[-1]]),
         np.array([bend[0], bend[-1]]),
-        np.stack([_tie_margin_ratios(*side[:3]) for side in both]),
+        np.stack([_log_hazard_to_slope_ratios(*side[:3]) for side in both]),
     )
-    fine = max(_table_fineness(np.exp(h)) for _, h, *_ in both)
+    fine = max(_required_table_fineness(np.exp(h)) for _, h, *_ in both)
     return TabulatedDensity(table, fine, *_make_quadratures(z, np.exp(g - total), np.exp(below - total)))
 
 
@@ -214,9 +216,9 @@ def _differentiate_log(density: Density) -> LogDerivatives:
 def _mean_and_scale(density: Density, log: LogDerivatives) -> tuple[float, float]:
     """The mean and the deviation of the density as it is given."""
     scales = 2.0 ** np.arange(-20, 41)
-    low, high = _bracket_mode(density, log, np.concatenate([-scales[::-1], [0.0], scales]))
+    low, high = _bracket_density_mode(density, log, np.concatenate([-scales[::-1], [0.0], scales]))
     for _ in range(4):
-        low, high = _bracket_mode(density, log, np.linspace(low, high, _CHUNK_SIZE))
+        low, high = _bracket_density_mode(density, log, np.linspace(low, high, _CHUNK_SIZE))
     mode = 0.5 * (low + high)
     top, *_ = log(np.full(1, mode))
     edges = [np.zeros(1)]
@@ -234,7 +236,7 @@ def _mean_and_scale(density: Density, log: LogDerivatives) -> tuple[float, float
     return float(mean), float(np.sqrt(np.sum(mass * (x - mean) ** 2) / np.sum(mass)))
 
 
-def _bracket_mode(density: Density, log: LogDerivatives, x: HostArray) -> tuple[float, float]:
+def _bracket_density_mode(density: Density, log: LogDerivatives, x: HostArray) -> tuple[float, float]:
     """The neighbours among points x between which the density has its maximum."""
     d = log(x)[1]
     rising, falling = x[d >= 0], x[d <= 0]
@@ -282,7 +284,7 @@ def _hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostArray:
     return _polynomial_cells(log_h, d + h, bend + h * (d + h))
 
 
-def _tie_margin_ratios(z: HostArray, log_h: HostArray, d: HostArray) -> HostArray:
+def _log_hazard_to_slope_ratios(z: HostArray, log_h: HostArray, d: HostArray) -> HostArray:
     number = np.round(
         (-np.arange(TABLE_RANGE * _MARGINS_PER_DEVIATION) / _MARGINS_PER_DEVIATION - z[0]) * CELLS_PER_DEVIATION
     ).astype(int)
@@ -291,14 +293,14 @@ def _tie_margin_ratios(z: HostArray, log_h: HostArray, d: HostArray) -> HostArra
     return np.where(number < 0, -np.inf, ratio)
 
 
-def _table_fineness(h: HostArray) -> int:
-    """How much denser than at every 3/8 standard deviations a hazard h must be known to interpolate it within 1e-4."""
+def _required_table_fineness(hazard: HostArray) -> int:
+    """How much denser than at every 3/8 standard deviations a hazard must be known to interpolate it within 1e-4."""
 
     def off(cells: int) -> float:
-        known = h[: (len(h) - 1) // cells * cells + 1 : cells]
+        known = hazard[: (len(hazard) - 1) // cells * cells + 1 : cells]
         place, part = np.arange(2, len(known) - 3)[:, None], np.arange(cells)
         found, _ = cdf_sums.everett_interpolation([known[place + i] for i in range(-2, 4)], part / cells)
-        exact = h[place * cells + part]
+        exact = hazard[place * cells + part]
         return float(np.max(np.abs(found - exact) / (1.0 + exact)))
 
     return next((fine for fine in (1, 2, 4) if off(12 // fine) < 1e-4), 8)

@@ -35,7 +35,7 @@ class PriorPerformances(NamedTuple):
 
 def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """Of normal performances."""
-    below, above, _, _ = performance_distributions.normal_distribution(
+    below, above, _, _ = performance_distributions.normal_cdf_and_density(
         lead / jnp.sqrt(deviation**2 + other_deviation**2)
     )
     return below, above

@@ -43,7 +43,7 @@ def _logistic_slopes(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple
     return (below, above, density, slope), tuple(x * tangent[0] for x in slopes)
 
 
-def normal_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
+def normal_cdf_and_density(z: Array) -> tuple[Array, Array, Array, Array]:
     """The standard normal distribution."""
     above = 0.5 * erfc(jnp.abs(z) * 0.5**0.5)
     density = jnp.exp(-0.5 * z * z) * (0.5 / jnp.pi) ** 0.5
@@ -51,7 +51,7 @@ def normal_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
     return jnp.where(left, above, 1.0 - above), jnp.where(left, 1.0 - above, above), density, -z * density
 
 
-def _make_distribution(
+def _distribution_with_quadrature(
     distribution: DistributionFunction,
     deviation: float,
     density: Callable[[HostArray], HostArray],
@@ -64,12 +64,14 @@ def _make_distribution(
 
 
 # Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
-LOGISTIC = _make_distribution(logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13)
+LOGISTIC = _distribution_with_quadrature(
+    logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13
+)
 
 
-LOGISTIC_FINE = _make_distribution(
+LOGISTIC_FINE = _distribution_with_quadrature(
     logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
 )
 
 
-NORMAL_FINE = _make_distribution(normal_distribution, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
+NORMAL_FINE = _distribution_with_quadrature(normal_cdf_and_density, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)

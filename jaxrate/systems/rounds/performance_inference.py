@@ -56,7 +56,7 @@ class LogisticSums(NamedTuple):
     is_doubtful: cdf_sums.DoubtFunction
 
 
-def logistic_sums(
+def make_logistic_cdf_sums(
     centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
 ) -> LogisticSums:
     """Those of a round.
@@ -135,12 +135,12 @@ def _normal_hazard(side: Any, y: Array) -> tuple[Array, Array]:
     return h, rise
 
 
-def _normal_margins(opponents: Array) -> tuple[Array, Array]:
+def _normal_bracket_margins(opponents: Array) -> tuple[Array, Array]:
     margin = jnp.sqrt(2.0 * jnp.log(4.0 * opponents))
     return margin, margin
 
 
-NORMAL_NOISE = NoiseDensity(_normal_hazard, None, _normal_margins)
+NORMAL_NOISE = NoiseDensity(_normal_hazard, None, _normal_bracket_margins)
 
 
 class RoundStanding(NamedTuple):
@@ -160,10 +160,10 @@ class RoundStanding(NamedTuple):
     points: int
 
 
-def make_standing(
+def make_round_standing(
     noise: NoiseDensity, centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
 ) -> RoundStanding:
-    """The round, with the arguments of `logistic_sums`.
+    """The round, with the arguments of `make_logistic_cdf_sums`.
 
     In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
     interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
@@ -208,7 +208,7 @@ def standing_performance(round_standing: RoundStanding, event: Rounds, split_tie
         )
     )
     performances = cdf_sums.solve_ratings(
-        _standing_q(round_standing, split_ties), start, mask, round_standing.participants
+        _make_group_q_function(round_standing, split_ties), start, mask, round_standing.participants
     )[round_standing.group]
     return _recompute_coarse(round_standing, event, again, performances)
 
@@ -223,7 +223,7 @@ def performance_curvature(round_standing: RoundStanding, event: Rounds, split_ti
     if cdf_sums.uses_all_pairs(len(event.rank)):
         every = jnp.arange(len(group), dtype=jnp.int32)
         return jnp.maximum(own - _exact_q(noise, split_ties, every, everyone, group)(p)[1], 0.0)
-    slope = _standing_q(round_standing, split_ties)(p[round_standing.order])[1][
+    slope = _make_group_q_function(round_standing, split_ties)(p[round_standing.order])[1][
         group
     ]  # a group's number is the place of one of its members
 
@@ -256,7 +256,9 @@ def _tie_terms(noise: NoiseDensity, split_ties: TieSplit, z: Array) -> tuple[Arr
     return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
 
 
-def _standing_q(round_standing: RoundStanding, split_ties: TieSplit) -> Callable[[Array], tuple[Array, Array]]:
+def _make_group_q_function(
+    round_standing: RoundStanding, split_ties: TieSplit
+) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [P] by group."""
     begin, end, (centre, inverse, *_), group, noise = (
         round_standing.begin,

@@ -1,6 +1,6 @@
 """Sums over the standings of a round: of the losses to those before a place, and of the wins over those behind it.
 
-They are of any log-concave density, whose hazard they are given; `performance.py` has the equations.
+They are of any log-concave density, whose hazard they are given; `performance_inference.py` has the equations.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.events import Periods
 from jaxrate.system import elapsed_time, elapsed_within_period
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.model import SIDES, Constants, Model, State, select_by_kind
+from jaxrate.systems.skills.model import SIDES, Constants, Model, State, select_by_player_kind
 from jaxrate.types import Array
 
 
@@ -133,7 +133,7 @@ def player_growth_and_limits(model: Model, constants: Constants, rows: State) ->
     kind: Any = rows.kind
     kind = kind if model.size == 1 else kind[..., None]
     pairs = (constants.growth, constants.second.growth), (constants.highest, constants.second.highest)
-    growth, highest = (select_by_kind(kind, *pair) for pair in pairs)
+    growth, highest = (select_by_player_kind(kind, *pair) for pair in pairs)
     return growth, highest
 
 

@@ -81,7 +81,7 @@ def check_events_fit(model: Model, events: Matches | Ragged) -> None:
         if name not in model.statistics:
             value = np.asarray(columns[name])
             fail_where(np.isnan(value), partial(_missing_number_message, name))
-    check_kinds(model, events)
+    check_player_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
     if not model.modifiers:
@@ -98,7 +98,7 @@ def check_events_fit(model: Model, events: Matches | Ragged) -> None:
     fail_where(highest >= model.categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
-def check_kinds(model: Model, events: Any) -> None:
+def check_player_kinds(model: Model, events: Any) -> None:
     """ValueError where a player is on both sides, which tell the kinds, or where their column has another number."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     for name in model.kinds if model.kinds != (SIDES,) else ():

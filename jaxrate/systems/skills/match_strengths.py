@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
 from jaxrate.system import signed_side_advantage, split_sides
-from jaxrate.systems.skills.model import YEAR, Constants, Model, State, select_by_kind
+from jaxrate.systems.skills.model import YEAR, Constants, Model, State, select_by_player_kind
 from jaxrate.types import Array
 
 
@@ -52,14 +52,14 @@ def match_growth_variance(constants: Constants, row: State, match_count: Any) ->
         return None
     own = constants.match_growth
     if constants.second is not None:
-        own = select_by_kind(row.kind, own, constants.second.match_growth)
+        own = select_by_player_kind(row.kind, own, constants.second.match_growth)
     return own if match_count is None else own * match_count
 
 
 def experience_points(constants: Constants, row: State) -> Array:
     """[...] what the matches that they have played are worth to rows, by their kinds."""
     games: Any = row.games
-    return select_by_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
+    return select_by_player_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
 
 
 def performance_lead(

@@ -77,7 +77,7 @@ class Constants(NamedTuple):
     second: Any = None  # `Kind` of the second kind
 
 
-class SecondKind(NamedTuple):
+class SecondKindConstants(NamedTuple):
     """What players of the second kind have of their own; as in `Constants`."""
 
     newcomer: Any  # [D] the variances
@@ -87,12 +87,12 @@ class SecondKind(NamedTuple):
     experience: Any
 
 
-def select_by_kind(kind: Array | None, first: Any, second: Any) -> Any:
+def select_by_player_kind(kind: Array | None, first: Any, second: Any) -> Any:
     """[...] of players [...] of these kinds, each what their kind has [..., D]; None: all are of the first."""
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
-def component_vector(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
+def stack_component_values(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
     """[D] of a number for each kind of part; the number itself if D = 1."""
     if model.size == 1:
         return common
@@ -104,11 +104,14 @@ def initial_variance(model: Model, params: Any) -> Any:
     """[D] of a newcomer."""
     own_side = params.initial_own_side_deviation
     deviations = params.initial_deviation, params.initial_modifier_deviation, own_side, params.form_deviation
-    return component_vector(model, *(None if x is None else x**2 for x in deviations))
+    return stack_component_values(model, *(None if x is None else x**2 for x in deviations))
 
 
 def init(model: Model, params: Any, num_players: int) -> State:
-    mean, variance = component_vector(model, params.initial_rating, 0.0, 0.0, 0.0), initial_variance(model, params)
+    mean, variance = (
+        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
+        initial_variance(model, params),
+    )
     if model.size == 1:
         mean, covariance = full_leaf(num_players, mean), full_leaf(num_players, variance)
     else:
@@ -124,7 +127,7 @@ def prepare(model: Model, params: Any) -> Constants:
     growth, highest = growth_and_limits(model, params)
     return Constants(
         params,
-        component_vector(model, params.initial_rating, 0.0, 0.0, 0.0),
+        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
         growth,
         highest,
         None if params.match_growth is None else params.match_growth**2,
@@ -139,16 +142,16 @@ def growth_and_limits(model: Model, params: Any) -> tuple[Any, Any]:
     growth = params.growth, params.modifier_growth, params.own_side_growth, 0.0
     most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation, params.form_deviation
     return (
-        component_vector(model, *(None if x is None else x**2 / params.period for x in growth)),
-        component_vector(model, *(None if x is None else x**2 for x in most)),
+        stack_component_values(model, *(None if x is None else x**2 / params.period for x in growth)),
+        stack_component_values(model, *(None if x is None else x**2 for x in most)),
     )
 
 
-def second_kind_constants(model: Model, params: Any) -> SecondKind:
+def second_kind_constants(model: Model, params: Any) -> SecondKindConstants:
     """What players of the second kind have of their own."""
     own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
     by_match = params.second_kind_match_growth
-    return SecondKind(
+    return SecondKindConstants(
         initial_variance(model, own),
         *growth_and_limits(model, own),
         None if by_match is None else by_match**2,
@@ -163,6 +166,6 @@ def summary(model: Model, params: Any, rows: State) -> Rating:
         common = common + rows.mean[:, -1]
         variance = variance + 2.0 * rows.covariance[:, 0, -1] + rows.covariance[:, -1, -1]
     if rows.games is not None:
-        worth = select_by_kind(rows.kind, params.experience, params.second_kind_experience)
+        worth = select_by_player_kind(rows.kind, params.experience, params.second_kind_experience)
         common = common + worth * jnp.log1p(rows.games)
     return Rating(common, jnp.sqrt(variance))

@@ -38,7 +38,7 @@ def expected_score(model: Model, constants: Constants, meeting: Meeting) -> Arra
     return 0.5 * (normal_cdf((meeting.lead - margin) * inverse) + normal_cdf((meeting.lead + margin) * inverse))
 
 
-def outcome_outlook(constants: Constants, meeting: Meeting) -> OutcomeProbabilities:
+def outcome_probabilities(constants: Constants, meeting: Meeting) -> OutcomeProbabilities:
     """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
     square = constants.noise + meeting.first.variance + meeting.second.variance
     inverse, margin = lax.rsqrt(square), constants.params.draw_margin
@@ -114,7 +114,7 @@ def probit_terms(constants: Constants, lead: Array, inverse: Array, score: Array
 
 def signed_margin_points(model: Model, constants: Constants, event: Matches | Periods) -> Array:
     """[...] y, the margin of the first player in rating points, compressed."""
-    return jnp.sign(event.score - 0.5) * compress_margin(constants, margin_size(model, event))
+    return jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, margin_size(model, event))
 
 
 def margin_size(model: Model, event: Matches | Periods) -> Array:
@@ -123,7 +123,7 @@ def margin_size(model: Model, event: Matches | Periods) -> Array:
     return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
 
 
-def compress_margin(constants: Constants, size: Array) -> Array:
+def margin_to_rating_points(constants: Constants, size: Array) -> Array:
     """Margins of these sizes in rating points."""
     params: Any = constants.params
     if params.compression is not None:
@@ -143,7 +143,10 @@ def margin_loss(model: Model, constants: Constants, meeting: Meeting, event: Mat
         return result - measured.log_density
     params: Any = constants.params
     size, drawn = margin_size(model, event), event.score == 0.5
-    y, half = signed_margin_points(model, constants, event), compress_margin(constants, jnp.full_like(size, 0.5))
+    y, half = (
+        signed_margin_points(model, constants, event),
+        margin_to_rating_points(constants, jnp.full_like(size, 0.5)),
+    )
     inverse = lax.rsqrt(constants.noise + meeting.first.variance + meeting.second.variance)
     slope = jnp.log(params.margin_scale * inverse)  # of y, in deviations, by the margin
     if params.compression is not None:

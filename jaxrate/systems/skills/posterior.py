@@ -31,7 +31,7 @@ def learn_from_messages(
     one = jnp.ones_like(event.score)
     if model.size == 1:
         first, second = ((*message, one) for message in messages)
-        return rate_players(partial(_learn_scalar, model, constants), rows, event, first, second)
+        return rate_players(partial(_update_one_component_skill, model, constants), rows, event, first, second)
     weight = one if event.context.weight is None else event.context.weight
     loading: list[Any] = [meeting.first.picked, meeting.second.picked]
     a, b = messages
@@ -60,7 +60,7 @@ def _add_match_growth(model: Model, constants: Constants, rows: State, count: Ar
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 
 
-def _learn_scalar(model: Model, constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
+def _update_one_component_skill(model: Model, constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
     information, surprise, count = total
     rows = _add_match_growth(model, constants, rows, count)
     variance = rows.covariance / (1.0 + rows.covariance * information)

@@ -13,7 +13,7 @@ from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
 from jaxrate.systems.skills.match_strengths import Meeting, make_meeting
 from jaxrate.systems.skills.model import Constants, Model, State, prepare
-from jaxrate.systems.skills.outcome_likelihoods import expected_score, game_messages, margin_loss, outcome_outlook
+from jaxrate.systems.skills.outcome_likelihoods import expected_score, game_messages, margin_loss, outcome_probabilities
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.types import Array
 
@@ -23,8 +23,10 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches | Pe
     return expected_score(model, constants, upcoming_meeting(model, constants, rows, event))
 
 
-def outlook(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> OutcomeProbabilities:
-    return outcome_outlook(constants, upcoming_meeting(model, constants, rows, event))
+def predict_outcome_probabilities(
+    model: Model, constants: Constants, rows: State, event: Matches | Periods
+) -> OutcomeProbabilities:
+    return outcome_probabilities(constants, upcoming_meeting(model, constants, rows, event))
 
 
 def record_margin_loss(model: Model, rated: RatedEvent) -> Array:

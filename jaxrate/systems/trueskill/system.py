@@ -27,9 +27,9 @@ ties, partial play and wide margins within 1e-4; two sides need one. (Making mes
 again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
 
 A player in several teams of a round, as a constructor with two cars, learns from each as if the others were those of
-somebody like them, and what the teams say is multiplied (`rounds/seats.py`). The skill drifts once.
+somebody like them, and what the teams say is multiplied (`rounds/multi_team_players.py`). The skill drifts once.
 
-With `reversion` or seasons leads fade, as `systems/reversion.py` says.
+With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ from jaxrate.parameters import (
 from jaxrate.rules import Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.rounds import seats
+from jaxrate.systems.rounds import multi_team_players
 from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing
 from jaxrate.systems.trueskill.model import (
     Constants,
@@ -96,7 +96,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         square = event.weight * variance
         least = constants.noise / (variance + constants.noise)  # if the performance were known
         kept = jnp.maximum(1.0 - event.weight * square * information, least)
-        change, kept = seats.merge_evidence(event, square * pull, kept)
+        change, kept = multi_team_players.merge_evidence(event, square * pull, kept)
         rating = jnp.where(contested, rows.rating + change, rows.rating)
         variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:

@@ -13,7 +13,7 @@ from jaxrate.systems.trueskill.model import predict as expected_score
 from jaxrate.types import Array
 
 
-def outlook(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
+def predict_outcome_probabilities(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
     if isinstance(event, Matches):
         ahead, spread, margin = match_lead(constants, rows, event)
         win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)

@@ -82,7 +82,7 @@ def score_weights(factors: tuple[list[Array], list[Array]], constants: Constants
     return [w * a * b for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
 
 
-def scaling_unit(factors: tuple[list[Array], list[Array]], constants: Constants) -> Array | float:
+def overflow_preventing_divisor(factors: tuple[list[Array], list[Array]], constants: Constants) -> Array | float:
     """A number by which to divide all factors, so that the largest s_x is about 1; 1 if no product can overflow."""
     m = len(constants.weights) - 1
     if m <= MAX_SAFE_STAKE:
@@ -93,13 +93,13 @@ def scaling_unit(factors: tuple[list[Array], list[Array]], constants: Constants)
     return jnp.where(top >= 0.0, jnp.exp(top / m), jnp.maximum(jnp.maximum(factors[0][0], factors[1][0]), 1.0))
 
 
-def mock_score_weights(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
+def simulated_score_weights(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
     """[m + 1] numbers proportional to the probabilities of X*, after the score X."""
     if variant == "U2":
         m = len(constants.weights) - 1
         one, two = (State(urn.green + x, urn.size + m) for urn, x in ((one, score), (two, m - score)))
     factors = ball_pair_factors(constants, one, two)
-    return score_weights(factors, constants, scaling_unit(factors, constants))
+    return score_weights(factors, constants, overflow_preventing_divisor(factors, constants))
 
 
 def draw_mock_score(score_terms: list[Array], uniform: Array) -> Array:
@@ -113,9 +113,9 @@ def acceptance_correction(variant: str, constants: Constants, one: State, two: S
     if variant == "U2":
         return 1.0
     if variant == "accept_all":
-        return jnp.where(sum(mock_score_weights("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
+        return jnp.where(sum(simulated_score_weights("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
     before, after = ball_pair_factors(constants, one, two), ball_pair_factors(constants, *move_balls(one, two, gain))
-    unit = scaling_unit(before, constants)
+    unit = overflow_preventing_divisor(before, constants)
     old, new = (sum(score_weights(factors, constants, unit)) for factors in (before, after))
     return jnp.where((old > 0) & (new > 0), old / jnp.where(new > 0, new, 1.0), 0.0)
 
@@ -137,7 +137,7 @@ def play_game(
 
     `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
     """
-    gain = score - draw_mock_score(mock_score_weights(variant, constants, one, two, score), uniforms[0])
+    gain = score - draw_mock_score(simulated_score_weights(variant, constants, one, two, score), uniforms[0])
     chance = acceptance_correction(variant, constants, one, two, gain)
     if ratio is not None:
         chance = chance * ratio(gain)

@@ -11,7 +11,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.input_options import ReadingCommand, reading_options
-from jaxrate.cli.paths import PathName
+from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal import print_escaped
@@ -45,10 +45,12 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(cls=ReadingCommand, short_help="Say how a season may end, from a saved run.", epilog=SEASON_HELP)
-@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
-@click.argument("file", metavar="FIXTURES", type=PathName())
+@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
+@click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
 @reading_options()
-@click.option("--results", type=PathName(), metavar="FILE", help="The matches of this season that have been played.")
+@click.option(
+    "--results", type=NonEmptyPath(), metavar="FILE", help="The matches of this season that have been played."
+)
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
               help="What each gives.")  # fmt: skip
 @click.option("--ties", type=click.Choice(("wins", "head_to_head")), multiple=True,
@@ -79,8 +81,8 @@ def season(
 
 
 @click.command(short_help="Say how a tournament of groups and a knock-out may end.", epilog=TOURNAMENT_HELP)
-@click.argument("run", metavar="RUN", type=PathName(path_type=Path))
-@click.argument("plan", metavar="PLAN.toml", type=PathName(path_type=Path))
+@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
+@click.argument("plan", metavar="PLAN.toml", type=NonEmptyPath(path_type=Path))
 @_simulation_options
 @report_options
 def tournament(

@@ -33,7 +33,7 @@ def merge_evidence(event: Rounds, change: Array, kept: Array) -> tuple[Array, Ar
     return pull / (1.0 + information), 1.0 / (1.0 + information)
 
 
-def largest(event: Rounds, values: Array) -> Array:
+def largest_over_player_seats(event: Rounds, values: Array) -> Array:
     """[P] the largest of values [P], which are not negative, among all seats of a player."""
     if event.seat is None:
         return values

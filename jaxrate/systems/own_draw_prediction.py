@@ -11,13 +11,13 @@ from jaxrate.systems.trueskill import win_draw_probabilities
 from jaxrate.systems.urnings import model as urnings
 
 OWN_OUTCOMES: dict[Any, Any] = {
-    skills.predict: skills.outlook,
-    trueskill.predict: win_draw_probabilities.outlook,
+    skills.predict: skills.predict_outcome_probabilities,
+    trueskill.predict: win_draw_probabilities.predict_outcome_probabilities,
     urnings.predict: urnings.predict_score_probabilities,
 }
 
 
-def own_outcomes(system: RatingSystem) -> Predict | None:
+def own_draw_predict_rule(system: RatingSystem) -> Predict | None:
     """What predicts the outcomes of a system in full by its own draws; None if it has none."""
     if getattr(system.params, "draw_margin", 0.0) is None:
         return None

@@ -26,37 +26,37 @@ class Performances(NamedTuple):
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 
-def make_performances(performance: Array, rating: Array, needed: Array, event: Rounds) -> Performances:
+def make_performances_with_ranks(performance: Array, rating: Array, worst_rank: Array, event: Rounds) -> Performances:
     """Of ratings before, performances, and ranks that would have kept the rating but for the ceiling."""
     if event.ceiling is not None:
-        needed = jnp.where(event.ceiling < rating, 0, needed)
-    return Performances(performance, needed)
+        worst_rank = jnp.where(event.ceiling < rating, 0, worst_rank)
+    return Performances(performance, worst_rank)
 
 
-def worst_rank_by_sums(rest: Array, gain: Array, event: Rounds) -> Array:
-    """[P] the worst ranks of which the others ahead, who count `gain` each, count no more than one's own `rest`."""
+def worst_rank_within_gain_budget(gain_budget: Array, gain: Array, event: Rounds) -> Array:
+    """[P] the worst ranks at which the players ahead, who count `gain` each, sum to at most one's own `gain_budget`."""
     count = len(event.rank)
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, gain)
     ahead = jnp.append(
         array_sums.exclusive_sums(tied), jnp.sum(gain)
     )  # [P + 1] in the standings; of those tied, of all
-    rest = rest + _sum_rounding(ahead) * ahead[-1]
+    gain_budget = gain_budget + _sum_rounding(ahead) * ahead[-1]
 
     def last(most: Array) -> Array:
         return jnp.searchsorted(ahead, most, side="right").astype(jnp.int32) - 1
 
-    without, own = last(rest), last(rest + gain)
+    without, own = last(gain_budget), last(gain_budget + gain)
     return _rank_at_place(jnp.where(without < rank, without, own), rank, event)
 
 
 def logistic_worst_rank(logistic_sums: performance_inference.LogisticSums, event: Rounds) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
     centre, _, gain, *_ = logistic_sums.participants
-    return worst_rank_by_sums(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
+    return worst_rank_within_gain_budget(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
 
 
-def standing_worst_rank(
+def worst_rank_keeping_rating(
     standing: performance_inference.RoundStanding, event: Rounds, split_ties: performance_inference.TieSplit
 ) -> Array:
     """The same among any, by bisection; the arguments are those of `performance_inference.general`."""

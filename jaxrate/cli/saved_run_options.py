@@ -14,7 +14,7 @@ from jaxrate.data.column_roles import LAYOUT_ROLES
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
 
-def known_ids(saved: jr.Rated | None) -> dict[str, Any]:
+def read_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
     """The names that have ids already, as arguments of `jr.read`."""
     if saved is None:
         return {}
@@ -29,7 +29,7 @@ def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.system_choice import make_system
-    from jaxrate.systems.outcome_probabilities import is_outlook
+    from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
 
     if request.fitted is not None:
         raise ValueError("--params is of a new run; the one to carry on has its own")
@@ -40,7 +40,7 @@ def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
         )
     saved_values = dict(saved.system.settings) | saved.system.params._asdict()
     system = make_system(requested.name, saved_values | request.changes)
-    if is_outlook(saved.system) and not is_outlook(system):
+    if has_outcome_wrapper(saved.system) and not has_outcome_wrapper(system):
         system = jr.forecasts.add_outcomes(system)
     if (system.params, system.rules) != (saved.system.params, saved.system.rules):
         differing = ", ".join(f"{key}={saved_values[key]}" for key in request.changes)

@@ -16,7 +16,8 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
-from jaxrate.testing.case_assertions import (
+from jaxrate.testing.event_transforms import rename_players
+from jaxrate.testing.property_cases import (
     Case,
     as_float_arrays,
     assert_claim,
@@ -26,7 +27,6 @@ from jaxrate.testing.case_assertions import (
     make_key,
     strict_precision,
 )
-from jaxrate.testing.event_transforms import rename_players
 from jaxrate.testing.replay_properties import replay
 from jaxrate.testing.scan_chunks import prediction_counts, split_in_chunks, stack_trees
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, player_count, split_seasons
@@ -83,16 +83,16 @@ def parameter_scale(value: float) -> float:
     return abs(value) or 1.0
 
 
-def scale_first_parameter(system: RatingSystem, factor: float) -> Params:
+def make_scaled_params(system: RatingSystem, factor: float) -> Params:
     """Hyperparameters with the first perturbable one scaled."""
     first_parameter = dict([*perturbable_parameters(system).items()][:1])
     return system.params._replace(**{name: factor * value for name, value in first_parameter.items()})
 
 
-def batch_histories(case: Case) -> list[tuple[Any, Params]]:
+def make_histories_for_batch(case: Case) -> list[tuple[Any, Params]]:
     """Three histories of one shape, each with other hyperparameters."""
     (first, second), new_ids = split_seasons(case), np.random.default_rng(1).permutation(player_count(case.form))
-    params = case.system.params, *(scale_first_parameter(case.system, factor) for factor in (0.5, 0.75))
+    params = case.system.params, *(make_scaled_params(case.system, factor) for factor in (0.5, 0.75))
     return [*zip((first, second, rename_players(first, new_ids)), params, strict=True)]
 
 
@@ -142,14 +142,14 @@ class BatchReplays(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def replay_batch(case: Case) -> BatchReplays:
+def replay_perturbed_batch(case: Case) -> BatchReplays:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
     random = case.system.rules.draw is not None
     with strict_precision(case.double):
         center = base_inputs(case)
         replay_inputs = [
             ReplayInputs(as_float_arrays(params), stack_trees(split_in_chunks(case, events)))
-            for events, params in batch_histories(case)
+            for events, params in make_histories_for_batch(case)
         ]
         for direction in () if random else perturbation_directions(case, center).values():
             replay_inputs += [
@@ -174,8 +174,8 @@ def replay_batch(case: Case) -> BatchReplays:
 
 def chunks_of_several_histories_in_one_batch_equal_runs(case: Case) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
-    runs = replay_batch(case).runs
-    for i, (events, params) in enumerate(batch_histories(case)):
+    runs = replay_perturbed_batch(case).runs
+    for i, (events, params) in enumerate(make_histories_for_batch(case)):
         with strict_precision(case.double):
             expected = replay(case, events, params=as_float_arrays(params))
             length = prediction_counts(split_in_chunks(case, events))
@@ -186,10 +186,10 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: Case) -> None:
 
 def slopes_equal_finite_differences(case: Case) -> None:
     """In every hyperparameter and in every column of floats: scores, weights, times and others."""
-    batch = replay_batch(case)
+    batch = replay_perturbed_batch(case)
     with strict_precision(case.double):
         directions = perturbation_directions(case, base_inputs(case))
-    low, high = batch.values[len(batch_histories(case)) :].reshape(-1, 2).T
+    low, high = batch.values[len(make_histories_for_batch(case)) :].reshape(-1, 2).T
     differences = dict(zip(directions, (high - low) / (2.0 * DIFFERENCE_STEP), strict=True))
     for name, direction in directions.items():
         direction_leaves = [x for x in jax.tree.leaves(direction) if x.dtype.kind == "f"]

@@ -171,7 +171,7 @@ def _tabulate_sums(performances: PriorPerformances, mask: Array, grid: Array, sq
 
     def one(centre: Array, variance: Array, gain: Array) -> list[Array]:
         inverse = lax.rsqrt(variance[:, None] + square[None])
-        below, above, density, bend = performance_distributions.normal_distribution(
+        below, above, density, bend = performance_distributions.normal_cdf_and_density(
             (grid[None] - centre[:, None]) * inverse
         )
         values = below, above, density * inverse, bend * inverse**2
