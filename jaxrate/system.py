@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import check_argument, check_not_traced, is_number
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_signatures import document_hyperparameters
 from jaxrate.hashable_values import display_name
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.rules import Params, Rating, Rules, SizedPrepare, State
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array

@@ -14,7 +14,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     {"types", "text_format", "hashable_values", "memory_checks", "parallel_map"},
     {"argument_checks"},
     {"events"},
-    {"device", "parameters", "rules", "default_side_advantage"},
+    {"launch_overhead", "parameters", "rules", "default_side_advantage"},
     {"data", "factory_signatures", "numerics"},
     {"system"},
     {"systems"},

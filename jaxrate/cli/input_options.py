@@ -182,11 +182,11 @@ def is_multi_file(file: str) -> bool:
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
 
 
-def format_arguments(load: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
+def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
     """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
     from jaxrate.data.formats.format_reading import READ_OPTIONS
 
-    parameters = signature(load).parameters
+    parameters = signature(reader).parameters
     return (*parameters, *(READ_OPTIONS if "options" in parameters else ()))
 
 
@@ -223,7 +223,7 @@ def read_events(
             suggestion = suggest_name(file_format, jr.data.formats.FORMATS)
             raise ValueError(f"unknown format {file_format!r}{suggestion} (there are {formats})")
         load = jr.data.formats.FORMATS[file_format]
-        foreign = [name for name in (*options, *arguments) if name not in format_arguments(load)]
+        foreign = [name for name in (*options, *arguments) if name not in reader_argument_names(load)]
         if foreign:
             option = foreign[0].replace("_", "-")
             raise ValueError(f"--{option} does not go with --format {file_format}, which knows its own columns")

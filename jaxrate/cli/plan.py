@@ -50,7 +50,7 @@ def plan(
     """
     import jax
 
-    from jaxrate.device import has_launch_overhead
+    from jaxrate.launch_overhead import has_launch_overhead
     from jaxrate.league.system_choice import adapt_system, make_system
     from jaxrate.replay.kernel.gpu_estimates import gpu_seconds, gpu_steps
     from jaxrate.replay.padded_arrays import state_shapes

@@ -75,7 +75,7 @@ def site(
     from jaxrate.site.site_writer import check_site_folder
 
     check_folder("--out", out)
-    with _prefix_option("--out "):
+    with _prefix_errors_with_option("--out "):
         check_site_folder(out)
     if seasonal and coming is None:
         raise ValueError("--season plays the matches of --coming FILE")
@@ -139,7 +139,7 @@ def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[n
 
 def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     """Names to display, by the names in the events."""
-    with _prefix_option("--names: "):
+    with _prefix_errors_with_option("--names: "):
         ids, names = _load_columns(file, ["id", "name"], text=True)
     name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     display_names = {x: name_of_id[str(x)] for x in players.tolist() if str(x) in name_of_id}
@@ -152,7 +152,7 @@ def load_columns_for_predictions(file: Path, names: list[str], rated: jr.Rated) 
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
-    with _prefix_option("--file: "):
+    with _prefix_errors_with_option("--file: "):
         rows, loaded = rated.predictions["row"].to_numpy(), _load_columns(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
@@ -188,7 +188,7 @@ def _fold_case_and_blanks(value: Any) -> str:
 
 
 @contextmanager
-def _prefix_option(option: str) -> Iterator[None]:
+def _prefix_errors_with_option(option: str) -> Iterator[None]:
     """A ValueError says which option it is about."""
     try:
         yield

@@ -37,7 +37,7 @@ def build_match_fields(
     player, players = to_ids(roles.layout.players, columns, players)
     first, second = player.T
     fail_where(first == second, lambda row: f"{format_name(players[first[row]])} is on both sides; remove the row")
-    values = {"player": player} | match_numbers(roles, columns, len(player))
+    values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
     time, clock = to_times(roles.time, columns)
@@ -54,7 +54,7 @@ def build_match_fields(
     return EventFields(values | time, players, clock, labels, seasons=starts)
 
 
-def match_numbers(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+def match_arguments_from_columns(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, Any]:
     """Scores, weights, sides and further columns of n matches, as `matches` takes them.
 
     Raises:

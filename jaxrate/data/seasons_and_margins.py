@@ -82,7 +82,7 @@ def find_season_starts(
     season_ends = {name: starts[after] for name, after in following.items()}
     _raise_season_errors(
         iterate_match_batches,
-        _mostly_late_seasons(iterate_match_batches, season_ends) & new.keys(),
+        _find_mostly_late_seasons(iterate_match_batches, season_ends) & new.keys(),
         season_ends,
         lambda name: (
             f"season {format_cell(name)}, when season {format_cell(following[name])} has begun, as for most of its "
@@ -92,7 +92,9 @@ def find_season_starts(
     return starts
 
 
-def _mostly_late_seasons(batches: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]) -> set[str]:
+def _find_mostly_late_seasons(
+    batches: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]
+) -> set[str]:
     """Seasons most of whose matches are played when the next has begun."""
     excess = dict[str, int]()  # of those that are over those that are not
     for batch in batches():

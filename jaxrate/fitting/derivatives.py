@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import device_memory_bytes
 from jaxrate.replay.execution import default_compile_policy
 from jaxrate.replay.padded_arrays import state_shapes

@@ -129,7 +129,7 @@ def predict_evidence(system: RatingSystem) -> RatingSystem:
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
     Evidence below the rounding of "fft" and "low_rank" (1e-6, in float64 2e-15) is given as that.
     """
-    return _replace_prediction(system, _result_evidence)
+    return _replace_prediction(system, _marginal_likelihood_of_result)
 
 
 def _outcome_probabilities(nu: float, model: Model, constants: Constants, rows: State, event: Matches) -> Array:
@@ -142,7 +142,7 @@ def _outcome_probabilities(nu: float, model: Model, constants: Constants, rows: 
     return jnp.clip(chances, 0.0, 1.0)
 
 
-def _result_evidence(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
+def _marginal_likelihood_of_result(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
     score, weight = event.score, 1.0 if event.context.weight is None else event.context.weight
 
     def power(log_win: Array, log_loss: Array) -> Array:

@@ -292,10 +292,10 @@ def _concatenate_predictions(first: Any, second: Any) -> Any:
     """Two tables of predictions, one after the other."""
     if not has_pyarrow():
         return concatenate_tables(first, second)
-    return import_pyarrow().concat_tables(_harmonize_tables(first, second), promote_options="permissive")
+    return import_pyarrow().concat_tables(_harmonize_prediction_tables(first, second), promote_options="permissive")
 
 
-def _harmonize_tables(*prediction_tables: Any) -> list[Any]:
+def _harmonize_prediction_tables(*prediction_tables: Any) -> list[Any]:
     """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
 
     If some have the number of teams, all get it.

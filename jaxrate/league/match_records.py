@@ -99,7 +99,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: if there is no such player, `top` is below 1, or for contests.
     """
-    wins = _decisive_wins(rated, player, top)
+    wins = _tabulate_decisive_matches(rated, player, top)
     return _take_rows(wins, np.argsort(wins["probability"], kind="stable")[:top])
 
 
@@ -112,11 +112,11 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: as `upsets`.
     """
-    wins = _decisive_wins(rated, player, top)
+    wins = _tabulate_decisive_matches(rated, player, top)
     return _take_rows(wins, np.argsort(-wins["losers_rating"], kind="stable")[:top])
 
 
-def _decisive_wins(rated: Rated, player: Any, top: int) -> ColumnTable:
+def _tabulate_decisive_matches(rated: Rated, player: Any, top: int) -> ColumnTable:
     """All matches that were won outright; with `player`, by that player."""
     _check_matches(rated)
     if top < 1:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.types import Array
 

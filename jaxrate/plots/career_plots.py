@@ -32,9 +32,9 @@ from jaxrate.plots.rating_lines import (
     RatingLine,
     collect_rating_lines,
     display_times,
+    last_ratings_by_step,
     skip_first_events,
     smoothed_rating_lines,
-    step_end_ratings,
     time_span,
 )
 from jaxrate.rules import Params
@@ -189,11 +189,11 @@ def careers(
     grey_lines, _ = collect_rating_lines(rated, list(others))
     ax = make_axes(ax, (10.0, 5.5), f"Careers by {rated.system.name}")
     for line in grey_lines:
-        at, mean = step_end_ratings(line, last, length)
+        at, mean = last_ratings_by_step(line, last, length)
         ax.plot(display_times(at, rated), mean, color="#cccccc", linewidth=0.7, zorder=1)
     peaks: list[tuple[str, Any, float, str]] = []
     for line, colour in zip(lines, COLOURS, strict=False):
-        at, mean = step_end_ratings(line, last, length)
+        at, mean = last_ratings_by_step(line, last, length)
         top, displayed_times = int(np.nanargmax(mean)), display_times(at, rated)
         ax.plot(displayed_times, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
         ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=4)

@@ -150,10 +150,10 @@ def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
     return days_to_dates(times) if rated.clock == "dates" else times
 
 
-def step_end_ratings(line: RatingLine, last: float, length: float) -> tuple[HostArray, HostArray]:
+def last_ratings_by_step(line: RatingLine, last_time: float, step_length: float) -> tuple[HostArray, HostArray]:
     """The time of the last event in each step, and the rating after it; NaN where steps are missing."""
     at, after = _times_to_numbers(line.times)[:-1], line.mean[1:]
-    step = np.floor((last - at) / length)
+    step = np.floor((last_time - at) / step_length)
     step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
     gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1
     return np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)

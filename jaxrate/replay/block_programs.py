@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import Periods, Rounds
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.gather import PackedState, gather_rows, pack_state
 from jaxrate.replay.scan_programs import (

@@ -247,7 +247,7 @@ def levels_threshold(
     return math.inf if simple else 2.0
 
 
-class RuleOutline(NamedTuple):
+class MatchProgramFeatures(NamedTuple):
     """What is compiled for a match."""
 
     loops: bool  # whether there is a loop within it
@@ -255,7 +255,7 @@ class RuleOutline(NamedTuple):
     operations: int
 
 
-def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> RuleOutline:
+def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramFeatures:
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
     state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
     leaves, structure = jax.tree.flatten((params, state, match))
@@ -263,14 +263,16 @@ def outline_rules(rules: ReplayRules, params: Params, state: State, match: Match
 
 
 @lru_cache
-def _measure_rule_complexity(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> RuleOutline:
+def _measure_rule_complexity(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> MatchProgramFeatures:
     def rate(params: Params, state: State, match: Matches) -> Any:
         drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
 
     params, state, match = jax.tree.unflatten(structure, types)
     operations = _operation_names(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
-    return RuleOutline("while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations))
+    return MatchProgramFeatures(
+        "while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations)
+    )
 
 
 def _operation_names(jaxpr: Jaxpr, counted: set[int]) -> list[str]:

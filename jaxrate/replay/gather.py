@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.rules import State
 from jaxrate.types import Array
 

@@ -41,17 +41,17 @@ def padded_size(number: int, coarse: int = COARSE, least: int = LEAST) -> int:
     """The least of the sizes in use that is not below a number."""
     if number <= max(coarse, least):
         return max(1 << max(int(number) - 1, 0).bit_length(), least)
-    return _next_multiple(number, 8)
+    return _round_up_by_octave_parts(number, 8)
 
 
 def padded_event_size(number: int) -> int:
     """The same for the size that events are padded to: whatever is added to it is calculated for nothing."""
-    return _next_multiple(number, FINE)
+    return _round_up_by_octave_parts(number, FINE)
 
 
-def _next_multiple(number: int, parts: int) -> int:
+def _round_up_by_octave_parts(number: int, parts_per_octave: int) -> int:
     """The next multiple of the power of two that divides an octave into so many parts."""
-    unit = 1 << max((number - 1).bit_length() - parts.bit_length(), 0)
+    unit = 1 << max((number - 1).bit_length() - parts_per_octave.bit_length(), 0)
     return -(-number // unit) * unit
 
 

@@ -209,20 +209,20 @@ def _make_levels_plan(matches: Matches, slots: SlotAssignment) -> Plan:
     context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
     columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
     fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
-    events, placed = jax.device_put((_scatter_into_slots(matches, number, fill), number))
+    events, placed = jax.device_put((_fill_slots_with_matches(matches, number, fill), number))
     return Plan(events, placed, _num_players(matches), len(matches.score), num_steps, size)
 
 
-def _scatter_into_slots(matches: Matches, number: HostArray, fill: Matches) -> Matches:
+def _fill_slots_with_matches(matches: Matches, match_index: HostArray, fill: Matches) -> Matches:
     """Columns [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
     leaves, tree = jax.tree.flatten(matches)
-    n, (steps, width) = len(matches.score), number.shape
+    n, (steps, width) = len(matches.score), match_index.shape
     given = [pad_column(np.ascontiguousarray(x), max(n, 1), 0) for x in leaves]  # of no matches nothing can be taken
     kinds = [np.int32 if x.dtype.kind in "iu" else jnp.result_type(float) for x in given]
     made = [allocate_aligned((steps, *x.shape[1:], width), kind) for x, kind in zip(given, kinds, strict=True)]
     rows = max(1, FILL_BLOCK // width)
     for low in range(0, steps, rows):
-        index = number[low : low + rows].astype(np.intp)
+        index = match_index[low : low + rows].astype(np.intp)
         spare = index >= n
         holes = spare.any()
         for x, out, value in zip(given, made, jax.tree.leaves(fill), strict=True):

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import LAST_ID
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.replay.padded_arrays import COARSE, STEPS, allocate_aligned, pad_column, padded_size
 from jaxrate.types import Array, HostArray
@@ -79,7 +79,7 @@ def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
         last = jax.device_put(zeros)
         for low in range(0, len(size), per_chunk):
             high = min(low + per_chunk, len(size))
-            ids, kind = _list_participants_twice(player[start[low] : start[high]], size[low:high])
+            ids, kind = _list_reads_and_writes(player[start[low] : start[high]], size[low:high])
             room = padded_size(len(ids), least=CHUNK)  # an event may be larger than a chunk
             last, step = _earliest_steps_compiled(
                 last, pad_column(ids, room, 0), pad_column(kind, room, 0), np.int32(len(ids))
@@ -193,7 +193,7 @@ def _earliest_steps_compiled(last: Array, player: Array, kind: Array, count: Arr
 FIRST, MORE, WRITE = 0, 1, 2  # an event's first participant is read, another one is, one is written
 
 
-def _list_participants_twice(player: HostArray, size: HostArray) -> tuple[HostArray, HostArray]:
+def _list_reads_and_writes(player: HostArray, size: HostArray) -> tuple[HostArray, HostArray]:
     """Each event's participants listed twice in a row, to read and then to write, and the kind of each entry."""
     first, own = np.repeat(np.cumsum(size) - size, 2 * size), np.repeat(size, 2 * size)
     entry = np.arange(len(own)) - 2 * first

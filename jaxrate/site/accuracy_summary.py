@@ -110,7 +110,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
     metrics = ranking_metrics(contests, predictor, played=None if groups[0][2] else np.ones(player.max() + 1))
     texts = [
         f"{who} was not behind in {metrics[f'pair inversion{key}']:.1%}. "
-        f"By tossing a coin it would be {_format_tie_chance(contests, least)}. "
+        f"By tossing a coin it would be {_format_coin_toss_accuracy(contests, least)}. "
         f"Places were off by {metrics[f'rank deviation{key}']:.1%} of the field, on average."
         for who, key, least in groups
         if not math.isnan(metrics[f"pair inversion{key}"])
@@ -118,7 +118,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
     return AccuracySummary([_space_percent_signs(text) for text in texts or [NO_DATA_TEXT]], [])
 
 
-def _format_tie_chance(contests: Any, min_played: int) -> str:
+def _format_coin_toss_accuracy(contests: Any, min_played: int) -> str:
     """How often one of two would not be behind by chance: half of the time, and whenever they tie."""
     event, rank = (
         np.repeat(np.arange(len(contests.player_start) - 1), np.diff(contests.player_start)),

@@ -24,7 +24,13 @@ from jaxrate.numerics import selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests, performance_distributions
+from jaxrate.systems.rounds import (
+    break_even_ranks,
+    cdf_sums,
+    expected_wins,
+    matches_as_contests,
+    performance_distributions,
+)
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
@@ -87,7 +93,7 @@ def _direct_counts(indices: Array, participants: Participants) -> Array:
 def predict(table_points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     if isinstance(event, Matches):
-        weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
+        weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
         return jax.nn.sigmoid(performance_distributions.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     mask, (_, _, _, below, above) = (
@@ -103,7 +109,7 @@ def infer(
 ) -> tuple[State, break_even_ranks.Performances]:
     """Find the performances, and move towards them."""
     del key
-    event = match_contests.match_as_contest(event)
+    event = matches_as_contests.match_as_contest(event)
     sums, inverse, participants, below, above = expected_wins_and_losses(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
@@ -180,6 +186,6 @@ def codeforces(
     params, space = collect_params(codeforces, locals())
     learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), learn)
-    check = EventCheck(check=bind(match_contests.check_match_results, "codeforces"))
+    check = EventCheck(check=bind(matches_as_contests.check_match_results, "codeforces"))
     make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
     return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)

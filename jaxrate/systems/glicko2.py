@@ -191,7 +191,7 @@ def update(
     )
     if not isinstance(event, Periods):
         return after
-    return fading.apply_seasons(seasons, params, after, fading.season_window_start(event, rows.time), end, high)
+    return fading.apply_seasons(seasons, params, after, fading.start_of_unapplied_seasons(event, rows.time), end, high)
 
 
 def summary(params: Params, rows: State) -> Rating:

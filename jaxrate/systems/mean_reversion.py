@@ -81,7 +81,7 @@ def decay_over_seasons(keep: Any, growth: Any, count: Array) -> tuple[Array, Arr
     return jnp.exp(count * lost), growth**2 * jnp.where(lost < 0, sums, count)
 
 
-def season_window_start(event: Periods, last: Array) -> Array:
+def start_of_unapplied_seasons(event: Periods, last: Array) -> Array:
     """[A] since when seasons may begin within a rating period: those before have been seen to."""
     return jnp.where(jnp.isfinite(last), jnp.maximum(last, event.time), event.time)
 

@@ -25,7 +25,7 @@ from jaxrate.hashable_values import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, matches_as_contests
 from jaxrate.types import Array
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
@@ -65,7 +65,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     del constants
     if isinstance(event, Matches):
-        weight = cdf_sums.participant_weights(match_contests.match_as_contest(event))[0]
+        weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
     return expected_wins.win_share(expected_wins_and_losses(rows, event)[0], cdf_sums.participant_mask(event))
 
@@ -75,7 +75,7 @@ def infer(
 ) -> tuple[State, break_even_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
-    event = match_contests.match_as_contest(event)
+    event = matches_as_contests.match_as_contest(event)
     mask, rating = cdf_sums.participant_mask(event), rows.rating
     gain = mask.astype(rating.dtype)
     count = jnp.maximum(jnp.sum(gain), 1.0)
@@ -155,6 +155,6 @@ def topcoder(
     skip_ties = bool(skip_ties)
     learn = InferringUpdate(bind(update, skip_ties), bind(infer, skip_ties))
     rules = Rules(prepare, advance, predict, learn)
-    check = EventCheck(check=bind(match_contests.check_match_results, "topcoder"))
+    check = EventCheck(check=bind(matches_as_contests.check_match_results, "topcoder"))
     make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
     return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments
-from jaxrate.data.formats.format_reading import Location, dictionary_column, read_columns, resolve_path
+from jaxrate.data.formats.format_reading import Location, dictionary_column, read_derived_columns, resolve_path
 from jaxrate.data.table_sources import locate_data_errors
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell
@@ -84,4 +84,6 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
         table["time"] = np.repeat(np.array(seconds).astype("datetime64[s]"), size)
     if set(ceiling) != {None}:
         table["ceiling"], roles["ceiling"] = np.repeat(np.array(ceiling, float), size), "ceiling"
-    return read_columns(path, table, where, np.arange(len(number)), sort=sort and timed, players=players, **roles)
+    return read_derived_columns(
+        path, table, where, np.arange(len(number)), sort=sort and timed, players=players, **roles
+    )

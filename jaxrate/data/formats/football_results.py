@@ -13,7 +13,7 @@ from jaxrate.data.formats.format_reading import (
     map_texts,
     mask_to_numpy,
     option_columns,
-    read_columns,
+    read_derived_columns,
     resolve_path,
 )
 from jaxrate.data.table_sources import import_pyarrow, locate_data_errors
@@ -47,4 +47,4 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
     table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
     table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
     roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}
-    return read_columns(path, table, where, rows, **roles | options)
+    return read_derived_columns(path, table, where, rows, **roles | options)

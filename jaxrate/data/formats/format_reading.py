@@ -54,7 +54,9 @@ def _flatten_names(names: Any) -> list[str]:
     return [] if names is None else [names]
 
 
-def read_columns(path: Path, table: dict[str, Any], where: RowLocator, rows: HostArray, **roles: Any) -> Dataset:
+def read_derived_columns(
+    path: Path, table: dict[str, Any], where: RowLocator, rows: HostArray, **roles: Any
+) -> Dataset:
     """`read` of columns derived from rows of a source; `where` gives their place for errors."""
     source = TableSource(
         f"{path.name}: ",

@@ -14,7 +14,7 @@ from jaxrate.data.formats.format_reading import (
     map_texts,
     option_columns,
     rating_difference,
-    read_columns,
+    read_derived_columns,
     resolve_path,
     unix_timestamps,
 )
@@ -51,4 +51,4 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         table["time"] = unix_timestamps("created_at", columns["created_at"], "ms")
         table["score"] = map_texts("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
     roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
-    return read_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
+    return read_derived_columns(path, table | difference, where, rows, **roles | {"players": players} | options)

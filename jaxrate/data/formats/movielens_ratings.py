@@ -15,7 +15,7 @@ from jaxrate.data.formats.format_reading import (
     decode_utf8_or_latin1,
     dictionary_column,
     disambiguate_names,
-    read_columns,
+    read_derived_columns,
     resolve_path,
     unix_timestamps,
 )
@@ -67,7 +67,9 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         "score": score,
         "time": time,
     }
-    return read_columns(file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players)
+    return read_derived_columns(
+        file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players
+    )
 
 
 def _read_titles(ratings: Path) -> dict[str, str]:

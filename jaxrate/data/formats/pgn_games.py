@@ -18,7 +18,7 @@ from jaxrate.data.formats.format_reading import (
     dictionary_column,
     option_columns,
     rating_difference,
-    read_columns,
+    read_derived_columns,
     resolve_path,
 )
 from jaxrate.data.table_sources import import_pyarrow, locate_data_errors, open_decompressed
@@ -109,7 +109,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
         table["time"] = np.array(seconds).astype("datetime64[s]")
     roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
     rows = np.arange(len(line))
-    data = read_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
+    data = read_derived_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
     return data._replace(rows=np.array(kept)[data.rows])
 
 

@@ -14,7 +14,7 @@ from jaxrate.data.formats.format_reading import (
     filter_columns,
     mask_to_numpy,
     option_columns,
-    read_columns,
+    read_derived_columns,
     resolve_path,
 )
 from jaxrate.data.table_sources import Column, import_pyarrow, locate_data_errors
@@ -84,7 +84,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     share = _relative_games_margin(columns["score"].fill_null(""))
     if not np.isnan(share).all():
         table["games"], roles["statistics"] = share[order], "games"
-    return read_columns(path, table, where, rows[order], **roles | options)
+    return read_derived_columns(path, table, where, rows[order], **roles | options)
 
 
 def _relative_games_margin(score: Column) -> HostArray:

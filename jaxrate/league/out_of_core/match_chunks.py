@@ -13,7 +13,7 @@ from jaxrate.data.column_conversion import to_column, to_days
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.integer_ids import assign_integer_ids
-from jaxrate.data.match_tables import match_numbers
+from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.parquet_table import (
     ParquetTable,
     check_no_missing,
@@ -236,7 +236,7 @@ def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[
         same = player[:, 0] == player[:, 1]
         fail_where(same, lambda row: f"{format_name(player[row, 0])} is on both sides; remove the row")
         player, num_players = opened.ids(player)
-    fields = {"player": player} | match_numbers(roles, columns, len(player))
+    fields = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.time is not None:
         fields["time"] = _times_to_days(roles.time, columns[roles.time], opened.clock)
     return fields, num_players

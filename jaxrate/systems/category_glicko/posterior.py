@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.device import concatenate_pair, has_launch_overhead
 from jaxrate.events import Periods
+from jaxrate.launch_overhead import concatenate_pair, has_launch_overhead
 from jaxrate.numerics.roots import concave_maximum, decreasing_root
 from jaxrate.numerics.special_functions import normal_tail
 from jaxrate.system import signed_side_advantage, split_sides

@@ -52,7 +52,7 @@ from jaxrate.systems.elo_mmr.belief import (
 )
 from jaxrate.systems.elo_mmr.contest_noise import contest_variances, drift_and_noise, resolve_noise_params
 from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, Model
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, match_contests, multi_team_players
+from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, matches_as_contests, multi_team_players
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
@@ -92,7 +92,7 @@ def _rho_or_zero(constants: Constants) -> float | Array:
 
 def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    contest = match_contests.match_as_contest(event)
+    contest = matches_as_contests.match_as_contest(event)
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
     square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
@@ -106,7 +106,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
 
 def update(model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     del key
-    return _learn_from_contest(model, constants, rows, match_contests.match_as_contest(event))[0]
+    return _learn_from_contest(model, constants, rows, matches_as_contests.match_as_contest(event))[0]
 
 
 def infer(
@@ -114,7 +114,7 @@ def infer(
 ) -> tuple[State, break_even_ranks.Performances]:
     """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
     del key
-    event = match_contests.match_as_contest(event)
+    event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, team_inference.TeamRound):
         needed = team_inference.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
@@ -319,6 +319,6 @@ def _make_system(
         bind(init, model),
         Rules(bind(prepare, model), advance, bind(predict, model), learn),
         summary,
-        EventCheck(features, bind(match_contests.check_match_results, name)),
+        EventCheck(features, bind(matches_as_contests.check_match_results, name)),
         FactoryCall(factory, tuple(static.items())),
     )

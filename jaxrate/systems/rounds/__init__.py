@@ -7,7 +7,7 @@ exact_performance.py           logistic performances one by one, each from all p
 expected_wins.py               how many of a round each participant is expected to beat
 expected_wins_by_deviation.py  whom each is expected to beat in large rounds of normal performances
 hazards.py                     the hazards of a density of performances
-match_contests.py              matches as contests of two, for systems of contests
+matches_as_contests.py         matches as contests of two, for systems of contests
 multi_team_players.py          players in several teams of one contest, as a constructor with two cars
 pairwise_wins.py               whom each participant of a round is expected to beat, summed over all pairs
 performance_distributions.py   distributions of performances in rounds

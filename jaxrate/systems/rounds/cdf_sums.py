@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.device import has_launch_overhead
 from jaxrate.events import Rounds
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.numerics.roots import decreasing_root
 from jaxrate.numerics.special_functions import log_quotient
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction

@@ -39,13 +39,13 @@ class TablePrecision(NamedTuple):
     weights: HostArray
 
 
-def _make_precision(density: int, widest: float, step: float, count: int) -> TablePrecision:
+def _make_table_precision(density: int, widest: float, step: float, count: int) -> TablePrecision:
     nodes = step * np.arange(-count, count + 1)
     weights = np.exp(-0.5 * nodes * nodes)
     return TablePrecision(density, widest, nodes, weights / weights.sum())
 
 
-SINGLE_PRECISION, DOUBLE_PRECISION = _make_precision(1, 1.25, 0.5, 10), _make_precision(4, 0.35, 0.35, 21)
+SINGLE_PRECISION, DOUBLE_PRECISION = _make_table_precision(1, 1.25, 0.5, 10), _make_table_precision(4, 0.35, 0.35, 21)
 
 
 class LevelLayout(NamedTuple):
@@ -97,7 +97,7 @@ def _lay_out_levels(
     used = (edge <= most) | (np.arange(LEVEL_COUNT) == 0)[None]
     rest = jnp.sqrt(jnp.minimum(4.0 * edge**2, jnp.maximum(most, floor)[:, None] ** 2) - square)
     reach = float(precision.nodes[-1]) * rest
-    first, last = _level_ends(precision, performances, mask, edge[0])
+    first, last = _rating_range_by_level(precision, performances, mask, edge[0])
     start, end = (low - reach).at[0].set(first), (high + reach).at[0].set(last)
     width = jnp.where(used, jnp.maximum(end - start, 0.0), 0.0)
     step = jnp.sum(width / scale, axis=1) / (
@@ -112,7 +112,7 @@ def _lay_out_levels(
     return LevelLayout(edge, square, start, step, first, count), mask & (deviation < floor[chosen])
 
 
-def _level_ends(
+def _rating_range_by_level(
     precision: TablePrecision, performances: PriorPerformances, mask: Array, edge: Array
 ) -> tuple[Array, Array]:
     """[L] the least and the largest rating that anybody of each level asks for, if no deviation is raised."""

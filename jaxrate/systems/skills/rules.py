@@ -8,7 +8,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.hashable_values import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
 from jaxrate.system import RatingSystem
-from jaxrate.systems.mean_reversion import season_window_start
+from jaxrate.systems.mean_reversion import start_of_unapplied_seasons
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
 from jaxrate.systems.skills.match_strengths import Meeting, make_meeting
@@ -48,7 +48,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Per
     after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
-        after = apply_clock_seasons(model, constants, after, season_window_start(event, rows.time), end)
+        after = apply_clock_seasons(model, constants, after, start_of_unapplied_seasons(event, rows.time), end)
     return after._replace(time=jnp.full_like(rows.time, end))
 
 
