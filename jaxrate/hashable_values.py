@@ -28,10 +28,10 @@ def bind(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return BoundFunction(function, args, tuple(options.items()))
 
 
-def rebind(rule: Any, functions: Mapping[Any, Any]) -> Any:
+def find_replacement_rule(rule: Any, replacements: Mapping[Any, Any]) -> Any:
     """What stands in a table for a function, with the same first arguments given; None where nothing does."""
     function, args = (rule.function, rule.bound_args) if isinstance(rule, BoundFunction) else (rule, ())
-    other = functions.get(function)
+    other = replacements.get(function)
     return None if other is None else bind(other, *args)
 
 

@@ -85,7 +85,7 @@ def format_cell(value: Any) -> str:
         return f"of type {type(value).__name__}, too long to show"
 
 
-def format_name(value: Any) -> str:
+def format_unquoted_name(value: Any) -> str:
     """A name for an error message, without quotes."""
     return truncate_text(escape_control_characters(str(value)).replace("\n", " "))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.leagues import _league_folders
+from jaxrate.cli.rating_by_league import _league_folders
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,18 @@ def test_nothing_lower_imports_anything_higher(file):
     room = file.split("/")[0].removesuffix(".py")
     higher = {x for x in imported_rooms(TREES[file]) if x != room and FLOOR[x] >= FLOOR[room]}
     assert not higher
+
+
+def imported_files(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxrate."):
+            path = "/".join(node.module.split(".")[1:])
+            yield from {f"{path}.py", *(f"{path}/{alias.name}.py" for alias in node.names)} & {*FILES}
+
+
+def test_no_files_import_each_other():
+    graph = {file: {*imported_files(tree)} for file, tree in TREES.items() if not file.endswith("__init__.py")}
+    TopologicalSorter(graph).prepare()  # an error names the circle
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
-from jaxrate.data.measurement_noise import estimate_measurement_noise
+from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.league.system_choice import adapt_system
 from jaxrate.systems.skills.posterior import condition_on_message

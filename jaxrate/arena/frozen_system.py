@@ -22,7 +22,7 @@ from jaxrate.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
-from jaxrate.text_format import format_name
+from jaxrate.text_format import format_unquoted_name
 from jaxrate.types import Array
 
 
@@ -119,7 +119,8 @@ def freeze_strengths(
     fail_where(
         ~np.isfinite(values),
         lambda row: (
-            f"player {format_name(row if names is None else names[row])} has no finite rating; fit with a prior"
+            f"player {format_unquoted_name(row if names is None else names[row])} has no finite rating; "
+            "fit with a prior"
         ),
     )
     if model not in MODELS:

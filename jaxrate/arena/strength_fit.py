@@ -29,7 +29,7 @@ from jaxrate.argument_checks import check_arguments, check_concrete
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_name
+from jaxrate.text_format import format_unquoted_name
 from jaxrate.types import HostArray
 
 MAX_DENSE_PLAYERS = 3000  # number of players up to which the Hessian is dense
@@ -201,7 +201,7 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
 
     def format_players(mask: HostArray) -> str:
         ids = np.flatnonzero(mask)
-        names = [format_name(players[i]) for i in ids[:MAX_NAMED_PLAYERS].tolist()]
+        names = [format_unquoted_name(players[i]) for i in ids[:MAX_NAMED_PLAYERS].tolist()]
         return ", ".join(names) + (
             f" and {len(ids) - MAX_NAMED_PLAYERS:,} others" if len(ids) > MAX_NAMED_PLAYERS else ""
         )

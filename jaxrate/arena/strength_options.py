@@ -13,7 +13,7 @@ from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGT
 from jaxrate.arena.votes import VoteCells
 from jaxrate.argument_checks import MAX_SAMPLES, check_count
 from jaxrate.league.rated_history import find_player
-from jaxrate.text_format import format_name, format_number, suggest_name
+from jaxrate.text_format import format_number, format_unquoted_name, suggest_name
 from jaxrate.types import HostArray
 
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
@@ -45,9 +45,9 @@ def resolve_anchors(
     for player, rating in (anchors or {}).items():
         player_id = find_player(players, player)
         if not isinstance(rating, (int, float, np.number)) or not np.isfinite(rating):
-            raise ValueError(f"anchor {format_name(player)} must have a finite rating, got {rating!r}")
+            raise ValueError(f"anchor {format_unquoted_name(player)} must have a finite rating, got {rating!r}")
         if not has_played[player_id]:
-            raise ValueError(f"anchor {format_name(player)} plays in no match; leave it out")
+            raise ValueError(f"anchor {format_unquoted_name(player)} plays in no match; leave it out")
         is_anchor[player_id], strength[player_id] = True, (float(rating) - MEAN_RATING) / POINTS_PER_LOG_STRENGTH
     return is_anchor, strength
 

@@ -11,7 +11,7 @@ fit.py                    `jaxrate fit`
 hyperparameters.py        hyperparameters as users write them: the values of --param, and the files of --params
 input_options.py          the options that say how to read a file, and the events that are read
 leaderboard_options.py    the options of leaderboards: who is on them, and how they are printed
-leagues.py                `jaxrate rate --by`
+rating_by_league.py       `jaxrate rate --by`
 output_checks.py          checks of output paths, before the work begins
 paths.py                  paths on the command line
 plan.py                   `jaxrate plan`

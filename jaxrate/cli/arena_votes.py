@@ -42,7 +42,8 @@ def read_votes(
 ) -> VoteData:
     """The votes, counts or contests of a file; if `timed`, votes in order of time."""
     from jaxrate.data.column_recognition import time_columns
-    from jaxrate.data.table_sources import TableSource, open_source
+    from jaxrate.data.source_opening import open_source
+    from jaxrate.data.table_sources import TableSource
 
     if "format" in options or re.search(r"\.pgn(\.\w+)?$", file.lower()):
         if any(count_columns) or clusters:

@@ -14,7 +14,7 @@ from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_name, format_table
+from jaxrate.text_format import format_table, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 HIDDEN_COLUMNS = "row", "quality"
@@ -68,7 +68,7 @@ def predict(
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
     new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
     if new:
-        names = ", ".join(map(format_name, new[:3])) + ", ..." * (len(new) > 3)
+        names = ", ".join(map(format_unquoted_name, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("nobody has the side, so side_advantage changes nothing; say who by --side")

@@ -17,10 +17,10 @@ from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import ReadingCommand, is_multi_file, read_events
 from jaxrate.cli.leaderboard_options import format_leaderboard, leaderboard_options
-from jaxrate.cli.leagues import rate_leagues
 from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.saved_run_options import continue_request, lock_output_folder, read_arguments_from_saved_run, save_run
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.smoothed_output import (
@@ -41,7 +41,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_name, format_number, format_table, rating_decimals
+from jaxrate.text_format import format_number, format_table, format_unquoted_name, rating_decimals
 
 EXAMPLES = """\b
 Examples:
@@ -118,7 +118,7 @@ def rate(
     """
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.rated_history import find_player
-    from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
+    from jaxrate.systems.draw_models import has_outcome_wrapper
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -319,6 +319,6 @@ def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], point_col
     headings = [key.replace("_", " ") for key in career_columns]
     kind = "matches" if rated.contests is None else "contests"
     return [
-        f"{format_name(name)}: {len(rows):,} {kind}",
+        f"{format_unquoted_name(name)}: {len(rows):,} {kind}",
         format_table(headings, rows, left_aligned=("time", "opponent", "contest")),
     ]

@@ -29,7 +29,7 @@ def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.system_choice import make_system
-    from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
+    from jaxrate.systems.draw_models import has_outcome_wrapper
 
     if request.fitted is not None:
         raise ValueError("--params is of a new run; the one to carry on has its own")

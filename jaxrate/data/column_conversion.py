@@ -222,7 +222,7 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
         try:
             column = column.cast(arrow.float64())
         except arrow.ArrowInvalid:
-            column = _parse_text(name, _normalise_decimals(column), [arrow.float64()], "not a number")
+            column = _parse_text(name, _trim_and_convert_booleans(column), [arrow.float64()], "not a number")
     kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
     if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
@@ -321,7 +321,7 @@ def _has_hexadecimal(text: Any) -> bool:
     return bool(compute.any(compute.match_substring(text, "x", ignore_case=True)).as_py())
 
 
-def _normalise_decimals(text: Any) -> Any:
+def _trim_and_convert_booleans(text: Any) -> Any:
     """Text as numbers are written, without blanks around it, and true as 1."""
     compute = import_pyarrow().compute
     text = compute.ascii_trim_whitespace(text)

@@ -86,7 +86,7 @@ def _rest_and_form_after_history(
     player_history, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
     for earlier in history if isinstance(history, tuple) else (history,):
         if earlier is not None:
-            rest_and_form_differences(_played_matches(earlier), *lengths, player_history)
+            rest_and_form_differences(_read_played_matches(earlier), *lengths, player_history)
     differences = zip(
         DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, player_history), strict=False
     )
@@ -133,7 +133,7 @@ def derived_columns(
     return result
 
 
-def _played_matches(history: Any) -> PlayedMatches:
+def _read_played_matches(history: Any) -> PlayedMatches:
     """The matches of a table of predictions, or of a dataset."""
     if isinstance(history, Dataset):
         matches = history.matches

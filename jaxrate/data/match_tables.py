@@ -15,7 +15,7 @@ from jaxrate.data.statistic_leads import statistic_values
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
 from jaxrate.events.dataset import Dataset, EventFields
-from jaxrate.text_format import format_name
+from jaxrate.text_format import format_unquoted_name
 from jaxrate.types import HostArray
 
 
@@ -36,7 +36,9 @@ def build_match_fields(
     labels, starts = None, None
     player, players = to_ids(roles.layout.players, columns, players)
     first, second = player.T
-    fail_where(first == second, lambda row: f"{format_name(players[first[row]])} is on both sides; remove the row")
+    fail_where(
+        first == second, lambda row: f"{format_unquoted_name(players[first[row]])} is on both sides; remove the row"
+    )
     values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
         values["category"], labels = to_categories(roles.category, columns, categories, mixtures)

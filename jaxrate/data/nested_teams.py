@@ -125,7 +125,7 @@ def dataset_has_teams(data: Dataset) -> bool:
     return not isinstance(data.events, Matches) and has_teammates(data.rounds)
 
 
-def split_teams(data: Dataset) -> Dataset:
+def make_teammates_opponents(data: Dataset) -> Dataset:
     """The contests without teams: team-mates become opponents who tie."""
     rounds, flat = data.rounds, data.rounds.events
     assert isinstance(flat, Rounds)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaxrate.argument_checks import check_argument
-from jaxrate.data import table_sources
+from jaxrate.data import source_opening, table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
 from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_roles
@@ -103,7 +103,7 @@ def read(
     """
     arguments = select_role_arguments(locals())
     table_sources.import_pyarrow()
-    table = table_sources.open_source(source)
+    table = source_opening.open_source(source)
     known = KnownNames(players, categories, mixtures or {}, seasons, history)
     with table_sources.locate_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)

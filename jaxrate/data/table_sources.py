@@ -24,7 +24,6 @@ NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or an empty field
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
-ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
 
 
@@ -53,86 +52,29 @@ def locate_data_errors(title: str, where: Callable[[int], str]) -> Iterator[None
     except RowError as error:
         raise ValueError(error.format_message(where)) from None
     except import_pyarrow().ArrowException as error:
-        message = _short_line(str(error))
+        message = short_line(str(error))
         numbered = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
         location, message = (f"{where(int(numbered[1]) - 2)}: ", numbered[2]) if numbered else (title, message)
         if "invalid UTF8" in message:
             message = NOT_UTF8 if numbered else message.partition(":")[0] + ": " + NOT_UTF8
         raise ValueError(location + message) from None
     except (ValueError, *READ_ERRORS) as error:
-        raise ValueError(title + _short_line(str(error))) from None
+        raise ValueError(title + short_line(str(error))) from None
 
 
-def _short_line(text: str) -> str:
+def short_line(text: str) -> str:
     line = to_one_line(text)
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}..."
 
 
-def open_source(source: Any) -> TableSource:
-    """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
-    if isinstance(source, TableSource):
-        return source
-    if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
-        from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-
-        path = Path(source)
-        return (
-            parquet_source(find_parquet_table(path))
-            if path.is_dir() and any(path.glob("*.parquet"))
-            else open_file(path)
-        )
-    if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
-        return TableSource("", list(source.keys()), lambda names, text, numbers: source, _row_label)
-    if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
-        columns = _rows_to_columns(source)
-        return TableSource("", list(columns), lambda names, text, numbers: columns, _row_label)
-    if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
-        names = source.collect_schema().names()
-        return TableSource(
-            "", names, lambda names, text, numbers: _to_arrow_table(source.select(names).collect()), _row_label
-        )
-    if hasattr(source, "project") and hasattr(source, "columns"):  # a relation of DuckDB
-        names = list(source.columns)
-        return TableSource(
-            "", names, lambda names, text, numbers: _to_arrow_table(_project_columns(source, names)), _row_label
-        )
-    if not hasattr(source, "__arrow_c_stream__"):
-        make_table = next((getattr(source, name) for name in ARROW_METHODS if hasattr(source, name)), None)
-        if make_table is None:
-            kinds = "a path, a table, a dict of columns or a list of dicts"
-            raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
-        source = make_table()
-    table = _to_arrow_table(source)
-    return TableSource("", table.column_names, lambda names, text, numbers: table, _row_label)
-
-
-def _to_arrow_table(source: Any) -> Any:
-    try:
-        return import_pyarrow().table(source)
-    except import_pyarrow().ArrowException as error:
-        raise ValueError(f"Arrow cannot read the columns of this table: {_short_line(str(error))}") from None
-
-
-def _project_columns(relation: Any, names: Sequence[str]) -> Any:
-    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
-
-
-def _rows_to_columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Columns of rows that are dicts; None where a row lacks one."""
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise ValueError(f"{_row_label(i)}: not a dict, as the first row is, but a {type(row).__name__}")
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
-def _row_label(row: int) -> str:
+def row_label(row: int) -> str:
+    """A row of a table without lines, for error messages."""
     return f"row {row} (counting from 0)"
 
 
 def open_file(path: Path) -> TableSource:
     arrow, title = import_pyarrow(), f"{path.name}: "
-    with locate_data_errors(title, lambda row: title + _row_label(row)):
+    with locate_data_errors(title, lambda row: title + row_label(row)):
         if path.is_dir():
             raise ValueError("a directory, not a file")
         if not path.exists():
@@ -144,7 +86,7 @@ def open_file(path: Path) -> TableSource:
             def load(columns: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
                 return arrow.parquet.ParquetFile(path).read(columns=list(columns))
 
-            return TableSource(title, names, load, lambda row: title + _row_label(row))
+            return TableSource(title, names, load, lambda row: title + row_label(row))
         if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")

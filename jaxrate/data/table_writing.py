@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments
-from jaxrate.data import table_sources
+from jaxrate.data import source_opening, table_sources
 from jaxrate.types import HostArray
 
 NO_TABLE_HINTS = {  # what to take instead
@@ -106,7 +106,7 @@ def to_numpy_columns(columns: Any, seconds: str) -> dict[str, HostArray]:
         columns = columns.columns()
     if hasattr(columns, "_asdict"):
         columns = _array_fields(columns)
-    table = table_sources.open_source(columns)
+    table = source_opening.open_source(columns)
     loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
     units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)

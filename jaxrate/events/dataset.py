@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
-from jaxrate.text_format import format_name, format_number
+from jaxrate.text_format import format_number, format_unquoted_name
 from jaxrate.types import HostArray
 
 
@@ -53,7 +53,9 @@ class Dataset(NamedTuple):
 
     def __repr__(self) -> str:
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
-        counts = _describe_matches(flat) if isinstance(self.events, Matches) else _describe_ragged(self.events)
+        counts = (
+            _match_descriptions_by_subject(flat) if isinstance(self.events, Matches) else _describe_ragged(self.events)
+        )
         roles = {"margin": self.margin, "covariates": self.covariates, "statistics": self.statistics}
         counts |= {role: ", ".join(names) for role, names in roles.items() if names}
         descriptions = {"players": _format_names(self.players)} | counts
@@ -94,7 +96,7 @@ def check_dataset(caller: str, data: Any) -> None:
 MAX_LISTED_NAMES = 4  # names shown at the start of a list
 
 
-def _describe_matches(matches: Matches) -> dict[str, str]:
+def _match_descriptions_by_subject(matches: Matches) -> dict[str, str]:
     """Descriptions of matches by subject; the one without a subject is their number."""
     side, weight, _, columns = matches.context
     recorded = [name for name, values in (("side", side), ("weight", weight)) if values is not None]
@@ -127,7 +129,7 @@ def _format_time(time: Any, clock: str) -> str:
 
 def _format_names(names: HostArray) -> str:
     """The number of names, and the first of them."""
-    first = ", ".join(map(format_name, names[:MAX_LISTED_NAMES].tolist()))
+    first = ", ".join(map(format_unquoted_name, names[:MAX_LISTED_NAMES].tolist()))
     return f"{len(names):,}: {first}{', ...' if len(names) > MAX_LISTED_NAMES else ''}"
 
 

@@ -12,17 +12,17 @@ multistart_search.py   the search from one start or many
 trust_region.py        how far a step may go
 parameter_sweeps.py    losses of many settings, and profiles of the loss
 profile_intervals.py   likelihood intervals of one hyperparameter
-likelihood.py          the log likelihood, as samplers take it
+sampler_likelihood.py  the log likelihood, as samplers take it
 rolling_origin.py      fits that roll through time
 time_limited_fit.py    a fit in bounded time, for comparisons
 search_state.py        the state of the search of `fit`: points, coordinates and results of searches from many starts
 """
 
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
-from jaxrate.fitting.likelihood import log_likelihood
 from jaxrate.fitting.parameter_sweeps import profile_loss, sweep_parameters
 from jaxrate.fitting.profile_intervals import LikelihoodInterval, likelihood_interval
 from jaxrate.fitting.rolling_origin import fit_rolling
+from jaxrate.fitting.sampler_likelihood import log_likelihood
 
 __all__ = [
     "Fit",

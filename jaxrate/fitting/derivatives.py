@@ -31,7 +31,7 @@ SUM_ROW = 1024  # losses are summed so many at a time in the default precision, 
 
 
 @jax.jit
-def _weighted_row_sums(weight: Array, x: Array) -> Array:
+def _weighted_sums_in_chunks(weight: Array, x: Array) -> Array:
     """[..., rows] sums of weight x [..., n] over rows of `SUM_ROW` numbers."""
     x = weight * x
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % SUM_ROW)])
@@ -41,7 +41,7 @@ def _weighted_row_sums(weight: Array, x: Array) -> Array:
 def _weighted_loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[2, rows] sums of the losses by each of two weights [2, n]."""
     del event
-    return _weighted_row_sums(weight, losses(x)[None])
+    return _weighted_sums_in_chunks(weight, losses(x)[None])
 
 
 def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -52,7 +52,7 @@ def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, eve
         return jax.jvp(losses, (x,), (tangent,))
 
     value, slope = jax.vmap(directional_slope, out_axes=(None, 0))(axes)
-    return _weighted_row_sums(weight, value[None]), slope
+    return _weighted_sums_in_chunks(weight, value[None]), slope
 
 
 def _forward_derivatives(
@@ -69,7 +69,7 @@ def _forward_derivatives(
     )
 
     def sums(slope: Array) -> tuple[Array, Array]:
-        return _weighted_row_sums(weight[:1], slope), _slope_products(weight[0], slope, event)
+        return _weighted_sums_in_chunks(weight[:1], slope), _slope_products(weight[0], slope, event)
 
     return results[0][0], *jax.vmap(sums)(slope)
 
@@ -89,7 +89,7 @@ def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None)
 
     def total_loss(x: Array) -> Any:
         value = losses(x)
-        return jnp.sum(weight[0] * value), _weighted_row_sums(weight, value[None])
+        return jnp.sum(weight[0] * value), _weighted_sums_in_chunks(weight, value[None])
 
     slope, value = jax.grad(total_loss, has_aux=True)(x)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
@@ -102,7 +102,7 @@ def _second_derivatives(
     del event
 
     def slope(x: Array, axis: Array) -> Array:
-        return jax.jvp(lambda x: _weighted_row_sums(weight[0], losses(x)), (x,), (axis,))[1]
+        return jax.jvp(lambda x: _weighted_sums_in_chunks(weight[0], losses(x)), (x,), (axis,))[1]
 
     def second_slope(first_axis: Array, second_axis: Array) -> Array:
         return jax.jvp(partial(slope, axis=first_axis), (x,), (second_axis,))[1]

@@ -31,7 +31,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.hashable_values import bind, display_name, rebind
+from jaxrate.hashable_values import bind, display_name, find_replacement_rule
 from jaxrate.rules import Predict, RatedEvent, Record, State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
@@ -126,7 +126,7 @@ def pairwise_record(system: RatingSystem) -> Record:
 
 
 def margin_record(system: RatingSystem) -> Record:
-    record: Record | None = rebind(system.rules.update, {skills.update: skills.record_margin_loss})
+    record: Record | None = find_replacement_rule(system.rules.update, {skills.update: skills.record_margin_loss})
     if record is None or system.settings["outcome"] != "margin":
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return record

@@ -41,13 +41,15 @@ def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
     )
     return MatchupTables(
         even,
-        _matchup_table(rated_with_draws, player, "draw", 0.0) if has_draws else None,
-        _matchup_table(rated_with_draws, player, "prediction", 1.0) if has_side else None,
-        _matchup_table(rated_with_draws, player, "draw", 1.0) if has_side and has_draws else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, "draw", 0.0) if has_draws else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, "prediction", 1.0) if has_side else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, "draw", 1.0) if has_side and has_draws else None,
     )
 
 
-def _matchup_table(rated: Rated, player: HostArray, column: str, side: float) -> PairProbabilities | None:
+def _predict_column_for_all_pairs(
+    rated: Rated, player: HostArray, column: str, side: float
+) -> PairProbabilities | None:
     """A column of the predictions of all matches of two players; None if it takes too many numbers.
 
     The state holds everybody twice, so that the diagonal is that of equals.

@@ -82,7 +82,7 @@ def predict_pairs(
     return PairProbabilities(*factors)
 
 
-def _outcome_columns(system: RatingSystem) -> tuple[str, ...]:
+def _margin_and_statistic_columns(system: RatingSystem) -> tuple[str, ...]:
     """The columns of the margins and statistics that `skills` learns from."""
     margin = system.settings.get("margin", ()) if system.settings.get("outcome") == "margin" else ()
     return (*margin, *system.settings.get("statistics", ()))
@@ -91,14 +91,14 @@ def _outcome_columns(system: RatingSystem) -> tuple[str, ...]:
 def fill_missing_margins(system: RatingSystem, matches: Matches) -> Matches:
     """Matches with margins of 0 where they are to come and have none; no prediction depends on them."""
     columns = matches.context.columns or {}
-    zero = {name: np.zeros(len(matches.score)) for name in _outcome_columns(system) if name not in columns}
+    zero = {name: np.zeros(len(matches.score)) for name in _margin_and_statistic_columns(system) if name not in columns}
     return matches._replace(context=matches.context._replace(columns={**columns, **zero} or None))
 
 
 def neutral_context(system: RatingSystem, n: int) -> dict[str, Any]:
     """Further arguments of `matches` for n neutral matches of `skills`: no side, covariates and margins of 0."""
     settings, zero = system.settings, np.zeros(n)
-    names = (*settings.get("covariates", ()), *_outcome_columns(system))
+    names = (*settings.get("covariates", ()), *_margin_and_statistic_columns(system))
     side = {"side": zero} if settings.get("own_side") else {}
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.data.source_opening import open_source
 from jaxrate.data.table_reading import read
-from jaxrate.data.table_sources import open_source
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures

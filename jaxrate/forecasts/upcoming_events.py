@@ -10,8 +10,8 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, suggest_similar_names
+from jaxrate.data.source_opening import open_source
 from jaxrate.data.table_reading import read
-from jaxrate.data.table_sources import open_source
 from jaxrate.events import Context, Matches, check_clock, count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins
@@ -24,8 +24,8 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import make_replay_rules, predict_event, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import add_outcomes, davidson_outlook, has_outcome_wrapper
-from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
+from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.outcome_probabilities import davidson_outlook
 from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 

@@ -82,7 +82,7 @@ def rate(
     """
     check_system(system)
     data = as_dataset("rate", data, **_table_reading_options(onto))
-    _check_names(system, data)
+    _check_names_storable(system, data)
     if onto is None and has_sides(data) and not uses_side(system):
         warn_unused_side(system)
     events, n = data.events, len(data.players)
@@ -125,7 +125,7 @@ def warn_unused_side(system: RatingSystem) -> None:
         )
 
 
-def _check_names(system: RatingSystem, data: Dataset) -> None:
+def _check_names_storable(system: RatingSystem, data: Dataset) -> None:
     """ValueError unless a table can hold the names of players and categories."""
     if _arrow_names(data.players) is None:
         for name in data.players.tolist():

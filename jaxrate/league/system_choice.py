@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.measurement_noise import estimate_measurement_noise
-from jaxrate.data.nested_teams import dataset_has_teams, split_teams
+from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
+from jaxrate.data.nested_teams import dataset_has_teams, make_teammates_opponents
 from jaxrate.data.seasons_and_margins import first_player_lead
 from jaxrate.default_side_advantage import mean_side_score
 from jaxrate.events import Matches, Periods, Rounds, slice_events
@@ -15,8 +15,7 @@ from jaxrate.league.data_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate
-from jaxrate.systems.outcome_probabilities import DrawParams, add_outcomes
-from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
+from jaxrate.systems.draw_models import DrawParams, add_outcomes, own_draw_predict_rule
 from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.text_format import suggest_name
 
@@ -139,4 +138,4 @@ def rates_events(system: RatingSystem, data: Dataset) -> bool:
 
 def split_unsupported_teams(system: RatingSystem, data: Dataset) -> Dataset:
     """The data, everyone on their own if the system knows no teams."""
-    return split_teams(data) if dataset_has_teams(data) and "teams" not in system.features else data
+    return make_teammates_opponents(data) if dataset_has_teams(data) and "teams" not in system.features else data

@@ -35,7 +35,7 @@ from jaxrate.live.event_log import (
 )
 from jaxrate.live.live_state import Checkpoint, ConcurrentHistoryChangeError, LiveState, PastCheckpoints
 from jaxrate.live.single_events import to_host_prediction
-from jaxrate.replay.compiler_options import ProgramTraits
+from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_arrays import make_state
 from jaxrate.replay.scan_programs import make_replay_rules
@@ -175,7 +175,7 @@ class LiveHistory:
                 compile_replay(
                     event_programs.update_with_event,
                     donated_inputs,
-                    traits=ProgramTraits(event.kind, stream=event.kind is Matches),
+                    traits=CompilerOptionTraits(event.kind, stream=event.kind is Matches),
                 ),
                 [*layouts, layout],
             )

@@ -50,7 +50,7 @@ def pack_match(
     side, weight = known_context.get("side"), known_context.get("weight")
     structure, floats = MATCH_FORMS[side is not None, weight is not None], [score, time]
     if side is not None:
-        known_context["side"] = check_number("side", _parse_side(side), -1.0, 1.0)
+        known_context["side"] = check_number("side", _side_label_to_number(side), -1.0, 1.0)
         floats.append(known_context["side"])
     if weight is not None:
         floats.append(check_number("weight", weight, 0.0, np.inf, exclusive_low=True))
@@ -72,7 +72,7 @@ def pack_match(
     )
 
 
-def _parse_side(side: Any) -> Any:
+def _side_label_to_number(side: Any) -> Any:
     if not isinstance(side, str):
         return side
     if side not in SIDES:

@@ -43,13 +43,13 @@ def replay_block(
     """Some steps, each of disjoint events."""
     state, prediction = so_far
     packed = pack_state(state, len(index))
-    state, prediction = _replay_packed_block(
+    state, prediction = _replay_block_of_packed_state(
         rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
     )
     return packed.unpack(state), prediction
 
 
-def _replay_packed_block(
+def _replay_block_of_packed_state(
     rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
@@ -93,7 +93,7 @@ def replay_block_chain(
     packed = pack_state(so_far[0], index.shape[0] * index.shape[1])
 
     def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
-        return _replay_packed_block(rules, size, params, packed, so_far, flat, starts, index, key, None), None
+        return _replay_block_of_packed_state(rules, size, params, packed, so_far, flat, starts, index, key, None), None
 
     state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
     return packed.unpack(state), prediction

@@ -22,7 +22,7 @@ from jaxrate.smoothing.forward_backward import (
 from jaxrate.smoothing.forward_backward import apply_site as after
 from jaxrate.smoothing.likelihood_sites import log_site_integral, match_sites, pair_cavities, result_log_likelihood
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
-from jaxrate.systems.skills.match_strengths import Strength, make_loadings, performance_lead
+from jaxrate.systems.skills.match_strengths import Strength, add_match_effects_to_lead, make_loadings
 from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
 from jaxrate.systems.skills.outcome_likelihoods import expected_score
 from jaxrate.types import Array
@@ -65,7 +65,9 @@ def prepare_sweep(model: Model, params: Any, timelines: Timelines) -> SweepInput
     constants = prepare(model, params)
     constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
     games = None if params.experience is None else (timelines.games_before[0], timelines.games_before[1])
-    offset = performance_lead(model, constants, jnp.zeros_like(timelines.events.score), games, timelines.events)
+    offset = add_match_effects_to_lead(
+        model, constants, jnp.zeros_like(timelines.events.score), games, timelines.events
+    )
     return SweepInputs(
         constants, make_node_dynamics(model, constants, timelines, make_loadings(model, timelines.events)), offset
     )

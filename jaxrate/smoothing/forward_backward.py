@@ -25,7 +25,7 @@ from jax import lax
 from jaxrate.rules import Rating
 from jaxrate.smoothing.timelines import Timelines
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.aging import add_to_diagonal, common_skill_vector, decay_and_grow
+from jaxrate.systems.skills.aging import add_to_diagonal, decay_and_grow, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import Strength, covariance_with_strength
 from jaxrate.systems.skills.model import Constants, Model, State, initial_variance
 from jaxrate.systems.skills.posterior import condition_on_message
@@ -68,7 +68,7 @@ def make_node_dynamics(
 ) -> NodeDynamics:
     """The dynamics of these timelines; `coefficients` are x [size, D] of first and of second players, None if D = 1."""
     params = constants.params
-    retention, elapsed = mean_reversion.decay_over_time(params.reversion, timelines.elapsed)
+    retention, elapsed = mean_reversion.lead_decay_and_growth_time(params.reversion, timelines.elapsed)
     growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
     transitions = [(retention, elapsed[:, None] * growth)]
     if timelines.seasons_begun is not None:
@@ -79,7 +79,9 @@ def make_node_dynamics(
             (
                 season_retention,
                 jnp.moveaxis(
-                    common_skill_vector(model, season_variance[..., None] if model.size == 1 else season_variance),
+                    pad_common_skill_with_zeros(
+                        model, season_variance[..., None] if model.size == 1 else season_variance
+                    ),
                     -1,
                     1,
                 ),
@@ -135,7 +137,9 @@ def _forward_step(
         row = decay_and_grow(model, constants, row, keep, added[0] if model.size == 1 else added)
     if dynamics.match_variance is not None:
         row = row._replace(
-            covariance=add_to_diagonal(model, row.covariance, common_skill_vector(model, dynamics.match_variance))
+            covariance=add_to_diagonal(
+                model, row.covariance, pad_common_skill_with_zeros(model, dynamics.match_variance)
+            )
         )
     shape = (model.size,)
     belief = NodeBelief(jnp.reshape(row.mean, shape), jnp.reshape(row.covariance, shape * 2))

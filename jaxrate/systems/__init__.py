@@ -7,7 +7,7 @@ glicko.py                 Glicko (Glickman 1999)
 glicko2.py                Glicko-2 (Glickman 2012)
 mean_reversion.py         mean reversion: leads over newcomers fade, by the clock and from season to season
 outcome_probabilities.py  predictions in full: who wins, whether nobody does, the ranks, match quality; every score
-own_draw_prediction.py    systems with draws of their own
+draw_models.py            draws of systems: their own, or those of Davidson's model
 prediction_wrapping.py    predictions remade
 topcoder.py               TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
 weng_lin.py               Weng and Lin (2011, "A Bayesian approximation method for online ranking")

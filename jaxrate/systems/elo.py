@@ -71,7 +71,7 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     params, last = constants.params, rows.time
     if last is None:
         return rows
-    keep, _ = fading.decay_over_time(params.reversion, elapsed_time(time, last))
+    keep, _ = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, last))
     rating = rows.rating if keep is None else fading.revert_rating(params, rows.rating, keep)
     if seasons:
         keep, _ = fading.decay_over_seasons(params.season_keep, 0.0, fading.seasons_begun(seasons, last, time))

@@ -98,7 +98,7 @@ def age_rows(constants: Constants, rows: State, duration: Array) -> State:
     """After some time in which no season begins."""
     if constants.params.reversion is None:
         return rows._replace(variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high))
-    keep, span = fading.decay_over_time(constants.params.reversion, duration)
+    keep, span = fading.lead_decay_and_growth_time(constants.params.reversion, duration)
     return fading.revert_rows(constants.params, rows, keep, constants.growth * span, constants.high)
 
 

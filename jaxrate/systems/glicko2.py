@@ -104,7 +104,7 @@ def drift_rows(constants: Constants, rows: State, periods: float | Array, lead_r
 def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
     """phi^2 <- phi^2 + t sigma^2, and leads fade."""
     params, high = constants.params, constants.high
-    keep, span = fading.decay_over_time(params.reversion, elapsed_time(time, rows.time))
+    keep, span = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, rows.time))
     aged = drift_rows(constants, rows, span * constants.rate, keep)
     aged = aged._replace(variance=clip_optional(aged.variance, None, high))
     return fading.apply_seasons(seasons, params, aged, rows.time, time, MAX_VARIANCE if high is None else high)
@@ -180,7 +180,7 @@ def update(
     params, keep = constants.params, None
     periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
     if isinstance(event, Periods) and params.reversion is not None:
-        keep, span = fading.decay_over_time(params.reversion, jnp.asarray(params.period, rows.time.dtype))
+        keep, span = fading.lead_decay_and_growth_time(params.reversion, jnp.asarray(params.period, rows.time.dtype))
         periods = span * constants.rate
     first, second = split_sides(rows, event)
     lead = signed_side_advantage(event, params.side_advantage)

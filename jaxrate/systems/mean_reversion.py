@@ -60,7 +60,7 @@ def fill_season_defaults(system: str, seasons: Sequence[float], params: Any, **d
     return params
 
 
-def decay_over_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:
+def lead_decay_and_growth_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:
     """What some time leaves of a lead (None: all of it), and the time in which an idle variance would grow as much."""
     if reversion is None:
         return None, duration

@@ -60,7 +60,7 @@ from jaxrate.system import (
     system_factory,
 )
 from jaxrate.systems.rounds import cdf_sums
-from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_number, teams_by_standing
+from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, unranked_teams_by_number
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
 
@@ -150,7 +150,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     if isinstance(event, Matches):
         lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
         return expected_score(constants, lead, jnp.sum(rows.variance))
-    teams = teams_by_number(event)
+    teams = unranked_teams_by_number(event)
     sides = team_beliefs(rows, event, teams)
 
     def beaten(me: TeamBelief) -> Array:

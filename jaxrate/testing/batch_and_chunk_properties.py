@@ -133,7 +133,7 @@ def perturbation_directions(case: Case, inputs: ReplayInputs) -> dict[str, Repla
     return directions | {columns_label: zero._replace(chunks=jax.tree.unflatten(structure, leaves))}
 
 
-class BatchReplays(NamedTuple):
+class BatchReplayOutputs(NamedTuple):
     """The outputs of the program of a case."""
 
     slopes: Any  # slopes in the float leaves of the base inputs, None if the system draws random numbers
@@ -142,7 +142,7 @@ class BatchReplays(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def replay_perturbed_batch(case: Case) -> BatchReplays:
+def replay_perturbed_batch(case: Case) -> BatchReplayOutputs:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
     random = case.system.rules.draw is not None
     with strict_precision(case.double):
@@ -163,9 +163,9 @@ def replay_perturbed_batch(case: Case) -> BatchReplays:
             filled = dict(enumerate(leaves)) | dict(zip(float_indices, float_leaves, strict=True))
             return replay_and_summarise(case, jax.tree.unflatten(structure, filled.values()))[0]
 
-        def run_batch(float_leaves: list[Any], replay_inputs: ReplayInputs) -> BatchReplays:
+        def run_batch(float_leaves: list[Any], replay_inputs: ReplayInputs) -> BatchReplayOutputs:
             slopes = None if random else jax.grad(summary_of_leaves)(float_leaves)
-            return BatchReplays(slopes, *jax.vmap(partial(replay_and_summarise, case))(replay_inputs))
+            return BatchReplayOutputs(slopes, *jax.vmap(partial(replay_and_summarise, case))(replay_inputs))
 
         return jax.tree.map(
             np.asarray, jit_quickly(run_batch)([leaves[i] for i in float_indices], stack_trees(replay_inputs))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Ragged, slice_events
 from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
-from jaxrate.replay.compiler_options import ProgramTraits
+from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import make_plan
@@ -58,7 +58,7 @@ def lower_replay(case: Case) -> Any:
         replay = compile_replay(
             scan_programs.replay_stream if stream else scan_programs.replay_levels,
             (params, state, random),
-            traits=ProgramTraits(stream=stream),
+            traits=CompilerOptionTraits(stream=stream),
         )
         shape = scan_programs.MatchProgramShape(plan.size, None, True)
         arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
@@ -66,7 +66,9 @@ def lower_replay(case: Case) -> Any:
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(block_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
+    replay = compile_replay(
+        block_programs.replay_block, (params, state, random), traits=CompilerOptionTraits(FORMS[form])
+    )
     return replay.lower(
         scan_programs.make_replay_rules(system.rules, params),
         block.size,

@@ -5,8 +5,8 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.outcome_probabilities import add_outcomes, has_outcome_wrapper, score_probabilities
-from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
+from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.outcome_probabilities import score_probabilities
 from jaxrate.testing.property_cases import (
     Case,
     assert_claim,

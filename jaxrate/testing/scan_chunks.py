@@ -11,7 +11,7 @@ from jaxrate.replay.blocks import Block, Blocks, arrange_blocks
 from jaxrate.replay.gather import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.testing.property_cases import Case
-from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_steps
+from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_indices_by_step
 
 CHUNK_LEVELS = 8  # number of levels is a multiple of this
 PADDED_PERIOD = 18, 16  # players and matches to which periods are padded
@@ -40,7 +40,7 @@ def to_scan_events(form: str, events: Any, first_event: int) -> Any:
     count = len(events.player_start) - 1
     if form == "periods":
         return arrange_blocks(events, [Block(np.arange(count, dtype=np.int32)[:, None], PADDED_PERIOD)])
-    return arrange_blocks(events, [Block(contest_steps(first_event, first_event + count), (SLOTS, SLOTS))])
+    return arrange_blocks(events, [Block(contest_indices_by_step(first_event, first_event + count), (SLOTS, SLOTS))])
 
 
 def stack_trees(trees: list[Any]) -> Any:

@@ -107,10 +107,10 @@ def schedule_for_form(form: str, events: Any) -> Any:
     """The schedule for `run` in this form; contests two at a time, padded to `SLOTS`."""
     if form != "rounds":
         return "auto" if form == "periods" else form
-    return arrange_blocks(events, [Block(contest_steps(0, len(events.player_start) - 1), (SLOTS, SLOTS))])
+    return arrange_blocks(events, [Block(contest_indices_by_step(0, len(events.player_start) - 1), (SLOTS, SLOTS))])
 
 
-def contest_steps(low: int, high: int) -> Any:
+def contest_indices_by_step(low: int, high: int) -> Any:
     """[steps, 2] the contests of each step, for contests from `low` to below `high`, counted from `low`."""
     per_season, count = len(SIZES[0]), high - low
     seasons = [[i + per_season * k - low for i in step] for k in range(-(-high // per_season)) for step in STEPS]

@@ -18,8 +18,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.outcome_probabilities import has_outcome_wrapper
-from jaxrate.systems.own_draw_prediction import own_draw_predict_rule
+from jaxrate.systems.draw_models import has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from jaxrate.testing.property_cases import jit_quickly, strict_precision
 from tests.fuzz import draws

@@ -15,7 +15,7 @@ from typing import Any
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import RowError
-from jaxrate.text_format import format_name, to_one_line
+from jaxrate.text_format import format_unquoted_name, to_one_line
 
 ROW_COLUMN = "_row"  # the column of the number that a row had in the source
 ORDERED_FILE, NAMES_FILE = "ordered.parquet", "names.parquet"
@@ -143,7 +143,7 @@ def _check_source_rows(run: Any, player_columns: Sequence[str], time: str | None
         for name, value in zip(needed, values, strict=True):
             if value is None:
                 raise RowError(row, f"column {name!r} has no value")
-        raise RowError(row, f"{format_name(values[0])} is on both sides; remove the row")
+        raise RowError(row, f"{format_unquoted_name(values[0])} is on both sides; remove the row")
 
 
 def _copy_to_parquet(run: Any, query: str, path: Path, rows: int) -> None:

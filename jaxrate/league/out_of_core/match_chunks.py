@@ -34,7 +34,7 @@ from jaxrate.data.table_sources import Column, import_pyarrow, locate_data_error
 from jaxrate.events import RowError, fail_where, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.out_of_core.external_sort import ROW_COLUMN, sort_by_time
-from jaxrate.text_format import format_name
+from jaxrate.text_format import format_unquoted_name
 from jaxrate.types import HostArray
 
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
@@ -234,7 +234,7 @@ def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[
     player = np.stack([columns[name].to_numpy() for name in roles.layout.players], axis=1)
     if opened.ids is not None:
         same = player[:, 0] == player[:, 1]
-        fail_where(same, lambda row: f"{format_name(player[row, 0])} is on both sides; remove the row")
+        fail_where(same, lambda row: f"{format_unquoted_name(player[row, 0])} is on both sides; remove the row")
         player, num_players = opened.ids(player)
     fields = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.time is not None:

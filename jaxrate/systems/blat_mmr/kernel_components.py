@@ -52,7 +52,7 @@ def prepare_components(
         tables = [sum((w * t for w, t in zip(weights, tables, strict=True)), jnp.zeros_like(tables[0]))]
         weights = [1.0]
     return [
-        PreparedKernelComponent(w, t, _kept_mass(kernel, algorithm, t, points))
+        PreparedKernelComponent(w, t, _kernel_mass_kept_per_point(kernel, algorithm, t, points))
         for w, t in zip(weights, tables, strict=True)
     ]
 
@@ -120,7 +120,7 @@ def _zero_rounding(sums: Array) -> Array:
     return jnp.where(sums > rounding, sums, 0.0)
 
 
-def _kept_mass(kernel: Kernel, algorithm: str, table: Any, points: Array) -> Array:
+def _kernel_mass_kept_per_point(kernel: Kernel, algorithm: str, table: Any, points: Array) -> Array:
     """[n] how much of the mass of each point stays: the sums of what leaves it, not of what comes."""
     ones = jnp.ones(points.shape[0], points.dtype)
     if not has_own_shape(kernel):
@@ -184,19 +184,19 @@ def _strength_kernel_matrix(
         width_too = (width,) if has_width(kernel) else ()
         density_values = kernel.shape(points[start], points[end], *width_too, **values)
     shape = jnp.broadcast_shapes(start.shape, end.shape)
-    return jnp.where(inside, jnp.broadcast_to(_clip_negative(density_values, points), shape), 0.0)
+    return jnp.where(inside, jnp.broadcast_to(_cast_and_clip_negative(density_values, points), shape), 0.0)
 
 
 def component_density(kernel: Kernel, distance: Array, width: Array, values: Mapping[str, Array]) -> Array:
     """The density of a component of the distance."""
     if has_own_shape(kernel):
-        return _clip_negative(kernel.shape(distance / width, **values), distance) / width
+        return _cast_and_clip_negative(kernel.shape(distance / width, **values), distance) / width
     if kernel.shape == "gaussian":
         return jnp.exp(-0.5 * (distance / width) ** 2) / (math.sqrt(2.0 * math.pi) * width)
     return jnp.exp(-jnp.abs(distance) / width) / (2.0 * width)
 
 
-def _clip_negative(values: Any, like: Array) -> Array:
+def _cast_and_clip_negative(values: Any, like: Array) -> Array:
     """What a function gives, also as True and False; below zero, which values that are traced may give, is zero."""
     return jnp.maximum(jnp.asarray(values).astype(like.dtype), 0.0)
 

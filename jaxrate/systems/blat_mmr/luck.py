@@ -60,7 +60,7 @@ def _logistic_400(x: Array, y: Array) -> Array:
     return jax.nn.sigmoid((x - y) / POINTS_PER_NATURAL_UNIT)
 
 
-def _ratio(x: Array, y: Array) -> Array:
+def _ratio_win_probability(x: Array, y: Array) -> Array:
     return x / (x + y)
 
 
@@ -119,7 +119,7 @@ def bradley_terry_400() -> Luck:
 
 def ratio() -> Luck:
     """Example 2.5: x / (x + y), for supports above 0."""
-    return Luck("ratio", _ratio, difference=False)
+    return Luck("ratio", _ratio_win_probability, difference=False)
 
 
 @check_arguments

@@ -219,14 +219,14 @@ def blat_mmr(
     shown = kernel if isinstance(kernel, str) else spec
     static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
     static |= {"algorithm": algorithm, "draws": draws} | initial._asdict()
-    prepare_model = SizedPrepare(bind(prepare, model, None), bind(prepare_sized, model, initial))
+    prepare_model = SizedPrepare(bind(prepare, model, None), bind(make_sized_prepare, model, initial))
     rules = Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update)))
     begin, show = bind(init, model, initial), bind(summary, model)
     kinds, make = (Matches,), FactoryCall(blat_mmr, tuple(static.items()))
     return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, make=make)
 
 
-def prepare_sized(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
+def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
     """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
     if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
         check_hyperparameters(model, initial, params)

@@ -101,7 +101,7 @@ def strengths_against(rows: State, category: Array) -> tuple[Array, Array]:
     return rows.rating + pick(rows.modifiers), rows.variance + pick(rows.modifier_variance)
 
 
-def split_mixed_categories(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
+def split_into_single_category_pairs(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
     """The event as a period in which everybody plays one category.
 
     If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].

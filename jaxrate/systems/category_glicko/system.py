@@ -66,7 +66,7 @@ from jaxrate.systems.category_glicko.model import (
     init,
     prepare,
     rows_before_games,
-    split_mixed_categories,
+    split_into_single_category_pairs,
     strengths_against,
 )
 from jaxrate.systems.category_glicko.posterior import (
@@ -86,7 +86,7 @@ from jaxrate.types import Array
 def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
     rows = rows_before_games(grows, constants, rows, event)
-    period, share = split_mixed_categories(event, rows.modifiers.shape[-1])
+    period, share = split_into_single_category_pairs(event, rows.modifiers.shape[-1])
     first, second = split_sides(rows, period)
     category: Any = period.context.category
     params = constants.params
@@ -107,7 +107,7 @@ def update(
     params, scale, outcome = constants.params, constants.params.scale, OUTCOME_DISTRIBUTIONS[law]
     idle = advance_through_period(constants, rows, event)
     rows = idle if grows == "all" else rows
-    period, _ = split_mixed_categories(event, rows.modifiers.shape[-1])
+    period, _ = split_into_single_category_pairs(event, rows.modifiers.shape[-1])
     before = State(
         (rows.rating - params.initial_rating) / scale,
         rows.modifiers / scale,

@@ -85,7 +85,7 @@ def worst_ranks_keeping_rating(
     """[P] the worst ranks at which performances are at least the ratings."""
     if isinstance(round_statistics, performance_inference.RoundStanding):
         return break_even_ranks.worst_rank_keeping_rating(round_statistics, event, split_ties)
-    return break_even_ranks.logistic_worst_rank(round_statistics, event)
+    return break_even_ranks.logistic_rank_to_keep_rating(round_statistics, event)
 
 
 def expected_win_counts(

@@ -27,7 +27,13 @@ import jax.numpy as jnp
 
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number, teams_by_standing
+from jaxrate.systems.rounds.round_teams import (
+    Teams,
+    gather_to_members,
+    sum_by_team,
+    teams_by_standing,
+    unranked_teams_by_number,
+)
 from jaxrate.types import Array
 
 TEAM_PERFORMANCES = "sum", "mean"  # of a team: what it is of its members'
@@ -56,7 +62,7 @@ def team_priors(team_performance: str, rating: Array, square: Array, event: Roun
 
 def predict(team_performance: str, rating: Array, square: Array, event: Rounds, table_points: int) -> Array:
     """[P] the share of the other teams that one's own is expected to beat."""
-    teams = teams_by_number(event)
+    teams = unranked_teams_by_number(event)
     priors = team_priors(team_performance, rating, square, event, teams)
     below, _ = expected_wins.normal_wins(
         priors.mean, jnp.sqrt(priors.variance), priors.there, TABLE_FACTOR * table_points

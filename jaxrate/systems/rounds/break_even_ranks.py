@@ -50,7 +50,7 @@ def worst_rank_within_gain_budget(gain_budget: Array, gain: Array, event: Rounds
     return _rank_at_place(jnp.where(without < rank, without, own), rank, event)
 
 
-def logistic_worst_rank(logistic_sums: performance_inference.LogisticSums, event: Rounds) -> Array:
+def logistic_rank_to_keep_rating(logistic_sums: performance_inference.LogisticSums, event: Rounds) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
     centre, _, gain, *_ = logistic_sums.participants
     return worst_rank_within_gain_budget(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)

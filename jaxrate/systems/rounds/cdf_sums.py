@@ -65,7 +65,7 @@ def points_in_precision(table_points: int) -> int:
     return table_points if jnp.result_type(float) == np.float32 else 6 * table_points
 
 
-def pair_budget() -> int:
+def max_simultaneous_pairs() -> int:
     """How many pairs of participants are looked at together: where kernels are launched many, on a CPU as few as can
     be (0).
     """
@@ -77,17 +77,17 @@ def uses_all_pairs(count: int) -> bool:
 
     Then there are no tables, and nothing to mend in what they say.
     """
-    return pair_budget() > 0 and count <= pairwise_limit()
+    return max_simultaneous_pairs() > 0 and count <= pairwise_limit()
 
 
 def comparison_batch_size(count: int) -> int:
     """How many of a round are compared with everybody at once: on a CPU those whose pairs fit in a cache."""
-    return min(count, max(pair_budget() // count, 64))
+    return min(count, max(max_simultaneous_pairs() // count, 64))
 
 
 def pairwise_limit(evaluations: int = 1) -> int:
     """Participants up to which everybody is compared with everybody, at so many ratings of each."""
-    return max(math.isqrt(pair_budget() // evaluations), DIRECT_LIMIT)
+    return max(math.isqrt(max_simultaneous_pairs() // evaluations), DIRECT_LIMIT)
 
 
 def participant_mask(event: Rounds) -> Array:
@@ -202,7 +202,7 @@ def sum_in_blocks(
     block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array
 ) -> list[Array]:
     """Four sums [points] over everybody in the round, some of whom at a time are `block_sums`'s."""
-    if pair_budget():
+    if max_simultaneous_pairs():
         return block_sums(*participant_columns)
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
 

@@ -48,7 +48,7 @@ def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Arr
         performance_distributions.LOGISTIC.deviation / widest,
         jnp.minimum(deviation, other_deviation) / widest,
     )
-    if cdf_sums.pair_budget():
+    if cdf_sums.max_simultaneous_pairs():
         return _logistic_win_unrolled(lead * inverse, part)
     nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
     below, above, _, _ = performance_distributions.logistic_distribution(

@@ -42,7 +42,7 @@ def tie_weight(split_ties: TieSplit) -> float | None:
     return None if split_ties is False else 0.5 if split_ties is True else split_ties
 
 
-def _opponent_factor(split_ties: TieSplit) -> float:
+def _opponents_to_outweigh_tie(split_ties: TieSplit) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
     return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
 
@@ -70,7 +70,9 @@ def make_logistic_cdf_sums(
     """
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
     gain = jnp.where(mask, inverse, 0.0)
-    margin = jnp.log(2.0 * _opponent_factor(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf)))
+    margin = jnp.log(
+        2.0 * _opponents_to_outweigh_tie(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
+    )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
     participants = Participants(
         centre, inverse, gain, *cdf_sums.rating_interval(centre, widest * margin, mask), cdf_sums.rating_unit(widest)
@@ -173,7 +175,7 @@ def make_round_standing(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(mask, deviation, 0.0))
-    margins = noise.margins(_opponent_factor(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_opponents_to_outweigh_tie(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.systems.rounds.cdf_sums import pair_budget, pairwise_limit, participant_mask
+from jaxrate.systems.rounds.cdf_sums import max_simultaneous_pairs, pairwise_limit, participant_mask
 from jaxrate.types import Array
 
 
@@ -21,7 +21,7 @@ class Teams(NamedTuple):
 
 def teams_by_standing(event: Rounds) -> Teams:
     """The teams of a round."""
-    teams, count, mask = teams_by_number(event), len(event.rank), participant_mask(event)
+    teams, count, mask = unranked_teams_by_number(event), len(event.rank), participant_mask(event)
     most = len(teams.size)
     number = jnp.arange(most, dtype=jnp.int32)
     if teams.member is not None:
@@ -48,7 +48,7 @@ def teams_by_standing(event: Rounds) -> Teams:
     return Teams(place[teams.of], teams.size[team], lax.cummax(jnp.where(new, number, 0)), None)
 
 
-def teams_by_number(event: Rounds) -> Teams:
+def unranked_teams_by_number(event: Rounds) -> Teams:
     """The same in the order of their numbers, which does not tell the result; all have rank 0."""
     count = len(event.rank)
     most = count if event.teams is None else len(event.teams)
@@ -61,7 +61,7 @@ def teams_by_number(event: Rounds) -> Teams:
 
 def gather_to_members(teams: Teams, values: Array) -> Array:
     """[P] for the participants what values [T] say of their teams."""
-    if teams.member is None or pair_budget():
+    if teams.member is None or max_simultaneous_pairs():
         return values[teams.of]
     # As a product, for whose factors XLA works out the values once, and otherwise again for every participant.
     return jnp.dot(values, teams.member.astype(values.dtype), precision=lax.Precision.HIGHEST)

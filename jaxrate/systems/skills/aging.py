@@ -53,7 +53,7 @@ def apply_league_seasons(model: Model, constants: Constants, rows: State, event:
     now, params = highest_per_player(event, number, number, -jnp.inf), constants.params
     count = jnp.maximum(now - last, 0.0)
     keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
-    rows = decay_and_grow(model, constants, rows, keep, common_skill_vector(model, added))
+    rows = decay_and_grow(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
@@ -71,7 +71,7 @@ def highest_per_player(event: Any, first: Array, second: Array, least: float) ->
 
 def age_by_clock(model: Model, constants: Constants, rows: State, duration: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
-    keep, span = mean_reversion.decay_over_time(constants.params.reversion, duration)
+    keep, span = mean_reversion.lead_decay_and_growth_time(constants.params.reversion, duration)
     if model.size > 1:
         growth, _ = player_growth_and_limits(model, constants, rows)
         span = span[..., None] * jnp.broadcast_to(growth, (*duration.shape, model.size))
@@ -100,7 +100,7 @@ def apply_clock_seasons(model: Model, constants: Constants, rows: State, since: 
         return rows
     params, count = constants.params, mean_reversion.seasons_begun(model.seasons, since, until)
     keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
-    return decay_and_grow(model, constants, rows, keep, common_skill_vector(model, added))
+    return decay_and_grow(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
 
 
 def decay_and_grow(model: Model, constants: Constants, rows: State, keep: Array | None, added: Array) -> State:
@@ -142,7 +142,7 @@ def variance_diagonal(model: Model, covariance: Array) -> Array:
     return covariance if model.size == 1 else jnp.diagonal(covariance, axis1=-2, axis2=-1)
 
 
-def common_skill_vector(model: Model, x: Array) -> Array:
+def pad_common_skill_with_zeros(model: Model, x: Array) -> Array:
     """[..., D] of which the common skill has x, and the rest nothing; x itself if D = 1."""
     if model.size == 1:
         return x

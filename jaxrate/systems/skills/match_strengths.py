@@ -40,10 +40,10 @@ def make_meeting(
     lead = first.mean - second.mean
     if constants.second is None:
         games = None if one.games is None else (one.games, two.games)
-        return Meeting(first, second, performance_lead(model, constants, lead, games, event))
+        return Meeting(first, second, add_match_effects_to_lead(model, constants, lead, games, event))
     if one.games is not None:
         lead = lead + (experience_points(constants, one) - experience_points(constants, two))
-    return Meeting(first, second, performance_lead(model, constants, lead, None, event))
+    return Meeting(first, second, add_match_effects_to_lead(model, constants, lead, None, event))
 
 
 def match_growth_variance(constants: Constants, row: State, match_count: Any) -> Any:
@@ -62,7 +62,7 @@ def experience_points(constants: Constants, row: State) -> Array:
     return select_by_player_kind(row.kind, constants.params.experience, constants.second.experience) * jnp.log1p(games)
 
 
-def performance_lead(
+def add_match_effects_to_lead(
     model: Model, constants: Constants, lead: Array, games: tuple[Array, Array] | None, event: Matches | Periods
 ) -> Array:
     """[...] d, from the difference of x^T theta and the matches that both have played; None: these do not count."""

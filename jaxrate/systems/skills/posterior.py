@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Periods
 from jaxrate.system import rate_players, split_sides
-from jaxrate.systems.skills.aging import add_to_diagonal, common_skill_vector
+from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import Meeting, covariance_with_strength, match_growth_variance
 from jaxrate.systems.skills.model import Constants, Model, State
 from jaxrate.systems.skills.outcome_likelihoods import Message
@@ -56,7 +56,7 @@ def _add_match_growth(model: Model, constants: Constants, rows: State, count: Ar
     covariance = rows.covariance
     added = match_growth_variance(constants, rows, count)
     if added is not None:
-        covariance = add_to_diagonal(model, covariance, common_skill_vector(model, added))
+        covariance = add_to_diagonal(model, covariance, pad_common_skill_with_zeros(model, added))
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 
 

@@ -11,7 +11,7 @@ from jaxrate.rules import Params, Rating
 from jaxrate.system import elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
-from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, teams_by_number
+from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, unranked_teams_by_number
 from jaxrate.types import Array
 
 TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
@@ -48,7 +48,7 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     params, last, aged = constants.params, rows.time, rows
     if last is None:
         return rows
-    keep, span = fading.decay_over_time(params.reversion, elapsed_time(time, last))
+    keep, span = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, last))
     if params.drift is not None:
         aged = fading.revert_rows(params, rows, keep, params.drift * span, None)
     elif keep is not None:
@@ -70,7 +70,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     """
     if isinstance(event, Matches):
         return expected_score(*match_lead(constants, rows, event))
-    teams = teams_by_number(event)
+    teams = unranked_teams_by_number(event)
     mean, variance = team_performances(constants, rows, event, teams)
     mask, deviation = teams.size > 0, jnp.sqrt(variance)
     if len(event.rank) <= cdf_sums.DIRECT_LIMIT:

@@ -84,7 +84,8 @@ def rate_leagues(
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.data.table_sources import locate_data_errors, open_source
+    from jaxrate.data.source_opening import open_source
+    from jaxrate.data.table_sources import locate_data_errors
 
     table = parquet_source(find_parquet_table(file)) if is_multi_file(file) else file
     source = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else table)

@@ -1,0 +1,131 @@
+"""Draws of systems: their own, or those of Davidson's model.
+
+A system that has draws of its own tells what it believes of them. Any other system of matches predicts an expected
+score p, and Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison
+experiments") divides it, by `davidson_outlook` of `outcome_probabilities.py`. nu is `draw_odds`. Where draws depend on
+strength (Glickman 2025), log nu grows by `draw_strength` for each point that the mean rating of both players lies above
+a newcomer's.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.argument_checks import check_arguments
+from jaxrate.events import Matches, Periods
+from jaxrate.hashable_values import find_replacement_rule
+from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
+from jaxrate.rules import Predict, State
+from jaxrate.system import RatingSystem, check_names, split_sides
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, davidson_outlook
+from jaxrate.systems.prediction_wrapping import (
+    InnerSystem,
+    OwnOutcomes,
+    WrappedConstants,
+    check_not_wrapped,
+    wrap_factory,
+    wrap_predictions,
+    wrapper_names,
+)
+from jaxrate.systems.skills import rules as skills
+from jaxrate.systems.trueskill import model as trueskill
+from jaxrate.systems.trueskill import win_draw_probabilities
+from jaxrate.systems.urnings import model as urnings
+from jaxrate.types import Array
+
+LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
+
+
+class DrawParams(NamedTuple):
+    """The hyperparameters of Davidson's draws."""
+
+    draw_odds: float | Array
+    draw_strength: float | Array | None
+
+
+DRAW_SPACE = DrawParams(
+    draw_odds=Parameter(POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True),
+    draw_strength=Parameter(
+        MAYBE_ANY,
+        "1 per point",
+        "growth of log(draw_odds) with the mean rating of both above a newcomer's",
+        concerns_draws=True,
+    ),
+)
+
+
+@check_arguments
+def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
+    """The same system, predicting in full, in `jr.run` and in `jr.predict`.
+
+    TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
+    also of rounds; Urnings [n, m + 1], the probabilities of the scores 0, 1/m, ..., 1 of player 0. In rounds of P
+    participants TrueSkill's probabilities to win take time of order P^2 (and memory of order P).
+
+    Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
+    scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
+    of a draw relative to that between equals. Rounds it does not rate.
+
+        found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
+
+    Rated histories keep what it says beside the expected scores, see `rate`; measures and pictures take the expected
+    scores of it.
+
+    Args:
+      system: of matches; or one with draws of its own.
+      **draw_params: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of
+      them
+        (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
+        log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
+
+    Raises:
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
+    """
+    predict = own_draw_predict_rule(system)
+    if predict is None and not isinstance(system.rules.predict, OwnOutcomes):
+        check_names("add_outcomes", draw_params, DrawParams._fields)
+        return wrap_predictions(
+            system,
+            add_outcomes,
+            DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params),
+            DRAW_SPACE,
+            predict_davidson,
+        )
+    if draw_params:
+        raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
+    check_not_wrapped(system, "add_outcomes")
+    assert predict is not None
+    make = wrap_factory(system, add_outcomes, ())
+    return system._replace(rules=system.rules._replace(predict=OwnOutcomes(predict)), make=make)
+
+
+def has_outcome_wrapper(system: RatingSystem) -> bool:
+    """Whether the system is one that `add_outcomes` made."""
+    return "outlook" in wrapper_names(system)
+
+
+def predict_davidson(
+    inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods
+) -> OutcomeProbabilities:
+    """Of matches leaves [2], of the pairs of a period [M, 2]."""
+    score, draws = inner.rules.predict(constants.inner, rows, event), constants.params
+    odds = jnp.log(draws.draw_odds)
+    if draws.draw_strength is not None:
+        one, two = split_sides(inner.summary(inner.own(draws), rows).mean, event)
+        odds = odds + draws.draw_strength * (0.5 * (one + two) - constants.newcomer)
+    return davidson_outlook(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
+
+
+OWN_OUTCOMES: dict[Any, Any] = {
+    skills.predict: skills.predict_outcome_probabilities,
+    trueskill.predict: win_draw_probabilities.predict_outcome_probabilities,
+    urnings.predict: urnings.predict_score_probabilities,
+}
+
+
+def own_draw_predict_rule(system: RatingSystem) -> Predict | None:
+    """What predicts the outcomes of a system in full by its own draws; None if it has none."""
+    if getattr(system.params, "draw_margin", 0.0) is None:
+        return None
+    rule: Predict | None = find_replacement_rule(system.rules.predict, OWN_OUTCOMES)
+    return rule
