@@ -357,3 +357,18 @@ def test_large_rounds_are_predicted_as_small_ones():
 def test_bad_parameters(changes, message):
     with pytest.raises(ValueError, match=message):
         jr.trueskill(**changes)
+
+
+def test_a_contest_does_not_hang_on_the_sizes_of_others(double):
+    """Beliefs so wide that sweeps have not converged: their number must be that of the contest's own teams."""
+    system = jr.trueskill(draw_probability=0.5)
+    state = system.init(system.params, 40)
+    state = state._replace(variance=jnp.asarray(10.0 ** np.linspace(1, 12, 40)))
+    contests = [
+        ([3, 39, 20, 11, 30, 8], [0, 1, 1, 2, 2, 3]),
+        (list(range(4, 8)) + list(range(12, 28)), list(range(20))),
+    ]
+    few = jr.rounds([0] * 6, *contests[0])
+    both = jr.rounds([0] * 6 + [1] * 20, *(x + y for x, y in zip(*contests, strict=True)))
+    one, two = (jr.run(system, events, state=state).state.rating for events in (few, both))
+    np.testing.assert_allclose(one[np.array([3, 39, 11, 30])], two[np.array([3, 39, 11, 30])], rtol=1e-12)

@@ -1,8 +1,10 @@
 """Expectation propagation along the standing of a round: what each link says, passed down and up the chain of teams."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -55,13 +57,16 @@ def propagate_standing(
         ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
         return pass_chain(both, *ways)
 
-    def sweep(carry: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
+    enough = sweeps or sweeps_of_teams(jnp.sum(teams.size > 0))  # whatever the padding
+
+    def sweep(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], None]:
         link = message(*carry[1:])
-        return (link, *passed(link)), None
+        return jax.tree.map(partial(jnp.where, number < enough), (link, *passed(link)), carry), None
 
     both = stack_pair(variance, variance[::-1])
-    enough = sweeps or (1 if len(size) <= 2 else EXTRA_SWEEPS + (len(size) - 1).bit_length())
-    (link, s, m), _ = lax.scan(sweep, (LinkMessage(gap, gap), both, jnp.zeros_like(both)), length=enough)
+    most = sweeps or (1 if len(size) <= 2 else EXTRA_SWEEPS + (len(size) - 1).bit_length())
+    begin = LinkMessage(gap, gap), both, jnp.zeros_like(both)
+    (link, s, m), _ = lax.scan(sweep, begin, jnp.arange(most, dtype=jnp.int32))
     (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
     zero = jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
@@ -69,6 +74,11 @@ def propagate_standing(
     precision = from_above[0] + from_below[0]
     pull = from_above[0] * from_above[1] + from_below[0] * from_below[1]
     return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
+
+
+def sweeps_of_teams(count: Array) -> Array:
+    """[] how many sweeps a round of so many teams takes: more by one for each doubling."""
+    return EXTRA_SWEEPS + 32 - lax.clz(count.astype(jnp.int32) - 1)
 
 
 def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
