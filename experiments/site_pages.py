@@ -1,5 +1,6 @@
 """How long a site about tennis takes to build, how large it is, how soon its pages are ready; the report beside it."""
 
+import gzip
 import importlib
 import re
 import shutil
@@ -13,6 +14,7 @@ from common import circumstances, declare, find, parse, tennis, write
 import jaxrate as jr
 
 ROUNDS = 5  # of which the median counts
+LARGEST = 1000  # pages that are compressed
 
 
 def history(options):
@@ -66,19 +68,22 @@ def measured(options):
         return {}
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path) / "site"
-        start = time.perf_counter()
+        start, start_processor = time.perf_counter(), time.process_time()
         jr.site.write_site(rated, folder, title="Tennis", names=names)
-        seconds = time.perf_counter() - start
+        seconds, processor_seconds = time.perf_counter() - start, time.process_time() - start_processor
         files = [file for file in folder.rglob("*") if file.is_file()]
         sizes = np.array([file.stat().st_size for file in folder.glob("players/*.html")])
+        largest = sorted(folder.rglob("*.html"), key=lambda file: -file.stat().st_size)[:LARGEST]
         row = {
             "players": len(rated.players),
             "matches": len(rated.predictions),
             "seconds": seconds,
+            "processor_seconds": processor_seconds,
             "files": len(files),
             "megabytes": sum(file.stat().st_size for file in files) / 1e6,
             "player_kilobytes_median": float(np.median(sizes) / 1e3),
             "player_kilobytes_most": float(sizes.max() / 1e3),
+            "compressed_kilobytes_most": max(len(gzip.compress(file.read_bytes())) for file in largest) / 1e3,
         }
         start = time.perf_counter()
         page = jr.site.report_html(rated)

@@ -8,9 +8,12 @@ def main() -> None:
     try:
         from jaxrate.cli import main as run
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "rich"):
+        if error.name not in ("click", "rich", "rich_click"):
             raise
-        print(f"jaxrate: the command line needs {error.name}: pip install 'jaxrate[cli]'", file=sys.stderr)
+        print(
+            f"jaxrate: the command line needs {error.name.replace('_', '-')}: pip install 'jaxrate[cli]'",
+            file=sys.stderr,
+        )
         sys.exit(2)
     run()
 

@@ -17,6 +17,7 @@ from jaxrate.parameters import (
     UNIT_INTERVAL,
     Parameter,
 )
+from jaxrate.program_cache import cache_programs
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
@@ -61,6 +62,7 @@ __all__ = [
     "RatingSystem",
     "Rules",
     "SizedPrepare",
+    "cache_programs",
     "clip_optional",
     "collect_params",
     "densities",

@@ -7,6 +7,7 @@
 A factory is the function that makes a system.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import cleandoc, get_annotations
 from textwrap import fill
@@ -15,6 +16,7 @@ from typing import Any, get_args
 from jaxrate.parameters import Parameter, check_params, make_params_class
 
 LINE_WIDTH = 116  # of documentation
+ARGUMENTS = re.compile(r"\nArgs:(?:\n  .*)*")  # with their heading
 
 
 def factory_space(make: Callable[..., Any]) -> Any:
@@ -58,11 +60,11 @@ def document_hyperparameters(make: Callable[..., Any]) -> None:
     Its annotations keep the types alone, as people read them in `help`.
     """
     space, annotations = factory_space(make), get_annotations(make, eval_str=True)
-    text, raises, rest = cleandoc(make.__doc__ or "").partition("\n\nRaises:")
+    text = cleandoc(make.__doc__ or "")
     if space and "\nArgs:\n" not in text:
-        text += "\n\nArgs:"
-    entries = [_document(name, about) for name, about in space._asdict().items()]
-    make.__doc__ = "\n".join([text, *entries]) + raises + rest
+        text = re.sub(r"(?=\n\nRaises:|\Z)", "\n\nArgs:", text, count=1)
+    entries = "".join(f"\n{_document(name, about)}" for name, about in space._asdict().items())
+    make.__doc__ = ARGUMENTS.sub(lambda arguments: arguments[0] + entries, text, count=1)
     make.__annotations__ = annotations | {name: get_args(annotations[name])[0] for name in space._fields}
     vars(make)["hyperparameters"] = space
 

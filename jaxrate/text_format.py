@@ -3,6 +3,7 @@
 import difflib
 import html
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,12 +29,44 @@ def format_intervals(mean: Any, deviation: Any) -> list[str]:
     return [f"{x - y:.{digits}f} to {x + y:.{digits}f}" for x, y in zip(mean, half, strict=True)]
 
 
+ZERO_WIDTH_CATEGORIES = "Mn", "Me", "Cf"  # marks that combine with the letter before, and format characters
+SOFT_HYPHEN = "\u00ad"  # a format character that terminals show
+HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")  # which combine with the consonant before
+
+
+def display_width(text: str) -> int:
+    """The cells of a terminal that a text takes: two for an ideograph or an emoji, none for a mark that combines."""
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in ZERO_WIDTH_CATEGORIES and character != SOFT_HYPHEN:
+        return 0
+    if HANGUL_VOWELS_AND_FINALS.match(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def pad_to_width(text: str, width: int, *, left: bool) -> str:
+    """The text with blanks to this display width: after it if it stands at the `left`, else before it."""
+    blanks = " " * (width - display_width(text))
+    return text + blanks if left else blanks + text
+
+
+def table_cells(rows: Iterable[Any]) -> list[list[str]]:
+    """The cells of a table as text of one line, with control characters escaped."""
+    return [[escape_control_characters(" ".join(str(x).split("\n"))) for x in row] for row in rows]
+
+
 def format_table(header: list[str], rows: Iterable[Any], left_aligned: Iterable[str] = ("player", "system")) -> str:
-    """Rows in aligned columns: those in `left_aligned` to the left, all others to the right."""
-    cells = [header, *([escape_control_characters(" ".join(str(x).split("\n"))) for x in row] for row in rows)]
-    width = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    align = [str.ljust if name in left_aligned else str.rjust for name in header]
-    lines = ("  ".join(put(x, w) for put, x, w in zip(align, row, width, strict=True)) for row in cells)
+    """Rows in columns, aligned as a terminal shows them: those in `left_aligned` to the left, others to the right."""
+    cells = [header, *table_cells(rows)]
+    width = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
+    is_left = [name in left_aligned for name in header]
+    lines = (
+        "  ".join(pad_to_width(x, w, left=left) for x, w, left in zip(row, width, is_left, strict=True))
+        for row in cells
+    )
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -45,7 +78,10 @@ def format_html_table(
 
     def format_row(kind: str, row: Iterable[Any]) -> str:
         cells = zip(align, row, strict=True)
-        put = (f'<{kind} style="text-align: {where}">{html.escape(str(x))}</{kind}>' for where, x in cells)
+        put = (
+            f'<{kind} style="text-align: {where}; white-space: nowrap">{html.escape(str(x))}</{kind}>'
+            for where, x in cells
+        )
         return f"<tr>{''.join(put)}</tr>"
 
     body = "".join(format_row("td", row) for row in rows)

@@ -25,14 +25,19 @@ def narrowed(browser, width, scheme):
 
 def findings(browser):
     """What axe-core finds wrong with the page, in both schemes and on a phone, by rule."""
-    axe = pytest.importorskip("axe_core_python.selenium").Axe()
     wrong, wide = {}, "return document.documentElement.scrollWidth > innerWidth"
     for width, scheme in ((1280, "light"), (1280, "dark"), (960, "dark"), (360, "light"), (360, "dark")):
         narrowed(browser, width, scheme)
         wrong |= {f"scrolls sideways at {width}": []} if browser.execute_script(wide) else {}
-        wrong |= {x["id"]: [node["html"] for node in x["nodes"]] for x in axe.run(browser)["violations"]}
+        wrong |= violations(browser)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     return wrong
+
+
+def violations(browser):
+    """What axe-core finds wrong with the page as it is, by rule."""
+    axe = pytest.importorskip("axe_core_python.selenium").Axe()
+    return {x["id"]: [node["html"] for node in x["nodes"]] for x in axe.run(browser)["violations"]}
 
 
 def pointed(browser):

@@ -48,6 +48,20 @@ def x64(request):
         yield request.param
 
 
+def mark_full(values, *default):
+    """The values of a parameter, of which all but the default ones are left to `pytest -m full`."""
+    return [pytest.param(x, marks=() if x in default else pytest.mark.full) for x in values]
+
+
+def in_precision(double):
+    """Run a test with the fixture x64 in this precision; in the other one by `pytest -m full`."""
+    names = {False: "float32", True: "float64"}
+    return pytest.mark.parametrize("x64", mark_full([False, True], double), ids=names.get, indirect=True)
+
+
+MOSTLY_DOUBLE, MOSTLY_SINGLE = in_precision(True), in_precision(False)
+
+
 @pytest.fixture
 def double():
     """float64; a test with the fixture x64 runs in both precisions."""
@@ -140,6 +154,28 @@ def games(tmp_path, league):
     columns = {"a": a, "b": b, "score": league.score, "time": league.time}
     jr.data.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
     return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write files, text or bytes by name, and give their folder."""
+
+    def save(**files):
+        for name, content in files.items():
+            path = tmp_path / name.replace("__", ".")
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path
+
+    return save
+
+
+@pytest.fixture
+def no_errors(monkeypatch):
+    """Curvature takes most of the time to compile."""
+    solution = importlib.import_module("jaxrate.fitting.hyperparameter_fit")
+    monkeypatch.setattr(
+        solution, "parameter_covariance", lambda problem, x, errors, product: np.eye(len(problem.active))
+    )
 
 
 @pytest.fixture(scope="session")

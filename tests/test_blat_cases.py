@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from tests.blat import MATCHES, POINTS, Kernel, close, match, moments, start
+from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
@@ -154,6 +155,7 @@ def test_a_certain_result_contradicted_leaves_the_prior(x64, luck, algorithm):
     np.testing.assert_allclose(after, p, rtol=1e-5, atol=1e-9)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(
     ("algorithm", "kernel"),
     [
@@ -231,6 +233,7 @@ def test_a_state_of_another_grid_is_refused():
 OFF_GRID = dict(support=np.sort(np.random.default_rng(3).uniform(-3.0, 3.0, 40)), draws="outside")
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", None])
 def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, kernel):
     mixture = jr.extend.luck.mixture([(0.7, 0.8), (0.3, 2.0)])

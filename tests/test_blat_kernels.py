@@ -13,7 +13,7 @@ from jaxrate.hashable_values import bind, hashable_array
 from jaxrate.system import replace_params
 from jaxrate.systems.blat_mmr import kernel_components, kernel_matrices, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
 
@@ -63,6 +63,7 @@ SHAPES = {  # the kernel, and its rows by loops on the grid
 }
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("edges", ["global", "source"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_route_is_the_loop(x64, name, edges):

@@ -45,7 +45,14 @@ NAMES = {  # luck functions by name: the twin's, rating points per unit, algorit
 }
 
 
-@pytest.mark.parametrize(("name", "algorithm"), [(name, algorithm) for name in NAMES for algorithm in NAMES[name][2]])
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        pytest.param(name, algorithm, marks=pytest.mark.full if algorithm == "naive" else ())
+        for name in NAMES
+        for algorithm in NAMES[name][2]
+    ],
+)
 def test_luck_functions_by_name(name, algorithm):
     function, unit, _ = NAMES[name]
     scale, shape, draws = POINTS / unit, "gaussian", "inside"
@@ -107,7 +114,10 @@ KERNELS = {
     ("name", "algorithm"),
     [
         *itertools.product(KERNELS, ["auto"]),
-        *itertools.product(["mixture at the source", "laplace", "own", "by time"], ["naive"]),
+        *(
+            pytest.param(x, "naive", marks=pytest.mark.full)
+            for x in ("mixture at the source", "laplace", "own", "by time")
+        ),
         *itertools.product(["mixture", "laplace mixture at the source", "own laplace"], ["fft"]),
     ],
 )
@@ -220,6 +230,7 @@ def a_hundred():
     return jr.matches(np.stack([a, (a + random.integers(1, 10, 100)) % 10], 1), random.choice([0.0, 0.5, 1.0], 100))
 
 
+@pytest.mark.full
 def test_algorithms_agree_over_100_matches():
     def means(algorithm, x64):
         with jax.enable_x64(x64):

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.system import replace_params, resolve_sizes
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -22,11 +22,11 @@ SYSTEMS = {
 }
 CASES = [
     ("low_rank", "kernel_width", 0.9),
-    ("low_rank", "temperature", 0.3),
+    pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
     ("of a normal luck", "beta", 0.95),
     ("of a normal luck", "temperature", 0.2),
     ("of two widths", "kernel_width", 0.5),
-    ("of two widths", "kernel_width", 2.0),
+    pytest.param("of two widths", "kernel_width", 2.0, marks=pytest.mark.full),
 ]
 CLOSE = {np.dtype(np.float32): 3e-5, np.dtype(np.float64): 1e-9}
 
@@ -57,6 +57,7 @@ def loss(system, params):
     return -jnp.mean(score * jnp.log(guess) + (1.0 - score) * jnp.log1p(-guess))
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(("case", "name", "value"), CASES)
 def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
     system = jr.blat_mmr(**GRID | SYSTEMS[case])
@@ -67,7 +68,7 @@ def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
     close(got.state.belief, wanted.state.belief)
 
 
-@pytest.mark.parametrize("name", ["kernel_width", "temperature"])
+@pytest.mark.parametrize("name", mark_full(["kernel_width", "temperature"], "kernel_width"))
 def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     system, values = jr.blat_mmr(**GRID), np.array([0.9, 0.3])
     made = [replace_params(system, other(system, name, x)) for x in values]
@@ -80,7 +81,9 @@ def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     close(jr.predict(system, state, MATCHES, params=params), jr.predict(made[0], state, MATCHES))
 
 
-@pytest.mark.parametrize(("name", "value"), [("kernel_width", 0.9), ("temperature", 0.4)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("kernel_width", 0.9), pytest.param("temperature", 0.4, marks=pytest.mark.full)]
+)
 def test_traced_values_are_as_right(name, value):
     with jax.enable_x64(True):
         system = jr.blat_mmr(**GRID)

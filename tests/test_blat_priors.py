@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.system import replace_params
 from tests.blat import close
+from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
 
@@ -39,6 +40,7 @@ def normal(values):
     return values / values.sum()
 
 
+@MOSTLY_DOUBLE
 def test_newcomers_have_the_prior(x64):
     limit = dict(rtol=1e-12 if x64 else 1e-5, atol=1e-12 if x64 else 1e-7)
     given = np.arange(31.0)

@@ -16,7 +16,7 @@ from tests.blat import (
     SIZE,
     WIDTH,
 )
-from tests.conftest import quick
+from tests.conftest import mark_full, quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
 
@@ -37,7 +37,7 @@ def log_loss(system):
     return loss
 
 
-@pytest.mark.parametrize("case", LEARNABLE)
+@pytest.mark.parametrize("case", mark_full(LEARNABLE, "low_rank", "by time"))
 def test_derivatives(case):
     # On a narrow grid: far from its edges the prior's mean has no part in any prediction.
     system = jr.blat_mmr(size=SIZE, half_width=2.5, kernel_width=0.1, **LEARNABLE[case], **SETTING)
@@ -101,6 +101,7 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
         assert np.isfinite(slope).all()
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_slopes_of_the_log_loss_of_tennis():
     path = Path(__file__).parents[2] / "shared/data/atp.parquet"

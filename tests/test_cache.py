@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import jaxrate as jr
+from jaxrate import program_cache
 from jaxrate.cli import compilation_cache
 
 pytest.importorskip("pyarrow")
+
+SETTINGS = [name.upper() for name in program_cache.cache_settings(Path())]
 
 
 @pytest.fixture
@@ -18,11 +22,7 @@ def run(tmp_path):
     games.write_text("winner,loser\nAda,Bo\nBo,Cy\nCy,Ada\n")
 
     def run(*options, home=tmp_path / "cache", **more):
-        kept = {
-            name: x
-            for name, x in os.environ.items()
-            if name not in (compilation_cache.CACHE_VARIABLE, *compilation_cache.JAX_SETTINGS)
-        }
+        kept = {name: x for name, x in os.environ.items() if name not in (compilation_cache.CACHE_VARIABLE, *SETTINGS)}
         command = [sys.executable, "-m", "jaxrate", *options, "rate", str(games), "--system", "elo"]
         environment = kept | {"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)} | more
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -39,16 +39,16 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
     assert run() == said
     (kept,) = (folder / "jaxrate").iterdir()
     files = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
-    assert kept.name == compilation_cache.processor_name() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
+    assert kept.name == program_cache.processor_name() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
     assert run() == said
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
     assert run(home="/proc/nowhere") == said  # which nobody can write to
 
 
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
-    for name in (compilation_cache.CACHE_VARIABLE, *compilation_cache.JAX_SETTINGS):
+    for name in (compilation_cache.CACHE_VARIABLE, *SETTINGS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compilation_cache, "user_cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(program_cache, "default_cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
     monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
     compilation_cache.enable_compilation_cache()
@@ -65,18 +65,38 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
     for age in range(4):
         (tmp_path / str(age)).write_bytes(bytes(100))
         os.utime(tmp_path / str(age), (age, age))
-    compilation_cache._remove_oldest_programs(tmp_path)
+    program_cache._remove_oldest_programs(tmp_path)
     assert len(list(tmp_path.iterdir())) == 5
-    monkeypatch.setattr(compilation_cache, "MAX_CACHE_BYTES", 399)
-    compilation_cache._remove_oldest_programs(tmp_path)
+    monkeypatch.setattr(program_cache, "MAX_CACHE_BYTES", 399)
+    program_cache._remove_oldest_programs(tmp_path)
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == ["2", "3"]
 
 
 def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
-    monkeypatch.setattr(compilation_cache.sys, "platform", "linux")
+    monkeypatch.setattr(program_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compilation_cache.user_cache_folder() == tmp_path
+    assert program_cache.default_cache_folder() == tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the convention says to ignore
-    assert compilation_cache.user_cache_folder() == Path.home() / ".cache"
-    monkeypatch.setattr(compilation_cache.sys, "platform", "darwin")
-    assert compilation_cache.user_cache_folder() == Path.home() / "Library" / "Caches"
+    assert program_cache.default_cache_folder() == Path.home() / ".cache"
+    monkeypatch.setattr(program_cache.sys, "platform", "darwin")
+    assert program_cache.default_cache_folder() == Path.home() / "Library" / "Caches"
+
+
+def test_programs_of_a_process_are_kept_in_the_folder_given(tmp_path):
+    code = f"""
+import jax
+import jaxrate as jr
+jax.jit(lambda x: x + 1)(0)  # JAX has looked for a folder before
+folder = jr.extend.cache_programs({str(tmp_path / "kept")!r})
+jr.run(jr.elo(), jr.matches([[0, 1]], [1.0]))
+print(folder, len([*folder.iterdir()]) > 0)
+"""
+    kept = {name: x for name, x in os.environ.items() if name not in SETTINGS}
+    done = subprocess.run([sys.executable, "-c", code], env=kept, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == [str(tmp_path / "kept"), "True"], done.stderr
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="nothing can be written in the folder .*file"):
+        jr.extend.cache_programs(tmp_path / "file")

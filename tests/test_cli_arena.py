@@ -138,7 +138,7 @@ def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, fi
 def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
     monkeypatch.setattr("jaxrate.cli.arena.MAX_RANKED", 4)
     code, text, errors = jaxrate("arena", file)
-    assert code == 0 and "no ranks: they are found of at most 4 players" in errors
+    assert code == 0 and "no rank ranges: they are limited to 4 players" in errors
     assert "ranks" not in text and "rating  95 % interval" in text
     assert "least_rank" not in plain(jaxrate, file)["players"][0]
 
@@ -179,8 +179,8 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("FILE", "--out", "table.txt"), "--out table.txt: the name must end in .csv or .parquet"),
         (("FILE", "--wins", "score"), "name one with --losses"),
         (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),
-        (("FILE", "--score", "score", "--tied", "length"), "--score is of votes"),
-        (("FILE", "--weight", "length", "--tied", "length"), "--weight is of votes"),
+        (("FILE", "--score", "score", "--tied", "length"), "--score is for votes"),
+        (("FILE", "--weight", "length", "--tied", "length"), "--weight is for votes"),
         (("games.pgn", "--cluster", "Event"), "name columns, and not those of a public format"),
     ],
 )
@@ -251,12 +251,17 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     for row, wanted in zip(data["board"], said["players"], strict=True):
         assert row[1] == wanted["player"] and row[5:7] == [wanted["least_rank"], wanted["greatest_rank"]]
         np.testing.assert_allclose(row[2:5], [wanted[x] for x in ("rating", "low", "high")], atol=0.051)
-    assert "<h1>Votes</h1>" in text and "default-src 'none'" in text
+    assert "<title>Votes</title>" in text and "default-src 'none'" in text
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
     votes = jr.arena.count_votes(["<i>x", "<i>x", "y", "z"], ["y", "y", "z", "y"], [3, 1, 1, 0], [2, 1, 0, 0])
     page = jr.site.arena_page_html(jr.arena.fit_strengths(votes), title="a & b")
-    assert "<h1>a &amp; b</h1>" in page and "<i>x" not in page and "only lost" in page and 'id="ranks"' not in page
+    assert (
+        "<title>a &amp; b</title>" in page
+        and "<i>x" not in page
+        and "only lost" in page
+        and 'class="figure ranks"' not in page
+    )
     with pytest.raises(ValueError, match="ranks must be of the same players"):
         jr.site.arena_page_html(
             jr.arena.fit_strengths(votes),

@@ -160,12 +160,12 @@ FILES = {
         (("compare", "FILE", "--params", "LONG"), "period must be a number above 0, got 'long'"),
         (("compare", "FILE", "--params", "ODD"), "ODD: glicko has no parameter 'k'"),
         (("rate", "FILE", "--last", "2"), "--last must be above 0 and at most 1, got 2"),
-        (("rate", "--state", "RUN", "--last", "0.2"), "--last goes with a FILE"),
+        (("rate", "--state", "RUN", "--last", "0.2"), "--last needs a FILE"),
         (("rate", "FILE", "--params", "FILE"), "is no TOML file"),
         (("rate", "FILE", "--params", "EMPTY"), 'must say system = "..."'),
         (("rate", "FILE", "--params", "ELO", "--system", "glicko"), "is of elo, not glicko"),
         (("rate", "FILE", "--params", "MISSING"), "no such file"),
-        (("rate", "FILE", "--params", "ELO", "--state", "RUN"), "--params is of a new run"),
+        (("rate", "FILE", "--params", "ELO", "--state", "RUN"), "--params is for new runs"),
     ],
 )
 def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):

@@ -159,6 +159,7 @@ def test_constants_know_sides_and_weights():
     ("absent", "arguments", "message"),
     [
         ("click", ["--help"], "jaxrate: the command line needs click: pip install 'jaxrate[cli]'\n"),
+        ("rich_click", ["--help"], "jaxrate: the command line needs rich-click: pip install 'jaxrate[cli]'\n"),
         ("pyarrow", ["rate", "days.csv"], 'jaxrate: tables need pyarrow: pip install "jaxrate[data]"\n'),
         (
             "jinja2",

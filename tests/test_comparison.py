@@ -113,7 +113,7 @@ def test_the_side_is_worth_to_all_systems_what_it_was_before_what_is_scored(home
     points = 400 * np.log10(wanted / (1 - wanted))
     assert points > 80 and params["elo"].side_advantage == params["glicko"].side_advantage
     assert params["elo"].side_advantage == pytest.approx(points, rel=5e-3)
-    said = f"The side is worth as much as {points:.0f} points of Elo to elo, glicko, trueskill and skills, by the 480"
+    said = f"The side advantage is {points:.0f} Elo points for elo, glicko, trueskill and skills, from the 480"
     assert f"{said} matches before." in str(found)
 
     late = home.matches.score.copy()
@@ -129,8 +129,8 @@ def test_a_verdict_does_not_hang_on_who_was_told_of_the_side(home):
     loss = {result.name: result.quality["log loss"] for result in found.results}
     assert [*loss][-1] == "not told" and loss["not told"] > loss["glicko"] + 0.01
     assert loss["glicko"] == pytest.approx(loss["told"], abs=5e-3)
-    assert "\nNot known to not told: the side." in str(found) and "Not known to told" not in str(found)
-    assert "Not known to not told: the side." in found.about and "the side." in found._repr_html_()
+    assert "\nNot used by not told: the side." in str(found) and "Not used by told" not in str(found)
+    assert "Not used by not told: the side." in found.about and "the side." in found._repr_html_()
 
 
 def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
@@ -139,8 +139,8 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
     assert [params[name].side_advantage for name in ("elo", "glicko", "mine")] == [50, 70, 0]
     assert found.notes == [
         "Hyperparameters are the default ones, except those of glicko and mine.",
-        "The side is worth as much as 50 points of Elo to elo, as usual.",
-        "Not known to mine: the side.",
+        "The side advantage is 50 Elo points for elo, by default.",
+        "Not used by mine: the side.",
     ]
 
 
@@ -151,8 +151,8 @@ def test_what_is_not_known_is_said_of_each_system(home):
     rich = home._replace(events=home.matches._replace(context=context), **more)
     found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(make=None)})
     assert found.notes[2:] == [
-        "Not known to elo and glicko: margins, rest.",
-        "Not known to plain: the side, margins, seasons, rest.",
+        "Not used by elo and glicko: margins, rest.",
+        "Not used by plain: the side, margins, seasons, rest.",
     ]
 
 
@@ -200,7 +200,7 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
     assert found.notes[0] == "Hyperparameters of elo and glicko are fitted to the 450 matches before."
     assert found.notes[1].startswith("Not fitted: urnings (")
     assert "As given, where anything is: glicko and mine." in found.notes
-    assert "Not known to mine and urnings: the side." in found.notes
+    assert "Not used by mine and urnings: the side." in found.notes
 
 
 def test_a_fit_to_the_past_ends_in_time(home, monkeypatch):

@@ -12,12 +12,14 @@ from jaxrate import testing
 from jaxrate.league.system_choice import CONTEST_SYSTEMS
 from jaxrate.testing import (
     batch_and_chunk_properties,
+    compilation_properties,
     gradient_properties,
     match_properties,
     replay_properties,
     round_properties,
 )
-from jaxrate.testing.property_cases import Case, assert_equal_leaves, make_key
+from jaxrate.testing.property_cases import FORMS, Case, assert_equal_leaves, make_key
+from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 
 def steadier(x, y, *, low=0.3, slope=-0.2):
@@ -71,51 +73,82 @@ VARIANTS = {
     "elo_mmr_gumbel": jr.elo_mmr(3, density="gumbel", drift=20.0),
 }
 EVERY = SYSTEMS | VARIANTS
-# All else hangs on the rules and on the runner, whatever the settings.
+# What hangs on the runner alone is tested with states of one number, of vectors, of matrices and of random draws.
+RUNNER = {"elo": "stream levels periods", "blat_mmr": "levels", "skills": "levels", "urnings": "stream levels"}
+RUNNER |= {"weng_lin": "rounds", "elo_fading": "levels"}
+BY_RUNNER = {
+    batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+    compilation_properties.no_state_sized_copy_inside_the_loop,
+    compilation_properties.another_length_compiles_nothing,
+    match_properties.a_column_that_nobody_reads_changes_nothing,
+}
+# Settings change the rules, which the streams of other systems show to be those of levels.
 BY_SETTINGS = {
     replay_properties.the_order_of_players_in_an_event_does_not_matter,
-    match_properties.streams_equal_levels,
     round_properties.a_contest_of_one_changes_nothing,
     match_properties.win_draw_and_loss_agree_with_the_expected_score,
-    batch_and_chunk_properties.slopes_equal_finite_differences,
 }
-LEARNS = {
-    batch_and_chunk_properties.slopes_equal_finite_differences
-}  # all that hangs on a density: it has tests of its own
-# What they carry from chunk to chunk the systems above do not
-CARRIES = "elo_fading", "glicko_fading", "glicko2_fading", "trueskill_fading", "skills_margin", "calibrated"
-SLOPES = {
-    batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
-    batch_and_chunk_properties.slopes_equal_finite_differences,
-    gradient_properties.slopes_are_finite,
-}
+# Slopes are those of one step, below, but of the simplest system.
+BY_STEP = {batch_and_chunk_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
-def chosen(name):
-    """The claims of a system, but for what others show as well: the stream has the same rules as levels."""
-    for one, case in testing.contract_cases(EVERY[name]):
-        settings = LEARNS if name == "elo_mmr_gumbel" else BY_SETTINGS
-        if name in CARRIES and case.form == "levels":
-            settings = settings | {batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs}
-        of_two = name in CONTEST_SYSTEMS and case.form != "rounds"  # the rules of rounds
-        variant, stream = (
-            name in VARIANTS or of_two,
-            case.form == "stream" and one.assert_holds is not match_properties.streams_equal_levels,
-        )
-        if not (variant and (stream or one.assert_holds not in settings)) and not (
-            stream and one.assert_holds in SLOPES and name not in ("elo", "glicko")
-        ):
-            yield name, one.assert_holds, case.form, case.double
+def by_default(name, holds, form):
+    """Whether a case is in every run of the tests, and not only in one of the whole contract."""
+    if holds in BY_RUNNER:
+        return form in RUNNER.get(name, "").split()
+    if holds in BY_STEP:
+        return name == "elo" and form == "levels"
+    if form == "stream":
+        return name in SYSTEMS and name not in ("elo_mmr", "elo_mmx") and holds is match_properties.streams_equal_levels
+    if name == "elo_mmr_gumbel":
+        return False  # all that hangs on a density has tests of its own
+    if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score and form == "periods":
+        return jr.Matches not in EVERY[name].events
+    of_two = name in CONTEST_SYSTEMS and form != "rounds"  # the rules of rounds
+    return holds in BY_SETTINGS or not (name in VARIANTS or of_two)
+
+
+def contract():
+    """Every case of every system; most are in a run of `pytest -m full` only."""
+    for name, system in EVERY.items():
+        for one, case in testing.contract_cases(system):
+            last = FORMS[case.form] is system.events[-1]  # in the others float32 is left to `-m full`
+            default = by_default(name, one.assert_holds, case.form) and (case.double or last)
+            marks = () if default else pytest.mark.full
+            yield pytest.param(name, one.assert_holds, case.form, case.double, marks=marks)
 
 
 def labels(value):
     return {True: "float64", False: "float32"}.get(value) or getattr(value, "__name__", value)
 
 
-@pytest.mark.parametrize(("name", "holds", "form", "double"), [x for name in EVERY for x in chosen(name)], ids=labels)
+@pytest.mark.parametrize(("name", "holds", "form", "double"), [*contract()], ids=labels)
 def test_contract(name, holds, form, double):
     holds(Case(EVERY[name], form, double))
+
+
+def steps():
+    """Systems that draw no random numbers, in the events of many players that they know; simple ones in levels too."""
+    for name, system in EVERY.items():
+        for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
+            if kind in system.events and system.rules.draw is None:
+                slow = name == "elo_mmr_gumbel" and form == "rounds"
+                other = (
+                    form == "levels" and kind is not system.events[-1] and (name in VARIANTS or name in CONTEST_SYSTEMS)
+                )
+                yield pytest.param(name, form, marks=pytest.mark.full if slow or other else ())
+
+
+@pytest.mark.parametrize(("name", "form"), [*steps()])
+def test_slopes_of_one_step(name, form):
+    slopes_of_one_step_equal_finite_differences(Case(EVERY[name], form, True))
+
+
+@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.rules.draw is None])
+def test_slopes_of_one_step_are_finite(name):
+    form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[EVERY[name].events[-1]]
+    slopes_of_one_step_are_finite(Case(EVERY[name], form, False))
 
 
 @pytest.mark.parametrize("holds", testing.SYSTEM_PROPERTIES, ids=labels)

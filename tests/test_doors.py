@@ -18,6 +18,8 @@ from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
 
 @pytest.fixture(scope="module")
 def rated():

@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.live.history_start import start_history
-from tests.conftest import refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 12
@@ -34,7 +34,8 @@ def both():
     return jr.matches(player, score, time, weight=weight), contests
 
 
-@NAMES
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx", "codeforces", "topcoder"))
 def test_matches_are_contests_of_two(name, x64):
     matches, contests = both()
     wanted = jr.run(SYSTEMS[name], contests, num_players=PLAYERS)

@@ -16,7 +16,7 @@ from jaxrate.league.contest_performances import history_with_performances
 from jaxrate.numerics import array_sums
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 
@@ -82,7 +82,8 @@ def wanted(setting):
     return np.concatenate(result).T
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("setting", mark_full(SETTINGS, *[*SETTINGS][::2]))
 def test_the_authors_program_agrees_after_every_contest(setting, x64):
     factory, settings = twin.translate(GOLDEN["toyA"]["runs"][setting])
     if factory == "elo_mmr":  # 4 contests need no more, and so less of them has to be compiled
@@ -123,7 +124,11 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
     return error
 
 
-@pytest.mark.parametrize(("gaussian", "split_ties"), [*product([False, True], [False, True])])
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize(
+    ("gaussian", "split_ties"),
+    [(False, True), (True, False), *(pytest.param(x, x, marks=pytest.mark.full) for x in (False, True))],
+)
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
     look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     points, tolerance = cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)), 1e-6 if x64 else 0.01
@@ -171,7 +176,7 @@ def league(ceilings=True, noises=(1.0,)):
     ("factory", "settings"),
     [
         ("elo_mmr", {"history": 4, "newcomer": (0.6, 0.8), "drift": 30.0, "rho": 0.5}),
-        ("elo_mmx", {"newcomer": (0.6, 0.8), "drift": 30.0, "split_ties": True}),
+        pytest.param("elo_mmx", {"newcomer": (0.6, 0.8), "drift": 30.0, "split_ties": True}, marks=pytest.mark.full),
         ("codeforces", {"beta": 280.0, "weight": 0.7}),
         ("topcoder", {"initial_deviation": 400.0}),
     ],
@@ -215,6 +220,7 @@ def brute_force(gaussian, mu, delta, count):
     return np.array(by) * (z[1] - z[0])
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("kind", ["logistic", "normal"])
 def test_expected_places_equal_brute_force(kind, x64):
     for players, slots in ((40, 50), (100, 120), (520, 530)):
@@ -239,6 +245,7 @@ def test_expected_places_equal_brute_force(kind, x64):
 # Numerics
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("shape", [(1,), (2,), (7,), (64, 3), (65,), (100, 2, 4), (1000,)])
 def test_sums_before(shape, x64):
     x = np.random.default_rng(7).normal(size=shape).astype(np.float32)

@@ -103,7 +103,7 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     return np.asarray(found, float)[: len(mu)]
 
 
-@pytest.mark.parametrize(("number", "double"), [(0, True), (1, False), (2, True)])
+@pytest.mark.parametrize(("number", "double"), [(0, True), (1, False), pytest.param(2, True, marks=pytest.mark.full)])
 def test_a_performance_is_the_one_zero_of_q_and_rises_with_rank(number, double):
     density, twin = [*TWINS.items()][number]
     with jax.enable_x64(double):

@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.contest_performances import history_with_performances
 from jaxrate.systems.elo_mmr.contest_noise import contest_variances
-from tests.conftest import refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds
 
@@ -39,9 +39,9 @@ def rounds(teams):
 
 WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
 CASES = [
-    ("elo_mmr", False, WIDE | {"split_ties": 0.3}),
+    pytest.param("elo_mmr", False, WIDE | {"split_ties": 0.3}, marks=pytest.mark.full),
     ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,)}),
-    ("elo_mmx", False, WIDE),
+    pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
     ("elo_mmx", False, WIDE | {"split_ties": 0.8}),
     ("elo_mmx", True, WIDE | {"split_ties": 0.2}),
     ("elo_mmx", True, WIDE | {"team_performance": "mean"}),
@@ -50,6 +50,7 @@ CASES = [
 ]
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(("name", "teams", "settings"), CASES)
 def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
     contests = rounds(teams)
@@ -83,7 +84,8 @@ def test_half_a_win_and_half_a_loss_are_what_true_says(double):
     assert jr.elo_mmr(split_ties=0.3).settings["split_ties"] == 0.3
 
 
-@pytest.mark.parametrize("factory", [jr.elo_mmr, jr.elo_mmx])
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("factory", mark_full([jr.elo_mmr, jr.elo_mmx], jr.elo_mmx))
 def test_skills_that_stay(factory, x64):
     """gamma = 0 was refused. It is the limit of a small one, and each contest adds 1 / beta^2 to the precision."""
     contests = as_rounds(rounds(False)[:8])

@@ -62,7 +62,7 @@ def replayed(kind, split_ties, double):
         return jax.tree.map(np.asarray, (done, jr.ratings(system, done.state)))
 
 
-CASES = [("sum", False, False), ("sum", False, True), ("mean", True, True)]
+CASES = [pytest.param("sum", False, False, marks=pytest.mark.full), ("sum", False, True), ("mean", True, True)]
 
 
 @pytest.mark.parametrize(("kind", "split_ties", "double"), CASES)

@@ -16,6 +16,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.parallel_map import map_items
+from tests.conftest import mark_full
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -108,7 +109,7 @@ def test_rules_of_their_own_are_swept_and_searched_by_workers():
     np.testing.assert_allclose(swept, wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", mark_full(ENGINES, "processes"))
 def test_engines_that_exist(engine, tmp_path):
     """In other processes, to the bit but for searches."""
     setup = {"processes": "", "distributed": "import distributed", "ray": "import ray.util.multiprocessing"}[engine]

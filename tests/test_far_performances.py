@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, performance_inference
-from tests.conftest import quick
+from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr import look_normal
 
@@ -24,6 +24,7 @@ def some_players(count, second):
     return centre, (score[None] > score[:, None]).sum(axis=1)
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize(("count", "deviation"), [(12, 300.0), (70, 300.0), (70, 20.0)])
 @pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
 def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x64, in_a_hurry):
@@ -52,6 +53,7 @@ def ratings_after(system, count, contests, state=None):
 FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("factory", FACTORIES, ids=["elo_mmr", "elo_mmx", "codeforces"])
 def test_newcomers_may_have_any_rating(factory, x64, in_a_hurry):
     """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
@@ -60,6 +62,7 @@ def test_newcomers_may_have_any_rating(factory, x64, in_a_hurry):
     np.testing.assert_allclose(far, near, atol=1e-8 if x64 else 0.1)
 
 
+@MOSTLY_SINGLE
 def test_who_wins_twenty_contests_of_ten(x64, in_a_hurry):
     """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""
     gain = ratings_after(jr.elo_mmr(history=20, initial_rating=9000.0), 10, 20)[0] - 9000.0
@@ -68,6 +71,7 @@ def test_who_wins_twenty_contests_of_ten(x64, in_a_hurry):
     np.testing.assert_allclose(ratings_after(wide, 10, 20)[0], 21183.0, atol=0.5)
 
 
+@MOSTLY_SINGLE
 def test_players_may_have_come_to_any_rating(x64, in_a_hurry):
     """Who was rated 12000 and won lost 1,169 points."""
     system, gain = jr.elo_mmr(history=4), []

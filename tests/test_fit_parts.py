@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from tests.conftest import refused
+from tests.conftest import MOSTLY_DOUBLE, refused
 from tests.test_fit import contests, league, small, unprepared
 
 PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "prediction_task"))
@@ -27,6 +27,7 @@ def at_home():
     return jr.matches(player, score, side=np.ones(n))
 
 
+@MOSTLY_DOUBLE
 def test_what_is_open_is_named_and_takes_no_errors_from_others(x64):
     history = at_home()
     found = jr.fit(jr.elo(side_advantage=30), history, steps=25 if x64 else 100)

@@ -20,9 +20,11 @@ from jaxrate.replay.kernel import gpu_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.property_cases import assert_close_leaves
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 glicko2 = import_module("jaxrate.systems.glicko2")
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
@@ -91,7 +93,10 @@ def both(system, plan, players):
     return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]
 
 
-@pytest.mark.parametrize("name", ["trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"])
+ROUNDS = "trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"
+
+
+@pytest.mark.parametrize("name", mark_full(ROUNDS, "trueskill", "weng_lin", "topcoder"))
 def test_rounds_are_rated_the_same(name):
     """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
     random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
@@ -101,6 +106,7 @@ def test_rounds_are_rated_the_same(name):
     assert_close_leaves(name, *both(system, jr.extend.schedule_by_level(history), 100), 1e-3)
 
 
+@MOSTLY_DOUBLE
 def test_steps_of_a_chain_are_multiplied_at_once(x64):
     random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
     for n in (2, 17, 300):

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import MOSTLY_DOUBLE
 from tests.test_fit import league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
+@MOSTLY_DOUBLE
 def test_an_interval_is_where_the_likelihood_ratio_says(x64):
     """One parameter: the ends are where twice the summed log loss has risen by 3.84."""
     matches = league()

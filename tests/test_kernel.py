@@ -19,6 +19,7 @@ from jaxrate.replay import checked_replay
 from jaxrate.replay.kernel import levels_kernel, scalar_evaluation
 from jaxrate.testing.property_cases import Case, assert_close_leaves
 from jaxrate.testing.synthetic_histories import PLAYERS, split_seasons
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.test_contract import EVERY
 
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_kernel.py"
@@ -35,7 +36,7 @@ def interpreted(monkeypatch, in_a_hurry):
     )
 
 
-@pytest.mark.parametrize("name", RATED)
+@pytest.mark.parametrize("name", mark_full(RATED, *(name for name in RATED if name != "glicko2")))
 def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
     system, runs = EVERY[name], {}
@@ -51,6 +52,7 @@ def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     assert_close_leaves(name, runs["kernel"], runs["scan"], ROUNDING)
 
 
+@MOSTLY_DOUBLE
 def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, x64):
     """Several numbers in a prediction; 12 slots a step, of which a block of four threads rates four at a time."""
     monkeypatch.setattr(levels_kernel, "WARP", 4)

@@ -12,7 +12,7 @@ import jaxrate as jr
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"types", "text_format", "hashable_values", "memory_checks", "parallel_map"},
+    {"types", "text_format", "hashable_values", "memory_checks", "parallel_map", "program_cache"},
     {"argument_checks"},
     {"events"},
     {"launch_overhead", "parameters", "rules", "default_side_advantage"},
@@ -25,7 +25,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     {"league"},
     {"arena", "forecasts", "live"},
     {"plots", "saved_runs", "site"},
-    {"extend", "reference", "testing"},
+    {"docs", "extend", "testing"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.fit import format_fit, python_call
+from jaxrate.cli.fit import describe_fit, python_call
+from tests.conftest import MOSTLY_DOUBLE
 from tests.test_fit import league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEM = jr.glicko(c=40, side_advantage=20)
 
 
+@MOSTLY_DOUBLE
 def test_the_log_likelihood_is_the_sum_of_logarithms(x64):
     matches = league()
     p = np.asarray(jr.run(SYSTEM, matches).prediction)
@@ -26,6 +28,7 @@ def test_the_log_likelihood_is_the_sum_of_logarithms(x64):
     np.testing.assert_allclose(jr.fitting.log_likelihood(full, draws), np.log(each).sum(), rtol=rtol)
 
 
+@MOSTLY_DOUBLE
 def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
     matches = league()
     density = jax.jit(lambda c: jr.fitting.log_likelihood(SYSTEM, matches, SYSTEM.params._replace(c=c)))
@@ -107,4 +110,4 @@ def test_the_command_line_prints_the_call_that_gives_the_system_back():
     for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
         assert eval(python_call(system), {"jr": jr}) == system
     assert python_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
-    assert "in Python: jr.glicko(" in format_fit(fit, jr.glicko())
+    assert "in Python: jr.glicko(" in describe_fit(fit)

@@ -12,7 +12,7 @@ from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.live_matches import match_requirements
 from jaxrate.live.single_events import MATCH_FORMS
-from tests.conftest import refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -55,6 +55,7 @@ SYSTEMS = {
 }
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_matches_are_those_of_one_run(name, x64, monkeypatch):
     monkeypatch.undo()  # as users have it: to the last bit
@@ -110,7 +111,7 @@ def feed_contests(live, teams=False, low=0):
     return np.concatenate(guess)
 
 
-@pytest.mark.parametrize("name", ["elo_mmr", "trueskill"])
+@pytest.mark.parametrize("name", mark_full(["elo_mmr", "trueskill"], "trueskill"))
 def test_contests_are_those_of_one_run(name):
     system = jr.extend.SYSTEMS[name]()
     teams = "teams" in system.features

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -65,7 +65,7 @@ def traced(tracer, call):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("new", mark_full([False, True], True))
 def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_after_it(new):
     more = ("Ada", "Eve" if new else "Bo", 1.0)
     wanted = [played(RESULTS), played([*RESULTS, more])]

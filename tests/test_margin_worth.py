@@ -39,7 +39,7 @@ def test_the_worth_of_a_margin_is_what_predicts_best(spread, unit, around):
     assert worth == pytest.approx(around, abs=60)
     assert system == usual.make(**usual.settings, **system.params._asdict())
     assert system.params._replace(margin_scale=1.0) == usual.params._replace(margin_scale=1.0)
-    assert "What margins are worth to skills is by the 6,400 matches before." in notes
+    assert "The weight of margins in skills is from the 6,400 matches before." in notes
 
     def lost(points):
         params = usual.params._replace(margin_scale=points / 600 * usual.params.margin_scale)

@@ -13,7 +13,7 @@ from jaxrate.rules import RatedEvent
 from jaxrate.system import replace_params
 from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game
 
@@ -145,6 +145,7 @@ def test_slopes_equal_differences(double, name):
         np.testing.assert_allclose(getattr(slopes, x), (high - low) / (2 * step[x]), rtol=1e-4, atol=1e-9, err_msg=x)
 
 
+@MOSTLY_DOUBLE
 def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     """A hopeless player draws: the loss is large, and so is its slope, but both are finite."""
     system = jr.skills("margin", **MARGINS)

@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.evaluation import evaluate_predictions, prediction_calibration
+from tests.conftest import mark_full
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -27,7 +28,7 @@ def columns(rated):
     return {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "levels", "urnings"))
 def test_rated_matches_keep_the_chances(name, tmp_path):
     plain, data = SYSTEMS[name](), table()
     system = jr.forecasts.add_outcomes(plain)
@@ -116,4 +117,4 @@ def test_the_command_line_predicts_in_full(tmp_path, jaxrate):
         tmp_path / "chances.csv"
     ).read_text().replace('"', "")
     code, _, error = jaxrate("rate", games, "--outlook", *more)
-    assert code != 0 and "--outlook is of a new run" in error
+    assert code != 0 and "--outlook is for new runs" in error

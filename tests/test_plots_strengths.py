@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
+from matplotlib import pyplot
 
 import jaxrate as jr
 from jaxrate import plots
@@ -41,9 +42,8 @@ def test_intervals_are_those_of_the_table(ax, found):
 def test_intervals_of_the_best_and_refusals(ax, found):
     plots.intervals(found, top=2, ax=ax)
     assert len(rows(ax)) == 2
-    many = jr.arena.count_votes(np.arange(101), (np.arange(101) + 1) % 101, np.ones(101), np.ones(101))
-    with refused("a plot holds 1 to 100 players with a finite rating, not 101"):
-        plots.intervals(jr.arena.fit_strengths(many), ax=ax)
+    with refused("a plot holds 1 to 10000 players with a finite rating, not 0"):
+        plots.intervals(found, top=0, ax=ax)
     with refused("intervals: strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"):
         plots.intervals(jr.arena.rank_sets(found), ax=ax)
 
@@ -61,15 +61,18 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
         plots.rank_sets(found, ax=ax)
 
 
-def test_win_matrix_has_the_probabilities_of_wins(ax, found):
+def test_win_matrix_has_expected_scores(ax, found):
+    """A tie is half a win, so that the two cells of a pair add up to 100, and even players are white."""
     chosen = ["Bo", "Low", "Ada"]
     assert plots.win_matrix(found, chosen, ax=ax) is ax
     shown = ax.images[0].get_array().filled(np.nan)
     for i, a in enumerate(chosen):
         for j, b in enumerate(chosen):
-            expected = np.nan if i == j else 100 * found.probability(a, b)[0]
+            win, tie, _ = (np.nan, np.nan, 0) if i == j else found.probability(a, b)
+            expected = 100 * (win + 0.5 * tie)
             np.testing.assert_allclose(shown[i, j], expected, atol=1e-9)
     assert sorted(text.get_text() for text in ax.texts)[:1] == ["0"] and len(ax.texts) == 6
+    assert ax.images[0].cmap(0.5)[:3] == pytest.approx((1, 1, 1), abs=0.01) and ax.images[0].get_clim() == (0, 100)
 
 
 def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
@@ -79,7 +82,38 @@ def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
     plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
     shown = ax.images[-1].get_array().filled(np.nan)
     assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]
-    with refused("a plot holds 2 to 100 players, not 1"):
+    with refused("a plot holds 2 to 10000 players, not 1"):
         plots.win_matrix(apart, "x", ax=ax)
     with refused("no player 'Zed'"):
         plots.win_matrix(apart, ["x", "Zed"], ax=ax)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Of 230 players with names of 40 characters, each against the next, and the last against the first."""
+    a = np.array([f"{i:03} a model with a name of forty characters"[:40] for i in range(230)])
+    wins = np.arange(230) % 7 + 1
+    return jr.arena.fit_strengths(jr.arena.count_votes(a, np.roll(a, 1), wins, wins[::-1]), prior=100.0)
+
+
+def test_many_players_are_drawn(ax, many):
+    plots.intervals(many, ax=ax)
+    (bars,) = ax.containers[0][2]
+    assert len(bars.get_segments()) == 230 and 1 < len(rows(ax)) < 60
+    plots.intervals(many, top=129, ax=ax)
+    ax.clear()
+    plots.rank_sets(jr.arena.rank_sets(many), top=129, ax=ax)
+    assert len(ax.patches) == 129
+
+
+def test_a_matrix_of_many_players_is_thinned(ax, many):
+    plots.win_matrix(many, many.players[many.order[:129]], ax=ax)
+    assert ax.images[-1].get_array().shape == (129, 129)
+    plots.win_matrix(many, ax=ax)
+    assert ax.images[-1].get_array().shape == (100, 100)
+
+
+def test_names_are_cut_only_without_room(many):
+    figure = plots.intervals(many, top=3).figure
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == many.players[many.order[:3]].tolist()
+    pyplot.close(figure)

@@ -11,6 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.out_of_core import chunk_pipeline
+from tests.conftest import MOSTLY_DOUBLE
 from tests.test_rate_files import N, as_text, contents, made_table, written
 
 pa = pytest.importorskip("pyarrow")
@@ -60,6 +61,7 @@ def interrupted(monkeypatch, chunk):
     monkeypatch.setattr(chunk_pipeline, "execute", asked)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("chunk", [700, 40], ids=["several periods", "less than one"])
 def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
     games, system = written(table, tmp_path / "games"), jr.glicko2()

@@ -108,6 +108,7 @@ def test_they_print_as_a_few_lines(data, rated):
 def test_a_leaderboard_is_a_table_in_notebooks(rated):
     board = jr.leaderboard(rated, players=np.array(["<b>", *NAMES[1:]], object), top=41)
     page = board._repr_html_()
+    assert page.count("<td") == page.count("white-space: nowrap") - page.count("<th ")  # dates stay on one line
     assert page.count("<tr>") == 42 and "&lt;b&gt;" in page and "<b>" not in page
     for text in re.findall(r"\S+ to \S+", str(board)):
         assert text in page

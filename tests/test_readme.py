@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import jaxrate as jr
+from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
 matplotlib = pytest.importorskip("matplotlib")
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 FILES = [ROOT / "README.md", *sorted((ROOT / "jaxrate" / "guides").glob("*.md"))]
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ELSEWHERE = ("python3 -m venv .venv && ", "python -m jaxrate.reference ")  # commands that .ci/run and other tests type
+ELSEWHERE = ("python3 -m venv .venv && ", "python -m jaxrate.docs ")  # commands that .ci/run and other tests type
 GAME = '[White "{}"]\n[Black "{}"]\n[Result "{}"]\n[Date "2024.01.{:02}"]\n\n1. e4 {}\n\n'
 PROGRAM = [name for name, text in PAGES.items() if {"python", "sh"} & {language for language, _ in BLOCK.findall(text)}]
 
@@ -57,8 +58,11 @@ def alike(said, shown):
     )
 
 
+SLOW = "fitting", "large_histories"  # with tens of compilations each
+
+
 @pytest.mark.filterwarnings("ignore:took ", "ignore:left out ")
-@pytest.mark.parametrize("page", PROGRAM)
+@pytest.mark.parametrize("page", mark_full(PROGRAM, *(x for x in PROGRAM if x not in SLOW)))
 def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkeypatch):
     matplotlib.use("Agg")
     folder = shutil.copytree(files, tmp_path / "folder")

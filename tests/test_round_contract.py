@@ -21,7 +21,10 @@ from jaxrate.testing.synthetic_histories import (
     make_contests,
     schedule_for_form,
 )
+from tests.conftest import mark_full
 from tests.test_contract import EVERY
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
 OF_TEAMS = ("trueskill", "trueskill_fading", "weng_lin")  # they learn from ties, and rate matches too
@@ -155,7 +158,7 @@ def as_table(prediction):
     return table
 
 
-@NAMES
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill", "weng_lin", "elo_mmx", "codeforces", "topcoder"))
 def test_matches_are_predicted_as_contests_of_two(name):
     system, state = SYSTEMS[name], replay_properties.replay_first_season(case(name)).state
     spread = 350.0 if name not in OF_TEAMS else 25.0 / 3.0

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.rules import Rating, Rules
 from jaxrate.system import EventCheck, RatingSystem, elapsed_time, full_leaf
-from tests.conftest import quick
+from tests.conftest import MOSTLY_DOUBLE, quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 400
@@ -142,6 +142,7 @@ def twin():
     return slow(LARGE)
 
 
+@MOSTLY_DOUBLE
 def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
     *wanted, predictions = twin
     result = jr.run(SYSTEM, LARGE)

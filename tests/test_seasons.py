@@ -217,3 +217,21 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     (tmp_path / "cup.toml").write_text("knockout = [")
     code, _, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml")
     assert code == 2 and "cup.toml: " in errors
+
+
+def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path, in_a_hurry):
+    """Defect: skills with sides of its own asked for --side, which the command does not have."""
+    lines = [f"2024-01-{i + 1:02},Club {i % 4},Club {(i + 1) % 4},{i % 3},1,{i % 5}" for i in range(24)]
+    (tmp_path / "games.csv").write_text("\n".join(["date,home,away,home_goals,away_goals,komi", *lines]) + "\n")
+    (tmp_path / "cup.toml").write_text('knockout = ["Club 0", "Club 1", "Club 2", "Club 3"]\n')
+    margin = "--margin", "home_goals", "away_goals"
+    for more in ((), ("--system", "skills", "--covariates", "komi", "--rest", 9, *margin)):
+        code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run", *more)
+        assert code == 0, errors
+        code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 200)
+        assert code == 0 and errors == "" and text.startswith("player"), errors
+    saved = jr.load(tmp_path / "run")
+    assert saved.system.settings["own_side"]
+    pairs = [("Club 0", "Club 1"), ("Club 1", "Club 0")]
+    win, loss = (jr.forecasts.predict_fixtures(saved, pairs, side=None)[name] for name in ("win", "loss"))
+    assert win[0] == pytest.approx(loss[1], abs=1e-6)  # nobody has the side

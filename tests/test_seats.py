@@ -12,6 +12,7 @@ import jaxrate as jr
 from jaxrate.events import count_games, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.testing.property_cases import assert_close_leaves
+from tests.conftest import mark_full
 from tests.reference import performance_twin, trueskill_twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -21,7 +22,7 @@ RATING = np.array([27.0, 30.0, 22.0, 25.0, 24.0, 26.0])
 DEVIATION = np.array([4.0, 2.0, 8.0, 3.0, 5.0, 6.0])
 SYSTEMS = {"trueskill": jr.trueskill(), "elo_mmx": jr.elo_mmx(initial_rating=0)}
 SEATED = pytest.mark.parametrize("name", SYSTEMS)
-PRECISIONS = pytest.mark.parametrize("double", [False, True])
+PRECISIONS = pytest.mark.parametrize("double", mark_full([False, True], True))
 
 
 def race(cars, ranks=None, weights=None, players=NAMES):
@@ -194,7 +195,7 @@ def test_levels_padding_and_one_by_one_are_alike(name, double):
     assert_close_leaves("padded predictions", roomy.prediction, whole.prediction, 1e-8 if double else 1e-4)
 
 
-@SEATED
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
 def test_slopes_are_finite_and_those_of_differences(name):
     system, events = SYSTEMS[name], season()
     field = "beta" if name == "trueskill" else "limit_deviation"
@@ -247,7 +248,7 @@ def table(tmp_path):
     return path
 
 
-@SEATED
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
 def test_a_file_is_read_rated_carried_on_saved_and_loaded(name, table, tmp_path):
     data = jr.read(table, team="team")
     rated = jr.rate(SYSTEMS[name], data)

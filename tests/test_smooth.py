@@ -26,7 +26,16 @@ def twin_of(case, events):
     return Smoother(twin, [*zip(events.time.tolist(), games, strict=True)])
 
 
-@pytest.mark.parametrize(("case", "x64"), [*((x, True) for x in CASES), ("margin", False)])
+BY_DEFAULT = "draws", "margin", "margin and statistics"
+
+
+@pytest.mark.parametrize(
+    ("case", "x64"),
+    [
+        *(pytest.param(x, True, marks=() if x in BY_DEFAULT else pytest.mark.full) for x in CASES),
+        pytest.param("margin", False, marks=pytest.mark.full),
+    ],
+)
 def test_against_the_twin(case, x64):
     """All forms, with all that time does."""
     with jax.enable_x64(x64):

@@ -9,11 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
 FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=0 --xla_force_host_platform_device_count={}"
 BEGIN = """
 import re, sys
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 import jax
 import jax.numpy as jnp
@@ -114,6 +120,7 @@ def test_players_on_eight_devices():
     assert well(started(PLAYERS, 8))
 
 
+@pytest.mark.full
 def test_players_of_two_processes():
     with socket.socket() as free:
         free.bind(("localhost", 0))

@@ -11,7 +11,10 @@ from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.comparison_graph import find_comparable_players
 from jaxrate.arena.newton import find_maximum, maximise_replicates
+from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import static_twin as twin
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
 POINTS = 400.0 / np.log(10.0)
@@ -47,6 +50,7 @@ def unit(model, names, found):
     return np.array([POINTS] * (PLAYERS + len(names)) + [found.tie] * (model != "bradley_terry"))
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("names", [(), ("length", "first")], ids=["plain", "covariates"])
 @pytest.mark.parametrize("ties", MODELS)
 def test_strengths_are_those_of_the_twin(votes, ties, names, x64):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
@@ -29,6 +30,7 @@ def contests():
     return jr.rounds(contest.astype(int), player.astype(int), rank, weight=weight), lists
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(
     "given", [{}, {"last_place_unranked": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}], ids=str
 )
@@ -125,6 +127,7 @@ def test_further_refusals():
         jr.arena.fit_strengths(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "half"])
 def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
     found = jr.arena.fit_strengths(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)

@@ -13,6 +13,8 @@ from jaxrate.urns.batched_games import GameRule
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
 MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
 
 PLAYERS = 60
@@ -44,7 +46,12 @@ def test_the_games_do_not_depend_on_how_many_are_tried_at_once(kind, variant):
 
 
 @pytest.mark.parametrize(
-    ("kind", "variant"), [("uniform", "U1"), ("similar", "U1"), ("similar", "U2"), ("chooser", "U2")]
+    ("kind", "variant"),
+    [
+        *(pytest.param(x, "U1", marks=pytest.mark.full) for x in ("uniform", "similar")),
+        ("similar", "U2"),
+        ("chooser", "U2"),
+    ],
 )
 def test_matched_games_keep_the_law_of_theorem_4(kind, variant):
     """One world of three players with unequal urns and draws, looked at 1,500 times, 60 games apart."""

@@ -1,4 +1,4 @@
-"""The `jaxrate` command. Its modules import click and numpy alone: JAX is loaded by the commands that rate.
+"""The `jaxrate` command. A command is imported when it is called, and JAX by the commands that rate.
 
 arena.py                  `jaxrate arena`
 arena_votes.py            the input of `jaxrate arena`: votes, counts of them, or contests
@@ -29,6 +29,11 @@ smoothed_output.py        the output of `jaxrate rate --smooth`: the greatest pl
 system_selection.py       choice of the system that rates a file: checks and hints before the work begins
 systems.py                `jaxrate systems`
 terminal.py               output to the terminal, all of it with control characters escaped
+career_output.py          the output of `jaxrate rate` about players
+evidence_defaults.py      what `rate` and `report` learn from if no system is named
+help_pages.py             the pages of --help: options in groups, and examples
+lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
+terminal_tables.py        tables on the terminal: as wide as it is, and in colour where it has colour
 """
 
 import io
@@ -43,44 +48,47 @@ from contextlib import contextmanager
 
 import click
 
-from jaxrate.cli import (
-    arena,
-    compare,
-    compilation_cache,
-    demo,
-    fit,
-    plan,
-    predict,
-    rate,
-    report,
-    season_and_tournament,
-    simulate,
-    site,
-    systems,
-)
+from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
+from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
 from jaxrate.cli.terminal import print_escaped
 
+SUMMARIES = {
+    "rate": "Rate players from a file of results.",
+    "compare": "Find the system that predicts a file best.",
+    "fit": "Fit the hyperparameters of a system to a file.",
+    "arena": "Rank fixed-strength players, with confidence.",
+    "systems": "List the rating systems, or describe one.",
+    "plan": "Estimate the time and memory that rating a file takes.",
+    "predict": "Predict upcoming matches from a saved run.",
+    "season": "Simulate the rest of a season from a saved run.",
+    "tournament": "Simulate a tournament from a saved run.",
+    "report": "Write a report about a file: one page of HTML.",
+    "site": "Write a website about a saved run.",
+    "demo": "Rate a hundred seasons of the NFL by every system.",
+    "simulate": "Write a file of simulated results, with known strengths.",
+}
+MODULES = {name: f"jaxrate.cli.{name}" for name in SUMMARIES} | dict.fromkeys(
+    ("season", "tournament"), "jaxrate.cli.season_and_tournament"
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="jaxrate")
+
+@click.group(
+    cls=LazyGroup,
+    modules=MODULES,
+    summaries=SUMMARIES,
+    context_settings={"help_option_names": ["-h", "--help"], "rich_help_config": HELP_STYLE},
+)
+@click.version_option(package_name="jaxrate", help="Print the version.")
 @click.option(
-    "--no-cache",
-    is_flag=True,
-    help="Keep no compiled programs in your cache folder; "
-    f"{compilation_cache.CACHE_VARIABLE}=off in the environment does the same.",
+    "--no-cache", is_flag=True, help=f"Do not keep compiled programs for the next command, as {CACHE_VARIABLE}=off."
 )
 def cli(no_cache: bool) -> None:
-    """Rate players from a file of results."""
+    """Rate players from a file of results.
+
+    jaxrate COMMAND --help describes a command.
+    """
     if not no_cache:
-        compilation_cache.enable_compilation_cache()
-
-
-COMMANDS = (
-    *(rate.rate, predict.predict, compare.compare, report.report, site.site, fit.fit, arena.arena, plan.plan),
-    *(season_and_tournament.season, season_and_tournament.tournament, systems.systems, simulate.simulate, demo.demo),
-)
-for command in COMMANDS:
-    cli.add_command(command)
+        enable_compilation_cache()
 
 
 OPTIONS_IN_MESSAGES = {"the option sort": "--sort", "by the option na_values": "by --na-values"}
@@ -113,7 +121,7 @@ def main() -> None:
         for argument, option in OPTIONS_IN_MESSAGES.items():
             message = message.replace(argument, option)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
-            message = "memory does not do; `jaxrate plan FILE` says what a file takes"
+            message = "not enough memory; `jaxrate plan FILE` estimates what a file needs"
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
             message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):

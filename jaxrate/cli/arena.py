@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.arena_votes import arguments_as_options, locate_errors, read_votes
 from jaxrate.cli.input_options import ReadingCommand, reading_options
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_checks import check_file, check_page, title_from_file
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.data.column_roles import roles_taken_by
-from jaxrate.text_format import format_number, format_table
+from jaxrate.text_format import format_number
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
@@ -37,37 +38,40 @@ Z_95 = 1.96  # deviations to either side: 95 %
 MAX_RANKED = 500  # players, of whom all pairs are compared for their ranks
 READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "skip_incomplete", "normalise_names"
 
-EXAMPLES = """\b
-Examples:
-  jaxrate arena votes.csv --cluster voter --covariates length --anchor gpt-4=1200
-  jaxrate arena votes.csv --cluster voter --moved --report page.html
-  jaxrate arena counts.csv --wins wins --losses losses --tied ties --out table.csv"""
 
-
-@click.command(cls=ReadingCommand, short_help="Rank players who do not change: who is better, and is that sure?",
-               epilog=EXAMPLES)  # fmt: skip
-@click.argument("file", metavar="FILE", type=NonEmptyPath())
-@click.option("--ties", type=click.Choice(TIE_MODELS), help="How ties are taken: by a model of them, as half a win, "
-              "or left out.  [default: davidson]")  # fmt: skip
-@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-              help="Column of what goes together, as the voter or the prompt; may be given twice.")  # fmt: skip
-@click.option("--anchor", "anchors", multiple=True, metavar="NAME=RATING",
-              help="A rating that is known; may be repeated.  [default: the mean is 1500]")  # fmt: skip
-@click.option("--prior", type=float, callback=check_finite, metavar="POINTS",
-              help="Deviation of a prior about 1500; with it everybody has a rating.  [default: none]")  # fmt: skip
-@click.option("--errors", type=click.Choice(ERROR_METHODS), help="What intervals are from.  [default: curvature; of "
-              "clusters sandwich]")  # fmt: skip
-@click.option("--wins", metavar="COLUMN", help="Counts: column of how often a won.  [default: wins or wins_a]")
-@click.option("--losses", metavar="COLUMN", help="Counts: column of how often b won.  [default: losses or wins_b]")
-@click.option("--tied", multiple=True, metavar="COLUMN",
-              help="Counts: column of ties; may be repeated, and they are added up.  [default: ties]")  # fmt: skip
-@reading_options(READING_OPTIONS)
-@click.option("--moved", is_flag=True, help="Whether anybody did change, by the times of votes, and who.")
-@click.option("--top", type=click.IntRange(min=1), help="Length of the table.  [default: everybody]")
-@click.option(
-    "--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Write the table there, .csv or .parquet."
+@click.command(
+    cls=ReadingCommand,
+    groups={
+        "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
+        "Columns of counts": ("wins", "losses", "tied"),
+    },
+    examples=(
+        "jaxrate arena votes.csv --cluster voter --anchor gpt-4=1200",
+        "jaxrate arena votes.csv --cluster voter --covariates length --moved",
+        "jaxrate arena counts.csv --wins wins --losses losses --out table.csv",
+    ),
 )
-@click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write a page there.")
+@click.argument("file", metavar="FILE", type=NonEmptyPath())
+@click.option("--ties", type=click.Choice(TIE_MODELS), help="How to count ties: by a model of them, as half a win, "
+              "or not at all.  [default: davidson]")  # fmt: skip
+@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
+              help="Column of dependent votes, as the voter or the prompt; may be given twice.")  # fmt: skip
+@click.option("--anchor", "anchors", multiple=True, metavar="NAME=RATING",
+              help="Fix the rating of a player; may be repeated.  [default: the mean is 1500]")  # fmt: skip
+@click.option("--prior", type=float, callback=check_finite, metavar="POINTS",
+              help="Deviation of a prior at 1500, so that everybody has a rating.  [default: none]")  # fmt: skip
+@click.option("--errors", type=click.Choice(ERROR_METHODS), metavar="METHOD",
+              help="Intervals by curvature, sandwich or bootstrap.  "
+              "[default: curvature; sandwich with --cluster]")  # fmt: skip
+@click.option("--wins", metavar="COLUMN", help="Column of the wins of a.  [default: wins or wins_a]")
+@click.option("--losses", metavar="COLUMN", help="Column of the wins of b.  [default: losses or wins_b]")
+@click.option("--tied", multiple=True, metavar="COLUMN",
+              help="Column of ties; several are added up.  [default: ties]")  # fmt: skip
+@reading_options(READING_OPTIONS)
+@click.option("--moved", is_flag=True, help="Test whether strengths changed over time, and whose.")
+@click.option("--top", type=click.IntRange(min=1), metavar="NUMBER", help="Length of the table.  [default: all]")
+@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
+@click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def arena(
@@ -88,15 +92,18 @@ def arena(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Rank the players of FILE, who do not change: votes (a, b, score, or winner, loser), or counts of them by pair.
+    """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
 
-    The order of the votes does not count. Ratings are on Elo's scale: 400 points are odds of 10 to 1. Each has a 95 %
-    interval, and the best and the worst rank that the player may have; all these ranks hold together at 95 %. Votes
-    that go together, as those of one voter, need --cluster: without it intervals are too short. --covariates and --side
-    have coefficients of their own. Contests are ranked by Plackett-Luce. --moved asks whether strengths stayed as they
-    were, all players together at 5 %, and whether a rating that drifts predicts better than one that does not.
+    The order of the votes does not matter. Ratings are on the Elo scale: 400 points are odds of 10 to 1. Each has a
+    95 % interval and a range of ranks; at 95 % confidence, all ranks are in their ranges at once.
 
-    Exit code 1 says that the search for the likeliest ratings did not converge.
+    Votes of the same voter or prompt depend on each other: name their column with --cluster, or intervals are too
+    short. --covariates and --side get coefficients. Contests are ranked by the Plackett-Luce model.
+
+    --moved tests whether strengths changed, for all players together at 5 %, and whether drifting ratings would predict
+    better.
+
+    Exit code 1: the search did not converge.
     """
     anchor_ratings = _parse_anchors(anchors)
     if prior is not None and prior <= 0:
@@ -108,12 +115,12 @@ def arena(
             raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
         check_file("--out", out, "table.csv")
     if page is not None:
-        from jaxrate.site.report_page import load_template
+        from jaxrate.site.page_templates import load_template
 
         check_page("--report", page, "page.html")
         load_template()
     votes = read_votes(report, file, options, (wins, losses, tied), clusters, moved)
-    with report.stage("finding strengths"), locate_errors(votes.source, votes.rows):
+    with report.stage("fitting strengths"), locate_errors(votes.source, votes.rows):
         settings: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}
         strengths = jr.arena.fit_strengths(
             votes.data, ties=ties, covariates=votes.covariates, anchors=anchor_ratings, **settings
@@ -123,7 +130,7 @@ def arena(
     ranks = _rank_sets(report, strengths)
     drift = None
     if moved:
-        with report.stage("asking who moved"), locate_errors(votes.source, votes.rows):
+        with report.stage("testing who moved"), locate_errors(votes.source, votes.rows):
             cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
             drift = jr.arena.detect_drift(votes.data, ties=ties, covariates=votes.covariates, cluster=cluster)
     if not strengths.converged:
@@ -133,7 +140,7 @@ def arena(
         jr.data.write(_strength_columns(strengths, ranks), out)
         report.note(f"saved the table to {out}")
     if page is not None:
-        with report.stage("making the page"):
+        with report.stage("writing the page"):
             page.write_text(
                 jr.site.arena_page_html(strengths, ranks=ranks, drift=drift, title=title_from_file(file)),
                 encoding="utf-8",
@@ -142,8 +149,10 @@ def arena(
     if as_json:
         print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))
     else:
-        drift_lines = [] if drift is None else ["", *drift.summary_lines(), "", drift.table(top)]
-        print_escaped("\n".join([*_fit_summary(strengths), "", _strength_table(strengths, ranks, top), *drift_lines]))
+        sections: list[str | TextTable] = ["\n".join(_fit_summary(strengths)), _strength_table(strengths, ranks, top)]
+        if drift is not None:
+            sections += ["\n".join(drift.summary_lines()), TextTable(*drift.table_rows(top))]
+        print_sections(*sections)
     if not strengths.converged:
         sys.exit(1)
 
@@ -170,9 +179,9 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
     if not strengths.converged:
         return None
     if strengths.covariance is None or len(strengths.players) > MAX_RANKED:
-        report.note(f"no ranks: they are found of at most {MAX_RANKED:,} players")
+        report.note(f"no rank ranges: they are limited to {MAX_RANKED:,} players")
         return None
-    with report.stage("finding ranks"):
+    with report.stage("computing ranks"):
         return jr.arena.rank_sets(strengths)
 
 
@@ -200,7 +209,7 @@ def _fit_summary(strengths: Strengths) -> list[str]:
 TABLE_HEADINGS = ["ranks", "player", "rating", "95 % interval", "votes", "score"]
 
 
-def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None) -> str:
+def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():
@@ -214,7 +223,7 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rows.append(
             (*rank_range, strengths.players[i], rating_text, interval, format_number(strengths.games[i]), score)
         )
-    return format_table(TABLE_HEADINGS if ranks is not None else TABLE_HEADINGS[1:], rows)
+    return TextTable(TABLE_HEADINGS if ranks is not None else TABLE_HEADINGS[1:], rows)
 
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 import jaxrate as jr
 from jaxrate.cli.input_options import is_shipped, read_events
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.data.column_roles import RESULT_ROLES
 from jaxrate.text_format import suggest_name
@@ -98,7 +97,7 @@ def _choose_count_columns(
         return None
     if vote_options or "weight" in options:
         raise ValueError(
-            f"--{vote_options[0] if vote_options else 'weight'} is of votes; counts have --wins, --losses and --tied"
+            f"--{vote_options[0] if vote_options else 'weight'} is for votes; counts have --wins, --losses and --tied"
         )
     first, second = wins or default_pair[0], losses or default_pair[1]
     if first is None or second is None:

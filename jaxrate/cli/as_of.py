@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 import jaxrate as jr
-from jaxrate.events import period_end, slice_events
+from jaxrate.cli.lazy_numpy import np
 
 
 def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:
@@ -46,6 +44,8 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
 
 def extend_to_period_end(rated: jr.Rated, until: float | None) -> float | None:
     """The time of the ratings that are shown: the rating period in which a history ends is rated to its end."""
+    from jaxrate.events import period_end
+
     if until is None or rated.period is None or rated.last is None or until < rated.last:
         return until
     return max(until, float(period_end(rated.last, rated.period)))
@@ -53,10 +53,12 @@ def extend_to_period_end(rated: jr.Rated, until: float | None) -> float | None:
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:
     """The events up to a time, and their players; the first `num_known_players` stay in any case."""
+    from jaxrate.events import slice_events
+
     flat: Any = data.events.events if isinstance(data.events, jr.extend.Ragged) else data.events
     count = int(np.argmax(np.append(flat.time, np.inf) > until))
     if count == 0:
-        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} are left up to --as-of")
+        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} up to --as-of")
     events = slice_events(data.events, 0, count)
     flat = events if isinstance(events, jr.Matches) else events.events
     keep_player = np.arange(len(data.players)) < num_known_players

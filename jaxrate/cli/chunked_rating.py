@@ -14,6 +14,7 @@ from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
 from jaxrate.data.column_roles import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
@@ -21,17 +22,17 @@ CHUNK_OPTIONS = "chunk", "brief", "resume"
 ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort"}
 ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
 CHUNK_HELP = (
-    "Rate Parquet by chunks of so many matches, in bounded memory, into --out. Folders of Parquet files, and patterns, "
-    "are rated so anyway.  [default: 1048576]"
+    "Rate Parquet files in chunks of this many matches, in bounded memory, into --out. Folders and patterns are always "
+    "rated in chunks.  [default: 1048576]"
 )
 
 
 def chunk_options(command: Any) -> Any:
     """Options --chunk, --brief and --resume."""
     options = [
-        click.option("--chunk", type=parse_whole_number, metavar="INTEGER", help=CHUNK_HELP),
-        click.option("--brief", is_flag=True, help="By chunks: predictions have the row and the prediction only."),
-        click.option("--resume", is_flag=True, help="By chunks: go on from the checkpoint in --out."),
+        click.option("--chunk", type=parse_whole_number, metavar="NUMBER", help=CHUNK_HELP),
+        click.option("--brief", is_flag=True, help="In chunks: save only the row and the prediction of each match."),
+        click.option("--resume", is_flag=True, help="In chunks: continue from the checkpoint in --out."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -52,7 +53,7 @@ def rate_by_chunks(
     used = [x for x in context.params if context.get_parameter_source(x) == click.core.ParameterSource.COMMANDLINE]
     others = [x for x in used if x not in ALLOWED_OPTIONS]
     if others:
-        raise ValueError(f"--{others[0].replace('_', '-')} does not go with matches that are rated by chunks")
+        raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with rating in chunks")
     if out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
     check_folder("--out", out)
@@ -65,7 +66,10 @@ def rate_by_chunks(
         print_escaped(f"jaxrate: {work}: {seconds:.2f} s", err=True)
     report.note(f"saved the run to {out}")
     board = jr.leaderboard(rated_files.system, rated_files.state, rated_files.players, top=top)
-    print_escaped(_json_result(rated_files, board) if as_json else _text_result(rated_files, board))
+    if as_json:
+        print_escaped(_json_result(rated_files, board))
+    else:
+        print_sections(*_result_sections(rated_files, board))
 
 
 def _rate_files(
@@ -79,6 +83,7 @@ def _rate_files(
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.league.out_of_core.match_chunks import resolve_match_roles, table_season_starts
     from jaxrate.league.out_of_core.resumption import read_initial_row_count
+    from jaxrate.league.system_choice import default_system_name
 
     parquet_table = find_parquet_table(file)
     arguments = {name: x for name, x in columns.items() if name != "season"}
@@ -91,6 +96,7 @@ def _rate_files(
         sample = jr.read(source, sort=roles.time is not None, **arguments)
     if "season" in columns:
         sample = sample._replace(seasons=table_season_starts(parquet_table, columns["season"], roles))
+    request = request._replace(name=request.name or default_system_name(sample))
     task, n = choose_system(report, request, sample, file), parquet_table.row_count
     arguments |= options | {"period": task.period}
     with report.stage(f"rating {n:,} matches", n) as progress:
@@ -104,7 +110,7 @@ def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
 
 
-def _text_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
+def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str | TextTable]:
     from jaxrate.league.evaluation import format_metric
 
     metrics = {name: format_metric(name, x) for name, x in rated_files.quality.items()}
@@ -114,4 +120,4 @@ def _text_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     lines = [duration, *(f"{name:<{width}}{x:>{digits}}" for name, x in metrics.items())]
     title = f"{rated_files.system.name}: {rated_files.matches:,} matches of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
-    return "\n\n".join([title, str(board), "\n".join(lines)])
+    return [title, column_table(board, board.scope), "\n".join(lines)]

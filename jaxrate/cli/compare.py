@@ -25,6 +25,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import format_number, suggest_name
 
 if TYPE_CHECKING:
@@ -34,23 +35,25 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=ReadingCommand,
-    short_help="Rate a file with every system: which predicts best?",
-    epilog="Example: jaxrate compare games.csv --last 0.2 --params fitted.toml --param elo.k=20",
+    groups={"Comparison": ("last", "fit")},
+    examples=(
+        "jaxrate compare games.csv",
+        "jaxrate compare games.csv --last 0.2 --fit",
+        "jaxrate compare games.csv --params fitted.toml --param elo.k=20",
+    ),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
-@system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
+@system_option(multiple=True, help="Compare only this system; may be repeated.  [default: all that can rate the file]")
 @click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
-              help="A hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
+              help="Set a hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
 @click.option("--params", "files", multiple=True, type=NonEmptyPath(path_type=Path), metavar="FILE.toml",
-              help="Those of one system, as `jaxrate fit --save` wrote them; may be repeated.")  # fmt: skip
+              help="Hyperparameters of one system, as saved by jaxrate fit --save; may be repeated.")  # fmt: skip
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @reading_options()
 @first_rows_option
-@share_option(
-    "--last", default=1.0, help="Score this last share of the matches or contests only, as 0.2.  [default: all]"
-)
+@share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
 @click.option("--fit", "fitting", is_flag=True,
-              help="Fit each system to what comes before --last, in a minute or so; what is given stays.")  # fmt: skip
+              help="First fit each system to the matches before --last; takes a minute or so.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def compare(
@@ -66,18 +69,19 @@ def compare(
     as_json: bool,
     first: int | None,
 ) -> None:
-    """Rate FILE with every system, matches also in rating periods, and say which predicted best.
+    """Rate FILE with every system, and rank the systems by how well they predicted it.
 
-    Each predicts every match before it learns from it. The ratings before a contest say who will be ahead of whom (pair
-    inversion, the higher the better), and where everybody will come (rank deviation, the lower the better). Both are
-    given for all who have played before, and for those who have played in at least 5 contests. Contests of two sides
-    are scored as matches. Times are those of a second replay, compilation and schedule apart.
+    Every match is predicted before its result is used. Matches are rated one by one, and also in rating periods.
 
-    What the side and margins are worth is taken from the matches before --last; where all are scored it is as much as
-    usual. Beneath the table stand the hyperparameters, and what FILE says and a system does not know.
+    Matches are scored by log loss (lower is better). Contests are scored by the share of pairs in the right order
+    (pair inversion, higher is better) and by the error of predicted ranks (rank deviation, lower is better), for all
+    players with a rating and for those with at least 5 contests (5plus).
+
+    The values of home advantage and margins come from the matches before --last, or are defaults without it. Speeds are
+    those of a second run, without compilation.
     """
     if fitting and last == 1:
-        raise ValueError("--fit needs matches that are not scored; score the last ones only, as by --last 0.2")
+        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
     fits = [load_fitted(path) for path in files]
     changes = _merge_hyperparameter_changes(
         name or tuple(jr.extend.SYSTEMS), parse_params(params), _fits_by_system(fits), facts_from_options(options)
@@ -106,7 +110,11 @@ def compare(
         return
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
-    print_escaped(f"{counts} of {comparison.players:,} players{scored}\n\n{comparison}")
+    print_sections(
+        f"{counts} of {comparison.players:,} players{scored}",
+        TextTable(comparison.head, comparison.rows, ("system", "form")),
+        "\n".join(comparison.notes),
+    )
 
 
 def _fits_by_system(fits: list[FittedParams]) -> dict[str, FittedParams]:

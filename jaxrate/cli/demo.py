@@ -6,39 +6,53 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.evidence_defaults import describe_evidence, drop_evidence, plain_option
+from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.simulated_demo import DEFAULT_MATCHES, DEFAULT_PLAYERS, show_simulated
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_table
+from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
 
 TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs")
-HOME_ADVANTAGE = 65.0  # points that home is worth where newcomers begin at 1500, and in proportion elsewhere
 SEASON_DAYS = 200.0  # days, about
 
 
 @click.command(
-    short_help="Every system on a hundred seasons of the NFL.",
-    epilog="Example: jaxrate demo --simulated --players 1000 --matches 50000",
+    cls=HelpCommand,
+    groups={"Demo": ("plain", "picture"), "Simulated league": ("simulated", "players", "matches", "seed")},
+    examples=(
+        "jaxrate demo",
+        "jaxrate demo --picture teams.png",
+        "jaxrate demo --simulated --players 1000 --matches 50000",
+    ),
 )
 @click.option("--picture", type=NonEmptyPath(dir_okay=False, path_type=Path), default=Path("nfl.png"),
-              show_default=True, metavar="FILE.png", help="Draw some teams through time there.")  # fmt: skip
-@click.option("--simulated", is_flag=True, help="A league of known strengths instead, beside the truth.")
-@click.option("--players", type=click.IntRange(min=2), help=f"Of the simulated league.  [default: {DEFAULT_PLAYERS}]")
-@click.option("--matches", type=click.IntRange(min=1), help=f"Of the simulated league.  [default: {DEFAULT_MATCHES}]")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the simulated league.  [default: 0]")
+              show_default=True, metavar="FILE.png", help="Where to draw the careers of some teams.")  # fmt: skip
+@plain_option
+@click.option("--simulated", is_flag=True, help="Rate a simulated league, and compare ratings with true strengths.")
+@click.option("--players", type=click.IntRange(min=2), metavar="NUMBER",
+              help=f"Number of players.  [default: {DEFAULT_PLAYERS}]")  # fmt: skip
+@click.option("--matches", type=click.IntRange(min=1), metavar="NUMBER",
+              help=f"Number of matches.  [default: {DEFAULT_MATCHES}]")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), metavar="NUMBER", help="Random seed.  [default: 0]")
 @report_options
 def demo(
-    report: ProgressReport, picture: Path, simulated: bool, players: int | None, matches: int | None, seed: int | None
+    report: ProgressReport,
+    picture: Path,
+    plain: bool,
+    simulated: bool,
+    players: int | None,
+    matches: int | None,
+    seed: int | None,
 ) -> None:
-    """Rate every match of the National Football League, 1920 to 2021, by every system that rates matches.
+    """Rate every match of the National Football League, 1920 to 2021, by every system.
 
-    Prints how well each predicted them and how the teams stood at the end, and draws a picture. With --simulated, rates
-    a league of known strengths, and says how near each system comes to them.
+    Prints the accuracy of each system and the final table, and draws the careers of some teams.
     """
     from jaxrate.data.table_sources import import_pyarrow
 
@@ -47,56 +61,52 @@ def demo(
         return
     for name, value in (("players", players), ("matches", matches), ("seed", seed)):
         if value is not None:
-            raise ValueError(f"--{name} goes with --simulated")
+            raise ValueError(f"--{name} needs --simulated")
     if picture.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
     check_file("--picture", picture, "nfl.png")
     import_pyarrow()  # raises its ImportError before rating
-    data = jr.data.datasets.nfl()
+    data = drop_evidence(jr.data.datasets.nfl()) if plain else jr.data.datasets.nfl()
     best = _compare_systems(report, data)
     with report.stage(f"rating by {best.name}"):
         rated = jr.rate(best, data)
     last = float(data.matches.time[-1])
     playing = data.players[np.unique(data.matches.player[data.matches.time > last - SEASON_DAYS])]
-    print_escaped(
-        f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:\n"
+    board = jr.leaderboard(rated, among=playing, top=len(playing))
+    print_sections(
+        f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:",
+        column_table(board, board.scope),
     )
-    print_escaped(jr.leaderboard(rated, among=playing, top=len(playing)))
     with report.stage("drawing"):
         was_drawn = _draw_careers(rated, playing, picture)
     if was_drawn:
         print_escaped(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
     else:
-        report.note("a picture would need matplotlib: pip install 'jaxrate[plot]'")
+        report.note("no picture without matplotlib: pip install 'jaxrate[plot]'")
 
 
 def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend.RatingSystem:
     """Print how well each system predicts the matches; return the best of those that have deviations."""
     from jaxrate.league.comparison_candidates import select_candidates
 
-    home = {name: _side_advantage_overrides(new().params) for name, new in jr.extend.SYSTEMS.items()}
-    fitting, _ = select_candidates(data, home, is_named=False)
+    fitting, _ = select_candidates(data, {key: {} for key in jr.extend.SYSTEMS}, is_named=False)
     with report.stage(f"rating by {len(fitting)} systems", 1.0) as update_progress:
         comparison = jr.compare(data, fitting, watch=update_progress)
+    systems = (result.system for result in comparison.results)
+    best = next(x for x in systems if jr.ratings(x, x.init(x.params, 1)).deviation is not None)
+    evidence = describe_evidence(best, data)
+    learning = f"{best.name} also learns from {evidence}; --plain turns this off." if evidence else ""
     published = jr.metrics.match_metrics(jr.data.datasets.nfl_forecast(), data.matches.score)
     qualities = [(result.name, result.quality) for result in comparison.results] + [("(FiveThirtyEight)", published)]
     rows = [(name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.1%}") for name, quality in qualities]
     counts = f"{len(data.rows):,} matches of {len(data.players)} teams"
-    print_escaped(f"The NFL from 1920 to 2021: {counts}, each predicted before it was played.\n")
-    print_escaped(format_table(["system", "log loss", "accuracy"], rows))
-    print_escaped(
-        "\nThe lower the log loss, the better: a coin has 0.6931. Home is worth 65 points, and all else is left as it\n"
-        "is by default. Last stand the forecasts that FiveThirtyEight published, which also know margins and seasons."
+    print_sections(
+        f"The NFL from 1920 to 2021: {counts}, predicted in advance.",
+        TextTable(["system", "log loss", "accuracy"], rows),
+        "Lower log loss is better; a coin has 0.6931. The last row is FiveThirtyEight's published forecasts.",
+        f"All systems have default settings. {learning}".rstrip(),
     )
-    systems = (result.system for result in comparison.results)
-    return next(x for x in systems if jr.ratings(x, x.init(x.params, 1)).deviation is not None)
-
-
-def _side_advantage_overrides(params: Any) -> dict[str, float]:
-    """The home advantage as a hyperparameter of a system; none if it has no side advantage."""
-    if "side_advantage" not in params._fields:
-        return {}
-    return {"side_advantage": HOME_ADVANTAGE * getattr(params, "initial_rating", 1500.0) / 1500.0}
+    return best
 
 
 def _draw_careers(rated: jr.Rated, playing: Any, picture: Path) -> bool:

@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import write_fitted
 from jaxrate.cli.input_options import ReadingCommand, first_rows_option, read_events
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_checks import check_file
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_table
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 
 MAX_CALL_LENGTH = 40  # values of a call that is printed
 STOP_REASONS = {
-    "gradient": "no step would lower it by more than rounding does",
-    "no further decrease": "no step lowers it further",
-    "flat": "no step lowers it, whatever the open ones are",
-    "validation": "the validation part got no better",
-    "steps": "all steps are used up; it may fall further with more --steps",
-    "diverged": "steps led away, and this is the best point seen; start elsewhere, by --param",
+    "gradient": "converged",
+    "no further decrease": "converged",
+    "flat": "converged, apart from the hyperparameters left open",
+    "validation": "stopped early, as the validation loss no longer fell",
+    "steps": "not converged: all steps used; try more --steps",
+    "diverged": "diverged: this is the best point found; start elsewhere with --param",
 }
 
 
@@ -63,33 +63,40 @@ class FitCommand(ReadingCommand):
 
 @click.command(
     cls=FitCommand,
-    short_help="Find the hyperparameters that predict a file best.",
-    epilog="Example: jaxrate fit games.csv --system glicko --free c initial_deviation --save fitted.toml",
+    groups={
+        "Fit": ("free", "loss", "calibrated", "warm-up", "data-share", "validation", "starts", "steps", "errors"),
+    },
+    examples=(
+        "jaxrate fit games.csv --save fitted.toml",
+        "jaxrate fit games.csv --system glicko --free c initial_deviation",
+        "jaxrate fit games.csv --system skills --season season --data-share 0.8",
+    ),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
 @click.option("--free", multiple=True, metavar="NAME ...",
-              help="The hyperparameters to fit.  [default: all that change smoothly and matter here]")  # fmt: skip
-@request_options("Where to start, or what to leave a hyperparameter at; may be repeated.", files=False)
+              help="Hyperparameters to fit.  [default: all continuous ones that matter here]")  # fmt: skip
+@request_options("Starting or fixed value of a hyperparameter; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
-              help="What to make small: log_loss, brier, of margins margin or, of contests, pairwise.")  # fmt: skip
+              help="Loss to minimise: log_loss, brier, margin (of margins) or pairwise (of contests).")  # fmt: skip
 @click.option("--outlook", is_flag=True,
-              help="Score what a system says in full, of win, draw and loss, or of every score.")  # fmt: skip
-@click.option("--calibrated", is_flag=True, help="Fit a map of the log-odds, too: how sure predictions should be.")
+              help="Score the chances of win, draw and loss, or of every score.")  # fmt: skip
+@click.option("--calibrated", is_flag=True, help="Also fit a calibration of the predictions (a map of the log-odds).")
 @click.option("--warm-up", type=click.FloatRange(min=0), default=0, metavar="GAMES",
-              help="Do not score each player's first so many; or, below 1, the first share of all events.")  # fmt: skip
+              help="Do not score each player's first GAMES; below 1, the first share of all events.")  # fmt: skip
 @first_rows_option
 @share_option("--data-share", default=1.0,
-              help="Fit this first share of FILE, as 0.8, and score the rest.  [default: all]")  # fmt: skip
+              help="Fit the first SHARE of the file, as 0.8, and score the rest.  [default: all]")  # fmt: skip
 @click.option("--validation", type=float, default=0.0, metavar="SHARE",
-              help="Leave this last share of them out of the fit, as 0.2: it decides when to stop.")  # fmt: skip
-@click.option("--starts", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Search from so many places, all but one at random.")  # fmt: skip
-@click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
-@click.option("--errors", type=click.Choice(["information", "products", "sandwich"]),
-              help="Standard errors from the curvature, from how slopes vary, or from both.  [default: information; of "
-              "long histories products, of contests and other losses sandwich]")  # fmt: skip
+              help="Hold out the last SHARE of the fitted part for early stopping, as 0.2.")  # fmt: skip
+@click.option("--starts", type=click.IntRange(min=1), default=1, show_default=True, metavar="NUMBER",
+              help="Number of starting points; all but one are random.")  # fmt: skip
+@click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, metavar="NUMBER",
+              help="Maximum number of steps.")  # fmt: skip
+@click.option("--errors", type=click.Choice(["information", "products", "sandwich"]), metavar="METHOD",
+              help="Standard errors from the curvature (information), the gradients (products) or both (sandwich).  "
+              "[default: information; products for long histories; sandwich for contests]")  # fmt: skip
 @click.option("--save", type=NonEmptyPath(path_type=Path), metavar="FILE.toml",
-              help="Write them there, for `jaxrate rate --params`.")  # fmt: skip
+              help="Save the result, for jaxrate rate --params.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def fit(
@@ -110,13 +117,12 @@ def fit(
     as_json: bool,
     first: int | None,
 ) -> None:
-    """Find the hyperparameters with which a system predicts the matches or contests of FILE best, by their slopes.
+    """Find the hyperparameters with which a system predicts FILE best, by gradient descent.
 
-    Every prediction is made before its result is known; the mean loss of them all is made small. Standard errors say
-    how sure the hyperparameters are.
+    Every match is predicted before its result is used, and the mean loss is minimised. Prints the hyperparameters with
+    standard errors, and names those that the file does not determine.
 
-    Exit code 1 says that the result, which is printed and saved all the same, may not be the best there is. What the
-    file leaves open is named, and is no such reason.
+    Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
     import jax
 
@@ -138,7 +144,7 @@ def fit(
         system = jr.forecasts.calibrate(system)
     if outlook and not has_outcome_wrapper(system):
         system = jr.forecasts.add_outcomes(system)
-    with report.stage(f"fitting {system.name}", steps) as update_progress:
+    with report.stage(f"fitting {system.name}", steps, is_limit=True) as update_progress:
         result = jr.fit(
             system,
             events,
@@ -157,21 +163,21 @@ def fit(
         write_fitted(save, result, system, period, Path(file).name)
         report.note(f"saved the hyperparameters to {save}")
     if result.idle:
-        report.note(f"of no effect here, and left as they are: {', '.join(result.idle)}")
+        report.note(f"no effect here, so not fitted: {', '.join(result.idle)}")
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
     if as_json:
         print_escaped(json.dumps(_json_result(result, system, file, period), indent=2))
     else:
-        print_escaped(f"{system.name}: {count}{'' if period is None else f' in periods of {period:g}'}\n")
-        print_escaped(format_fit(result, system))
+        periods = "" if period is None else f" in periods of {period:g}"
+        print_sections(f"{system.name}: {count}{periods}", hyperparameter_table(result, system), describe_fit(result))
     if not (
         result.converged or result.reason == "flat"
     ):  # "flat" is the best result, whatever the open hyperparameters are
         sys.exit(1)
 
 
-def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> str:
-    """The result as text."""
+def hyperparameter_table(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> TextTable:
+    """The fitted hyperparameters of the system that the fit began with."""
     head = ["hyperparameter", "start", "fitted", "standard error", "unit"]
     errors = {key: "open" if key in fit_result.open else f"{x:.2g}" for key, x in fit_result.standard_error.items()}
     rows = [
@@ -185,12 +191,16 @@ def format_fit(fit_result: jr.fitting.Fit, system: jr.extend.RatingSystem) -> st
         for key in system.params._fields
         if key in fit_result.free or getattr(fit_result.params, key) != getattr(system.params, key)
     ]
+    return TextTable(head, rows, ("hyperparameter", "unit"))
+
+
+def describe_fit(fit_result: jr.fitting.Fit) -> str:
+    """How good the fit is, why it ended, and how to use it."""
     loss_name = fit_result.options.loss.replace("_", " ")
-    lines = [format_table(head, rows, left_aligned=("hyperparameter", "unit")), ""]
-    lines.append(
+    lines = [
         f"{loss_name} {fit_result.loss_history[0]:.5f} at the start, {fit_result.loss:.5f} now: "
         f"{STOP_REASONS[fit_result.reason]}"
-    )
+    ]
     if fit_result.validation_history is not None:
         first, best = fit_result.validation_history[0], np.nanmin(fit_result.validation_history)
         lines.append(f"of the validation part {first:.5f} at the start, {best:.5f} now")

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.data.column_roles import COLUMN_ROLES, FORMAT_NAMES, ColumnRole, join_alternatives
 from jaxrate.text_format import suggest_name
@@ -20,33 +21,32 @@ from jaxrate.text_format import suggest_name
 ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
     "column": {},
     "columns": {"multiple": True},
-    "one or two columns": {"multiple": True, "metavar": "COLUMN [COLUMN]"},
+    "one or two columns": {"multiple": True, "metavar": "COLUMN ..."},
     "two columns": {"nargs": 2, "metavar": "COLUMN COLUMN"},
     "days": {"type": float, "metavar": "DAYS"},
-    "statistics": {"multiple": True, "metavar": "COLUMN or NAME=COLUMN,COLUMN"},
-    "shares": {"multiple": True, "metavar": "NAME=COLUMN,COLUMN"},
+    "statistics": {"multiple": True, "metavar": "COLUMNS"},
+    "shares": {"multiple": True, "metavar": "COLUMNS"},
 }
 ROLE_EXAMPLES = {"statistics": ", as in xg=xg1,xg2", "shares": ", as in games=games1,games2"}
 OTHER_OPTIONS: dict[str, dict[str, Any]] = {
     "mixtures": {
-        "help": "A category that stands for all others in equal parts, or as in Random=Zerg:0.5,Terran:0.5; may be "
-        "repeated.",
+        "help": "A category that is a mix of others, equal or as in Random=Zerg:0.5,Terran:0.5; may be repeated.",
         "metavar": "NAME[=PARTS]",
         "multiple": True,
     },
     "dates": {
-        "help": 'How dates are written that are not ISO: day-first, month-first, or as "%d %b %Y".',
+        "help": 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".',
         "metavar": "HOW",
     },
     "na_values": {
-        "help": "A text that says that there is no result, beside P, NA, - and the like; may be repeated.",
+        "help": "Text that means no result, besides P, NA, - and the like; may be repeated.",
         "metavar": "TEXT",
         "multiple": True,
     },
-    "sort": {"help": "Sort by time first.", "is_flag": True},
-    "skip_incomplete": {"help": "Leave out rows in which a column that is used has no value.", "is_flag": True},
+    "sort": {"help": "Sort the rows by time.", "is_flag": True},
+    "skip_incomplete": {"help": "Skip rows with missing values in the columns used.", "is_flag": True},
     "normalise_names": {
-        "help": "Names that differ only by blanks, letter case or Unicode form are the same.",
+        "help": "Treat names that differ only in spaces, case or Unicode form as the same.",
         "is_flag": True,
     },
 }
@@ -55,8 +55,7 @@ OTHER_OPTIONS: dict[str, dict[str, Any]] = {
 def _role_settings(role: ColumnRole) -> dict[str, Any]:
     """The settings of the option of a role."""
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
-    prefix = "Contests: " if role.history == "contests" else ""
-    meaning = f"{prefix}{meaning}{ROLE_EXAMPLES.get(role.accepts, '')}"
+    meaning = f"{meaning}{ROLE_EXAMPLES.get(role.accepts, '')}"
     repeated = "; may be repeated" if role.accepts in ("columns", "statistics", "shares") else ""
     default = f"  [default: {join_alternatives(role.default)}]" if role.default else ""
     return {"help": f"{meaning[0].upper()}{meaning[1:]}{repeated}.{default}"} | ROLE_SETTINGS[role.accepts]
@@ -68,7 +67,7 @@ def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str
 
 READING_OPTIONS = {
     "format": {
-        "help": f"A public format, which knows its own columns: {', '.join(FORMAT_NAMES)}.",
+        "help": f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}.",
         "metavar": "NAME",
         "shell_complete": _complete_formats,
     },
@@ -78,7 +77,7 @@ READING_OPTIONS = {
 PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
 
 
-class ReadingCommand(click.Command):
+class ReadingCommand(HelpCommand):
     """A command that reads a file: --category and --margin take one column or two, if another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -172,8 +171,33 @@ def _parse_mixture(text: str) -> tuple[str, Any]:
 
 def first_rows_option(command: Callable[..., None]) -> Callable[..., None]:
     """The option --first, of commands that read the first rows of a file that is too large."""
-    text = "Look at so many rows from the top only, of Parquet or a folder of it.  [default: all]"
+    text = "Read only the first rows of Parquet files.  [default: all]"
     return click.option("--first", type=click.IntRange(min=1), metavar="ROWS", help=text)(command)
+
+
+newcomers_option = click.option(
+    "--newcomers",
+    is_flag=True,
+    help="Allow new players. Otherwise unknown names are errors; close matches are suggested.",
+)
+
+
+TEAM_COLUMN = re.compile(
+    "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
+    "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"
+)
+
+
+def names_teams(file: str, options: dict[str, Any]) -> bool:
+    """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
+    if is_shipped(file) or options.get("format") == "football":
+        return True
+    if "format" in options or is_multi_file(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+        return False
+    from jaxrate.data.table_sources import open_file
+
+    names = open_file(Path(file)).names
+    return any(TEAM_COLUMN.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower())) for name in names)
 
 
 def is_multi_file(file: str) -> bool:
@@ -207,7 +231,7 @@ def read_events(
         parquet_table = find_parquet_table(file)
         source = parquet_source(parquet_table, first)
         if first is not None and first < parquet_table.row_count:
-            report.note(f"this is of the first {first:,} of {parquet_table.row_count:,} rows")
+            report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
     is_pgn = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not arguments.get("upcoming")
     file_format = options.pop("format", "pgn" if is_pgn else None)
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
@@ -226,5 +250,5 @@ def read_events(
         foreign = [name for name in (*options, *arguments) if name not in reader_argument_names(load)]
         if foreign:
             option = foreign[0].replace("_", "-")
-            raise ValueError(f"--{option} does not go with --format {file_format}, which knows its own columns")
+            raise ValueError(f"--{option} cannot be combined with --format {file_format}, which knows its own columns")
         return load(file, **options, **arguments)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaxrate.cli.shared_options import check_finite
+from jaxrate.cli.terminal_tables import TextTable, column_table
 
 if TYPE_CHECKING:
     from jaxrate.league.leaderboard_table import Leaderboard
@@ -29,12 +30,12 @@ def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:
 
 
 LEADERBOARD_OPTIONS = (
-    click.option("--active", metavar="DAYS|all", callback=_parse_active, help="List those who played in the last so "
-                 "many days, or below 1, in this share of the history.  [default: 365 if there are dates, else all]"),
-    click.option("--min-games", type=click.IntRange(min=0), metavar="NUMBER", help="List those who have "
-                 "played so often.  [default: 10 if 20 recent players have, else 0]"),
+    click.option("--active", metavar="DAYS|all", callback=_parse_active, help="List players who played in the "
+                 "last DAYS, or below 1, in this share of the history.  [default: 365 if there are dates, else all]"),
+    click.option("--min-games", type=click.IntRange(min=0), metavar="NUMBER", help="Minimum games to be "
+                 "listed.  [default: 10 if 20 recent players have that many, else 0]"),
     click.option("--cautious", type=click.FloatRange(min=0.0), default=0.0, callback=check_finite, metavar="NUMBER",
-                 help="Rank by the rating less so many deviations (of Elo-MMR above its limit), as 3."),
+                 help="Rank by the rating minus NUMBER deviations, as 3.  [default: 0]"),
 )  # fmt: skip
 
 
@@ -53,9 +54,10 @@ def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-def format_leaderboard(board: Leaderboard) -> str:
-    """The board as text, which names options where Python names arguments."""
+def leaderboard_table(board: Leaderboard) -> TextTable:
+    """The board to print; its caption names options where Python names arguments."""
     from jaxrate.league.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
 
-    text = str(board).replace(ALL_PLAYERS_HINT, "--active all for everybody")
-    return text.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
+    caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
+    caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
+    return column_table(board, caption)

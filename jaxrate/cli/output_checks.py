@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 from tempfile import TemporaryFile
 
+ABBREVIATION = re.compile("[b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide")
+
 
 def title_from_file(file: str) -> str:
-    """A title from the name of a file, as "Our league" from our_league.csv."""
-    title = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
-    return title[:1].upper() + title[1:] or "Ratings"
+    """A title from the name of a file, as "Our league" from our_league.csv, or "NFL" from nfl."""
+    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).split()
+    words = [x.upper() if ABBREVIATION.fullmatch(x) else x for x in words]
+    return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
 
 
 def check_file(option: str, path: Path, example: str) -> None:

@@ -7,18 +7,18 @@ import time
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.input_options import ReadingCommand, read_events, reading_options
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
 from jaxrate.cli.system_selection import check_file_time_order, check_period
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.events import slice_events
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.memory_checks import device_memory_bytes, format_bytes
-from jaxrate.text_format import format_number, format_table
+from jaxrate.text_format import format_number
 
 SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
 BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
@@ -27,12 +27,11 @@ BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 @click.command(
     cls=ReadingCommand,
-    short_help="What rating a file would take: parallelism, memory, time.",
-    epilog="Example: jaxrate plan games.parquet --system glicko --period 30",
+    examples=("jaxrate plan games.csv", "jaxrate plan games.parquet --system glicko --period 30"),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
-@system_option(multiple=True, help="Only this one; may be repeated.  [default: all that fit]")
-@period_option(help="As for rating periods of this length.")
+@system_option(multiple=True, help="Only this system; may be repeated.  [default: all that can rate the file]")
+@period_option(help="Assume rating periods of this length.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes, times in seconds.")
 @reading_options()
 @report_options
@@ -44,9 +43,9 @@ def plan(
     options: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """What rating FILE would take: how much can be rated at once, memory, and time on this machine.
+    """Estimate the parallelism, memory and time that rating FILE would take on this machine.
 
-    Rates nothing but a sample from the middle of FILE, to measure the time.
+    Times are measured on a sample from the middle of FILE.
     """
     import jax
 
@@ -76,10 +75,11 @@ def plan(
     shape = _schedule_shape(events, widest)
     if not as_json:
         span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
-        print_escaped(
-            f"{n:,} {unit} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s"
+        memory_text = "" if memory is None else f", {memory / 1e9:.1f} GB"
+        print_sections(
+            f"{n:,} {unit} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s\n"
+            f"device: {device}{memory_text}\n"
         )
-        print_escaped(f"device: {device}{'' if memory is None else f', {memory / 1e9:.1f} GB'}\n")
     rows: list[dict[str, Any]] = []
     schedules: dict[int, Any] = {}
     for system in systems:
@@ -103,11 +103,12 @@ def plan(
     else:
         has_gpu_estimate = any(row.get("gpu") is not None for row in rows)
         heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if has_gpu_estimate else [])]
-        print_escaped(format_table(heads, [_format_plan_row(row)[: len(heads)] for row in rows]))
-        if has_gpu_estimate:
-            print_escaped(_gpu_advice(rows))
+        reasons = [] if all(row["fits"] for row in rows) else ["note"]
+        cells = [(*_format_plan_row(row)[: len(heads)], *(row.get("why", "") for _ in reasons)) for row in rows]
+        table = TextTable([*heads, *reasons], cells, ("system", "note"))
+        print_sections(table, _gpu_advice(rows) if has_gpu_estimate else "")
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
-        report.note(f"memory will not do for {', '.join(short)}: rate fewer players, or on a larger device")
+        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
 
 
 def _unsupported_reason(
@@ -129,7 +130,7 @@ def _unsupported_reason(
 def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
     """The row of a system in the table."""
     if not system_plan["fits"]:
-        return system_plan["system"], system_plan["why"], "", "", "", ""
+        return system_plan["system"], "", "", "", "", ""
     durations = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
     return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *durations
 
@@ -139,7 +140,7 @@ def _gpu_advice(rows: list[dict[str, Any]]) -> str:
     estimated = [row for row in rows if row.get("gpu") is not None]
     faster = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
     systems = "none of these" if not faster else "all of these" if len(faster) == len(estimated) else ", ".join(faster)
-    return f"\nEstimated from what its programs launch, measured on none: a GPU, an H100, is sooner done for {systems}."
+    return f"Estimate, not measured: an H100 would be faster for {systems}."
 
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:
@@ -181,6 +182,7 @@ def _measure_run_time(
     """Seconds of `run`, from a sample, and seconds of rating alone; `schedule_seconds` are for making the schedule."""
     import jax
 
+    from jaxrate.events import slice_events
     from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.replay.execution import levels_threshold
 

@@ -14,10 +14,12 @@ from typing import Any
 
 import click
 
-from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.terminal import print_note
 from jaxrate.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
+REFRESH = 0.2  # seconds between two looks at the clock
+MIN_SHARE = 0.02  # of the work, from which on the time that is left can be estimated
 
 
 class ProgressReport:
@@ -31,17 +33,17 @@ class ProgressReport:
     def note(self, text: str) -> None:
         """Write a hint."""
         if not self.quiet:
-            print_escaped(f"jaxrate: {text}", err=True)
+            print_note(text)
 
     def warn(self, text: str) -> None:
         """Write what is wrong with the data, or was done to it."""
-        print_escaped(f"jaxrate: {text}", err=True)
+        print_note(text)
 
     @contextmanager
-    def stage(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    def stage(self, text: str, total: float | None = None, *, is_limit: bool = False) -> Iterator[Callable[..., None]]:
         """A stage of the work: yields a function of how much of the total is done, and a detail to show.
 
-        A terminal shows a bar if the stage takes long.
+        A terminal shows a bar if the stage takes long. It may end earlier if the total is a limit.
         """
         start, done, title = time.perf_counter(), 0.0, text
         bar: Any = None
@@ -53,15 +55,18 @@ class ProgressReport:
                 return
             try:
                 from rich.console import Console
-                from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+                from rich.progress import BarColumn, Progress, TextColumn
             except ImportError:  # a bar is no reason to stop
                 return
-            columns = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
-            if total is not None:
-                columns += [TextColumn("left"), TimeRemainingColumn()]
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(complete_style="cyan", pulse_style="cyan"),
+                TextColumn("{task.fields[time]}"),
+            )
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-                bar.add_task(escape_control_characters(title), total=total, completed=done)
-                ended.wait()
+                task = bar.add_task(escape_control_characters(title), total=total, completed=done, time="")
+                while not ended.wait(REFRESH):
+                    bar.update(task, time=describe_time(time.perf_counter() - start, done, total, is_limit))
 
         def update(amount: float, detail: str = "") -> None:
             nonlocal done, title
@@ -79,14 +84,31 @@ class ProgressReport:
             if thread.ident:
                 thread.join()
         if self.verbose:
-            print_escaped(f"jaxrate: {text}: {time.perf_counter() - start:.2f} s", err=True)
+            print_note(f"{text}: {time.perf_counter() - start:.2f} s")
+
+
+def describe_time(seconds: float, done: float, total: float | None, is_limit: bool = False) -> str:
+    """The time that is left of a stage, in words; the time that it has taken where that is unknown."""
+    if total is None or done < MIN_SHARE * total:
+        return f"{_format_duration(seconds)} so far"
+    if done >= total:
+        return "finishing"
+    return f"{'at most ' * is_limit}{_format_duration(seconds * (total - done) / done)} left"
+
+
+def _format_duration(seconds: float) -> str:
+    """Seconds as 5 s, 1 min 20 s or 2 h 5 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def report_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options --quiet and --verbose; the command gets a `report`."""
 
-    @click.option("-q", "--quiet", is_flag=True, help="No progress and no hints; warnings about the data stay.")
-    @click.option("-v", "--verbose", is_flag=True, help="Say how long each part takes; show where an error comes from.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data.")
+    @click.option("-v", "--verbose", is_flag=True, help="Print timings, and where errors come from.")
     @wraps(command)
     def run_command(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
         command(*args, report=ProgressReport(quiet, verbose), **options)

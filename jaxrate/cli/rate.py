@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.as_of import career_up_to, events_up_to, extend_to_period_end, parse_time_option
+from jaxrate.cli.career_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
+from jaxrate.cli.evidence_defaults import plain_option, read_evidence
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import ReadingCommand, is_multi_file, read_events
-from jaxrate.cli.leaderboard_options import format_leaderboard, leaderboard_options
+from jaxrate.cli.input_options import ReadingCommand, is_multi_file, names_teams, read_events
+from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
 from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
@@ -25,7 +26,7 @@ from jaxrate.cli.saved_run_options import continue_request, lock_output_folder, 
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.smoothed_output import (
     check_smooth,
-    format_greatest,
+    greatest_sections,
     smooth_task,
     smoothed_career_columns,
     smoothed_match_columns,
@@ -41,49 +42,43 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_number, format_table, format_unquoted_name, rating_decimals
-
-EXAMPLES = """\b
-Examples:
-  jaxrate rate games.csv --system glicko2 --param tau=0.3 --side home --param side_advantage=60 --out season
-  jaxrate rate may.csv --state season --out season
-  jaxrate rate --state season --as-of 2026-05-20 --active all --player Ada
-  jaxrate rate races.csv --contest race --participant driver --rank place
-  jaxrate rate games.csv --contest game --team side --rank place --player Ada"""
+from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
 
 
 @click.command(
-    cls=ReadingCommand, short_help="Rate a file of matches or contests, or carry on from a saved run.", epilog=EXAMPLES
+    cls=ReadingCommand,
+    examples=(
+        "jaxrate rate games.csv --player Ada",
+        "jaxrate rate games.csv --system glicko2 --param tau=0.3 --out season",
+        "jaxrate rate may.csv --state season --out season",
+        "jaxrate rate --state season --as-of 2026-05-20 --active all",
+        "jaxrate rate races.csv --contest race --participant driver --rank place",
+        "jaxrate rate games.csv --contest game --team side --rank place",
+    ),
 )
 @click.argument("file", metavar="[FILE]", required=False, type=NonEmptyPath())
 @request_options(files=True)
-@click.option("--state", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Carry on from the run saved there.")
-@click.option("--as-of", metavar="DATE", help="Leave out what came after it, and show the ratings as of then.")
-@click.option(
-    "--player",
-    metavar="NAME",
-    help="Print a player's matches or contests: what was expected, and the change of rating.",
-)
-@click.option("--against", metavar="NAME", help="With --player: print how they stand against each other instead.")
-@click.option("--upsets", is_flag=True, help="Also list the wins that were least expected; with --player, theirs.")
-@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Save the run there.")
-@click.option("--csv", is_flag=True, help="With --out: write the tables in CSV as well.")
-@click.option(
-    "--csv-safe",
-    is_flag=True,
-    help="As --csv, with an apostrophe before names that a spreadsheet would take for formulas.",
-)
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Length of the leaderboard.")
-@click.option("--smooth", is_flag=True, help="Also rate with hindsight, by skills: who was the greatest, and when.")
-@click.option("--outlook", is_flag=True, help="Predict in full: also wins, draws and losses.")
+@plain_option
+@click.option("--state", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Continue from the run saved there.")
+@click.option("--as-of", metavar="DATE", help="Leave out later results, and show the ratings of that date.")
+@click.option("--player", metavar="NAME", help=f"List a player's last {SHOWN_EVENTS} matches or contests.")
+@click.option("--all-matches", is_flag=True, help="With --player: list all of their matches or contests.")
+@click.option("--against", metavar="NAME", help="With --player: show the record of the two against each other.")
+@click.option("--upsets", is_flag=True, help="List the biggest upsets; with --player, that player's.")
+@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Save the run in this folder.")
+@click.option("--csv", is_flag=True, help="With --out: save the tables as CSV, too.")
+@click.option("--csv-safe", is_flag=True,
+              help="As --csv, with an apostrophe before names that a spreadsheet would take for formulas.")  # fmt: skip
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="NUMBER",
+              help="Length of the leaderboard.")  # fmt: skip
+@click.option("--smooth", is_flag=True, help="With --system skills: also rate with hindsight, from the whole history.")
+@click.option("--outlook", is_flag=True, help="Predict wins, draws and losses separately.")
 @leaderboard_options
-@click.option(
-    "--since", metavar="DATE", help="Compare ratings and ranks with those of then.  [default: 365 days before]"
-)
-@click.option("--peaks", is_flag=True, help="Also list the best of all times, each at their best.")
-@share_option("--last", default=1.0, help="Score this last share of FILE only, as 0.2.  [default: all]")
+@click.option("--since", metavar="DATE", help="Start date of the changes.  [default: 365 days before the end]")
+@click.option("--peaks", is_flag=True, help="List the highest ratings of all time.")
+@share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--by", metavar="COLUMN", help="Rate each league in this column alone; players of one name are several.")
+@click.option("--by", metavar="COLUMN", help="Rate each league in this column separately.")
 @chunk_options
 @report_options
 def rate(
@@ -93,6 +88,8 @@ def rate(
     state: Path | None,
     as_of: str | None,
     player: str | None,
+    all_matches: bool,
+    plain: bool,
     against: str | None,
     upsets: bool,
     out: Path | None,
@@ -109,12 +106,13 @@ def rate(
     by: str | None,
     **by_parts: Any,
 ) -> None:
-    """Rate the matches or contests of FILE (Parquet, CSV or a public format): predict each, then learn from it.
+    """Rate the players in FILE, a table of matches or contests (CSV, Parquet or a public format).
 
-    Prints the leaderboard and how good the predictions were. With --out the run is saved in a folder: ratings (one row
-    per player, best first), predictions (one row per match or participation: its row in its file, the probability of
-    the first player or the share of the others to be left behind, with --outlook also those of win, draw and loss, the
-    ratings before), run.json (system and parameters), and the state that --state carries on from.
+    Each match is predicted before its result is used. Prints the leaderboard and the accuracy of the predictions.
+
+    The system and the columns of the file that it learns from are chosen by default; --plain learns from results alone.
+
+    --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.rated_history import find_player
@@ -124,23 +122,25 @@ def rate(
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
     chunked = by_parts["chunk"] is not None or by_parts["brief"] or by_parts["resume"]
     if chunked and file is None:
-        raise ValueError("--chunk, --brief and --resume go with a FILE")
+        raise ValueError("--chunk, --brief and --resume need a FILE")
     if by is not None:
         if file is None:
-            raise ValueError("--by goes with a FILE, whose leagues are rated")
-        return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json)
+            raise ValueError("--by needs a FILE")
+        return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json, plain)
     if file is not None and (chunked or ("format" not in request.columns and is_multi_file(file))):
         return rate_by_chunks(report, file, request, out, by_parts, top, as_json)
     if smooth:
         check_smooth(state, file)
     if outlook and state is not None:
-        raise ValueError("--outlook is of a new run; the one to carry on predicts in full if it did")
-    if against is not None and player is None:
-        raise ValueError("--against goes with --player")
+        raise ValueError("--outlook is for new runs; a saved run keeps its kind of predictions")
+    if player is None and (against is not None or all_matches):
+        raise ValueError(f"{'--all-matches' if all_matches else '--against'} needs --player")
     if (csv or csv_safe) and out is None:
-        raise ValueError("--csv and --csv-safe go with --out")
+        raise ValueError("--csv and --csv-safe need --out")
+    if plain and state is not None:
+        raise ValueError("--plain is for new runs; the saved run keeps its system")
     if last != 1 and file is None:
-        raise ValueError("--last goes with a FILE, whose predictions are scored")
+        raise ValueError("--last needs a FILE")
     if out is not None:
         check_folder("--out", out)
         if out.is_dir():
@@ -162,9 +162,12 @@ def rate(
             for x in (("--as-of", as_of), ("--since", since))
         )
         if until is not None and saved.last is not None and until < saved.last and out is not None:
-            raise ValueError(f"--out: the run in {state} goes beyond --as-of; rate its file anew")
+            raise ValueError(f"--out: the run in {state} ends after --as-of; rate its file again")
     else:
-        data = read_events(report, file, request.columns, **read_arguments_from_saved_run(saved))
+        if saved is None:
+            data, request = read_evidence(report, file, request, plain=plain)
+        else:
+            data = read_events(report, file, request.columns, **read_arguments_from_saved_run(saved))
         until, since_time = (
             parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since))
         )
@@ -188,45 +191,45 @@ def rate(
         unused += unused_evidence_options(rated.system, request.columns)
         columns = {key: x for key, x in request.columns.items() if key not in unused}
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
-        rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided})
-    sections = [_summary_line(rated)]
+        teams = names_teams(file, request.columns) or bool(rated.options.get("teams"))
+        rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided, "teams": teams})
+    sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(
         rated, top=top, as_of=extend_to_period_end(rated, until), since=since_time, **leaderboard_arguments
     )
-    sections += [format_leaderboard(board), _category_strengths(rated, board), quality_text]
+    sections += [leaderboard_table(board), *strengths_by_category(rated, board), quality_text]
     json_values: dict[str, Any] = {"leaderboard": _table_rows(board)}
     if peaks:
         peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
-        sections.append(f"each at their best\n\n{peaks_table}")
+        sections += ["peak ratings", column_table(peaks_table)]
         json_values["peaks"] = _table_rows(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:
-        sections.append(format_greatest(hindsight, top))
+        sections += greatest_sections(hindsight, top)
         json_values["hindsight"] = _table_rows(jr.league.peak_ratings(hindsight, top=top))
         tables["hindsight"] = smoothed_match_columns(hindsight, data)
     if upsets:
         upsets_table = jr.league.upsets(rated, player=player, top=top)
-        sections.append(f"least expected\n\n{upsets_table}")
+        sections += ["biggest upsets", column_table(upsets_table)]
         json_values["upsets"] = upsets_table.to_records()
     if player is not None and against is not None:
         meetings = jr.league.head_to_head(rated, player, against)
-        sections.append(str(meetings))
+        sections += head_to_head_sections(meetings)
         json_values["against"] = meetings._asdict() | {"matches": meetings.matches.to_records()}
     elif player is not None:
         hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)
         career = career_up_to(jr.career(rated, player) | hindsight_columns, until)
-        sections += _format_career(rated, player, career, hindsight_columns)
+        sections += career_sections(rated, player, career, hindsight_columns, is_whole=all_matches)
         json_values["career"] = _table_rows(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             save_run(out, rated, tables, csv, csv_safe)
         report.note(f"saved the run to {out}")
     finite_metrics = {name: x if np.isfinite(x) else None for name, x in metrics.items()}
-    print_escaped(
-        json.dumps(_json_summary(rated) | finite_metrics | json_values, indent=1)
-        if as_json
-        else "\n\n".join(filter(None, sections))
-    )
+    if as_json:
+        print_escaped(json.dumps(_json_summary(rated) | finite_metrics | json_values, indent=1))
+    else:
+        print_sections(*sections)
 
 
 def rate_task(
@@ -284,41 +287,3 @@ def _summary_line(rated: jr.Rated) -> str:
     count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
     return f"{rated.system.name}: {count} of {len(rated.players):,} players{periods}"
-
-
-def _category_strengths(rated: jr.Rated, board: Any) -> str:
-    """The strengths of the leaders against each category, if the table of ratings has modifiers."""
-    columns = jr.league.rating_table(rated) if rated.categories is not None else {}
-    if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
-        return ""
-    row = {name: i for i, name in enumerate(columns["player"])}
-    strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
-    rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
-    return format_table(["strength against", *map(str, rated.categories)], rows, left_aligned=("strength against",))
-
-
-def _format_career(rated: jr.Rated, name: str, career: dict[str, Any], point_columns: Iterable[str] = ()) -> list[str]:
-    """The career of a player as text; `point_columns` are further columns in points."""
-    career_columns = dict(career)
-    times = career_columns.pop("time")
-    if rated.clock is not None:
-        career_columns = {
-            "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
-        } | career_columns
-    digits = rating_decimals(career_columns["rating"])
-    formats = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    formats |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), f".{digits}f")
-    formats |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
-    rows = [
-        [
-            "" if x != x else format(x, formats[key]) if key in formats else x
-            for key, x in zip(career_columns, row, strict=True)
-        ]
-        for row in zip(*career_columns.values(), strict=True)
-    ]
-    headings = [key.replace("_", " ") for key in career_columns]
-    kind = "matches" if rated.contests is None else "contests"
-    return [
-        f"{format_unquoted_name(name)}: {len(rows):,} {kind}",
-        format_table(headings, rows, left_aligned=("time", "opponent", "contest")),
-    ]

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_multi_file, is_shipped, read_events
-from jaxrate.cli.leaderboard_options import format_leaderboard
+from jaxrate.cli.evidence_defaults import read_evidence
+from jaxrate.cli.input_options import is_multi_file, is_shipped
+from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.leaderboard_options import leaderboard_table
 from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_file_name
 from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import suggest_name
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
@@ -37,6 +39,7 @@ def rate_leagues(
     top: int,
     leaderboard_arguments: dict[str, Any],
     as_json: bool,
+    plain: bool,
 ) -> None:
     """Rate each league of a file alone, and print and save them one by one."""
     context = click.get_current_context()
@@ -44,11 +47,11 @@ def rate_leagues(
     if others := [
         x for x in context.params if x in INCOMPATIBLE_OPTIONS and context.get_parameter_source(x) == command_line
     ]:
-        raise ValueError(f"--{others[0].replace('_', '-')} does not go with --by")
+        raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with --by")
     if out is not None:
         check_folder("--out", out)
     check_system_request(request)
-    data = read_events(report, file, request.columns)
+    data, request = read_evidence(report, file, request, plain=plain)
     league = _league_column(file, by)
     task = choose_system(report, request, data, file)
     with report.stage("rating leagues"), prefix_file_name(file):
@@ -72,13 +75,11 @@ def rate_leagues(
             )
         )
         return
-    titles = (
-        f"{name}: {_format_count(rated)} of {len(rated.players):,} players" for name, rated in rated_by_league.items()
-    )
-    sections = zip(titles, boards.values(), strict=True)
-    print_escaped(
-        "\n\n".join([task.system.name, *(f"{title}\n\n{format_leaderboard(board)}" for title, board in sections)])
-    )
+    sections: list[str | TextTable] = [task.system.name]
+    for name, rated in rated_by_league.items():
+        title = f"{name}: {_format_count(rated)} of {len(rated.players):,} players"
+        sections += [title, leaderboard_table(boards[name])]
+    print_sections(*sections)
 
 
 def _league_column(file: str, by: str) -> Any:

@@ -32,7 +32,7 @@ def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     from jaxrate.systems.draw_models import has_outcome_wrapper
 
     if request.fitted is not None:
-        raise ValueError("--params is of a new run; the one to carry on has its own")
+        raise ValueError("--params is for new runs; the saved run has its own")
     requested = make_system(request.name or saved.system.name, {})
     if requested.name != saved.system.name:
         raise ValueError(
@@ -44,10 +44,10 @@ def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
         system = jr.forecasts.add_outcomes(system)
     if (system.params, system.rules) != (saved.system.params, saved.system.rules):
         differing = ", ".join(f"{key}={saved_values[key]}" for key in request.changes)
-        raise ValueError(f"the saved run has {differing}; carry on without --param, or rate its matches again")
+        raise ValueError(f"the saved run has {differing}; continue without --param, or rate its matches again")
     if request.period not in (None, saved.period):
         manner = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
-        raise ValueError(f"the saved run was rated {manner}; carry on without --period, or rate its matches again")
+        raise ValueError(f"the saved run was rated {manner}; continue without --period, or rate its matches again")
     saved_columns = saved.options.get("columns", {})
     kept_columns = {
         key: x

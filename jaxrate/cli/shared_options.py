@@ -16,9 +16,9 @@ from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import reading_options
 from jaxrate.cli.paths import NonEmptyPath
 
-SYSTEM_HELP = "One of `jaxrate systems`, which names the default ones too."
+SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
 
-PARAMS_FILE_HELP = "Take system and hyperparameters from there, as `jaxrate fit --save` wrote them."
+PARAMS_FILE_HELP = "System and hyperparameters, as saved by jaxrate fit --save."
 
 
 class RatingRequest(NamedTuple):
@@ -31,7 +31,7 @@ class RatingRequest(NamedTuple):
     fitted: FittedParams | None = None  # the file that system and hyperparameters come from
 
 
-def request_options(param: str = "A hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
+def request_options(param: str = "Set a hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
     """Options --system, --param, --period and those of columns, and --params if there may be `files` of them.
 
     The command gets a `RatingRequest` as `request`. ValueError if no system can be made of it.
@@ -60,7 +60,7 @@ def request_options(param: str = "A hyperparameter; may be repeated.", *, files:
         options = [
             system_option(help=SYSTEM_HELP),
             click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help=param),
-            period_option(help="Rate in periods of this length instead of match by match."),
+            period_option(help="Rate in periods of this length.  [default: match by match]"),
             reading_options(),
         ]
         if files:

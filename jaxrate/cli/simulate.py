@@ -8,36 +8,47 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.output_checks import check_file, check_folder
 from jaxrate.cli.paths import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import parse_whole_number
 
-EXAMPLES = """\b
-Examples:
-  jaxrate simulate league.parquet --players 1000 --matches 200000 --activity 0.8 --drift 60 --draws 0.25
-  jaxrate simulate contests.parquet --players 5000 --rounds 300 --size 20-500"""
 
-
-@click.command(short_help="Write a league or contests of known strengths to a file.", epilog=EXAMPLES)
-@click.argument("file", metavar="FILE", type=NonEmptyPath(path_type=Path))
-@click.option("--players", type=parse_whole_number, metavar="INTEGER", default=1000, show_default=True)
-@click.option(
-    "--matches", type=parse_whole_number, metavar="INTEGER", help="Matches of two players.  [default: 100000]"
+@click.command(
+    cls=HelpCommand,
+    groups={
+        "History": ("players", "matches", "rounds", "days", "seed"),
+        "Strengths": ("spread", "drift", "activity"),
+        "Matches": ("draws", "side-advantage", "luck"),
+        "Contests": ("size", "noise", "grid"),
+    },
+    examples=(
+        "jaxrate simulate league.parquet --players 1000 --matches 200000",
+        "jaxrate simulate league.parquet --activity 0.8 --drift 60 --draws 0.25",
+        "jaxrate simulate contests.parquet --rounds 300 --size 20-500",
+    ),
 )
-@click.option("--rounds", type=parse_whole_number, metavar="INTEGER", help="Ranked contests of many players instead.")
-@click.option("--size", metavar="N or LOW-HIGH", help="Rounds: participants in each, log-uniform.  [default: 10]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same history.")
-@click.option("--days", type=float, default=1000.0, show_default=True, help="From the first event to the last.")
-@click.option("--spread", type=float, default=300.0, show_default=True, help="Deviation of strengths, in points.")
-@click.option("--drift", type=float, default=0.0, show_default=True, help="Change of strength: points per sqrt(year).")
-@click.option("--activity", type=float, default=0.0, show_default=True,
-              help="Player k plays in proportion to (k + 1)^-activity.")  # fmt: skip
-@click.option("--draws", type=float, help="Matches: share of draws between equals.  [default: 0]")
-@click.option("--side-advantage", type=float, help="Matches: points for the first player.  [default: 0]")
-@click.option("--luck", type=float, help="Matches: 1 is pure skill, 0 a coin (BlatMMR's beta).  [default: 1]")
-@click.option("--noise", type=float, help="Rounds: deviation of a performance, in points.  [default: 200]")
-@click.option("--grid", type=float, help="Rounds: performances are rounded to this, so that they tie.  [default: 0]")
+@click.argument("file", metavar="FILE", type=NonEmptyPath(path_type=Path))
+@click.option("--players", type=parse_whole_number, metavar="NUMBER", default=1000, show_default=True,
+              help="Number of players.")  # fmt: skip
+@click.option("--matches", type=parse_whole_number, metavar="NUMBER", help="Number of matches.  [default: 100000]")
+@click.option("--rounds", type=parse_whole_number, metavar="NUMBER",
+              help="Number of contests of many players, instead of matches.")  # fmt: skip
+@click.option("--size", metavar="N or LOW-HIGH", help="Participants of a contest, log-uniform.  [default: 10]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER", help="Random seed.")
+@click.option("--days", type=float, default=1000.0, show_default=True, metavar="DAYS", help="Length of the history.")
+@click.option("--spread", type=float, default=300.0, show_default=True, metavar="POINTS",
+              help="Standard deviation of strengths.")  # fmt: skip
+@click.option("--drift", type=float, default=0.0, show_default=True, metavar="POINTS",
+              help="Change of strengths, in points per sqrt(year).")  # fmt: skip
+@click.option("--activity", type=float, default=0.0, show_default=True, metavar="EXPONENT",
+              help="Player k plays in proportion to (k + 1)^-EXPONENT.")  # fmt: skip
+@click.option("--draws", type=float, metavar="SHARE", help="Share of draws between equals.  [default: 0]")
+@click.option("--side-advantage", type=float, metavar="POINTS", help="Advantage of the first player.  [default: 0]")
+@click.option("--luck", type=float, metavar="SHARE", help="Share of skill: 1 is no luck, 0 a coin.  [default: 1]")
+@click.option("--noise", type=float, metavar="POINTS", help="Standard deviation of performances.  [default: 200]")
+@click.option("--grid", type=float, metavar="POINTS", help="Round performances to this, for ties.  [default: 0]")
 @report_options
 def simulate(
     report: ProgressReport,
@@ -53,9 +64,9 @@ def simulate(
     grid: float | None,
     **world: Any,
 ) -> None:
-    """Simulate players of known strength and write their matches or rounds to FILE (Parquet), of any size.
+    """Simulate players of known strengths, and write their matches or contests to FILE (Parquet), of any size.
 
-    The truth goes to a file beside it: FILE league.parquet has league.truth.parquet, one row per player.
+    The true strengths go to a second file: league.truth.parquet for league.parquet.
     """
     match_settings: dict[str, Any] = {
         "matches": matches,
@@ -69,7 +80,7 @@ def simulate(
         kind, used, unused = "matches", match_settings, round_settings
     for option, value in unused.items():
         if value is not None:
-            raise ValueError(f"--{option.replace('_', '-')} does not go with --{kind}")
+            raise ValueError(f"--{option.replace('_', '-')} cannot be combined with --{kind}")
     world |= {option: value for option, value in used.items() if value is not None and option != kind}
     if rounds is None:
         count = 100_000 if matches is None else matches

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import jaxrate as jr
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_intervals, format_table
+from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.text_format import format_intervals
 
 DEFAULT_PLAYERS = 5000
 DEFAULT_MATCHES = 200_000
@@ -41,7 +41,6 @@ def show_simulated(report: ProgressReport, players: int, matches: int, seed: int
         board = jr.leaderboard(system, result.state, top=10)
         if board.deviation is not None and quality["log loss"] < best[0]:
             best = quality["log loss"], (name, board)
-    print_escaped(format_table(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows))
     name, board = best[1]
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
@@ -50,5 +49,8 @@ def show_simulated(report: ProgressReport, players: int, matches: int, seed: int
         (rank, f"player {i}", f"{mean:.0f}", interval, f"{1500 + league.strength[i]:.0f}", true_rank[i])
         for rank, i, mean, interval in zip(board.rank, board.player, board.rating, likely, strict=True)
     ]
-    print_escaped(f"\nThe best of {players:,} by {name}, beside the truth:\n")
-    print_escaped(format_table(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines))
+    print_sections(
+        TextTable(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows),
+        f"The best of {players:,} by {name}, beside the truth:",
+        TextTable(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines),
+    )

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
+from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_checks import check_folder
 from jaxrate.cli.paths import NonEmptyPath
@@ -20,32 +21,59 @@ from jaxrate.text_format import format_cell
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
-EXAMPLES = """\b
-Examples:
-  jaxrate rate games.csv --out season
-  jaxrate site season --out public --title "Our league"
-  jaxrate site season --out public --file games.csv --show venue --points home_goals away_goals
-  jaxrate site season --out public --coming july.csv --season --results june.csv"""
 
+def _parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ...] | None:
+    """Two words, for one and for many."""
+    if text is None:
+        return None
+    words = tuple(x.strip() for x in text.split(","))
+    if len(words) != 2 or not all(words):
+        raise ValueError(f"--noun {text}: write one and many, as team,teams")
+    return words
+
+
+noun_option = click.option("--noun", metavar="ONE,MANY", callback=_parse_noun, help="What the rated are called, as "
+                           "team,teams.  [default: teams if the rated file is about teams, else players]")  # fmt: skip
 names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_type=Path),
-                            help="A table of what players are called: columns id and name.")  # fmt: skip
+                            help="Table of display names: columns id and name.")  # fmt: skip
 
 
-@click.command(short_help="Write a site about a saved run: leaderboard, every player, pairs.", epilog=EXAMPLES)
+@click.command(
+    cls=HelpCommand,
+    groups={
+        "Site": ("title", "description", "address", "names", "noun", "active", "min-games"),
+        "Columns of the rated file": ("file", "show", "points"),
+        "Fixtures": ("coming", "season", "results", "relegated"),
+    },
+    examples=(
+        "jaxrate rate games.csv --out season",
+        'jaxrate site season --out public --title "Our league"',
+        "jaxrate site season --out public --file games.csv --show venue",
+        "jaxrate site season --out public --coming july.csv --season",
+    ),
+)
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
-@click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="FOLDER", help="Write the site there.")
-@click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="The name of the site.")
-@click.option("--description", metavar="TEXT", help="A sentence for search engines and previews.")
+@click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="DIR", help="Where to write the site.")
+@click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="Title of the site.")
+@click.option("--description", metavar="TEXT", help="One sentence for search engines and link previews.")
+@click.option(
+    "--address",
+    metavar="URL",
+    help="Where the site will be, as https://ratings.example.org/: for previews, the site map and the feed of changes.",
+)
 @names_option
-@click.option("--file", metavar="FILE", type=NonEmptyPath(path_type=Path), help="The file that was rated, for --show.")
-@click.option("--show", multiple=True, metavar="COLUMN", help="A column of --file to be shown; may be repeated.")
+@noun_option
+@click.option("--file", metavar="FILE", type=NonEmptyPath(path_type=Path), help="The file that was rated.")
+@click.option("--show", multiple=True, metavar="COLUMN", help="Show this column of --file; may be repeated.")
 @click.option("--points", nargs=2, metavar="COLUMN COLUMN",
-              help="Columns of --file: points of the first and the second player.")  # fmt: skip
-@click.option("--coming", metavar="FILE", type=NonEmptyPath(), help="Matches to come, columns as of those rated.")
-@click.option("--season", "seasonal", is_flag=True, help="With --coming: also play them out, as jaxrate season does.")
-@click.option("--results", metavar="FILE", type=NonEmptyPath(), help="With --season: its matches so far.")
+              help="Show the points: columns of --file for the first and second player.")  # fmt: skip
+@click.option(
+    "--coming", metavar="FILE", type=NonEmptyPath(), help="Upcoming matches, with the columns of the rated file."
+)
+@click.option("--season", "seasonal", is_flag=True, help="With --coming: simulate the season, as jaxrate season does.")
+@click.option("--results", metavar="FILE", type=NonEmptyPath(), help="With --season: the matches played so far.")
 @click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
-              help="With --season: so many go down.")  # fmt: skip
+              help="With --season: number relegated.  [default: 0]")  # fmt: skip
 @LEADERBOARD_OPTIONS[0]
 @LEADERBOARD_OPTIONS[1]
 @report_options
@@ -55,7 +83,9 @@ def site(
     out: Path,
     title: str,
     description: str | None,
+    address: str | None,
     names: Path | None,
+    noun: tuple[str, ...] | None,
     file: Path | None,
     show: tuple[str, ...],
     points: tuple[str, str] | None,
@@ -66,23 +96,26 @@ def site(
     active: Any,
     min_games: int | None,
 ) -> None:
-    """Write what `jaxrate rate --out RUN` saved as a site, for any host of plain files.
+    """Write a website about a run that jaxrate rate --out RUN saved. Any host of static files can serve it.
 
-    There is a leaderboard of current players and of all, a page for every player, what is expected of any two, how good
-    the predictions were, and what a rating is. The site needs no other host; index.html also opens in a browser. Of a
-    run that was saved with --smooth charts also show what is known now.
+    It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
+    accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
     """
+    from jaxrate.site.announcements import check_address
     from jaxrate.site.site_writer import check_site_folder
+    from jaxrate.site.wording import choose_noun
 
     check_folder("--out", out)
     with _prefix_errors_with_option("--out "):
         check_site_folder(out)
+    with _prefix_errors_with_option("--"):
+        check_address(address)
     if seasonal and coming is None:
-        raise ValueError("--season plays the matches of --coming FILE")
+        raise ValueError("--season needs --coming FILE")
     if (results or relegated) and not seasonal:
-        raise ValueError("--results and --relegated go with --season")
+        raise ValueError("--results and --relegated need --season")
     if (show or points) and file is None:
-        raise ValueError("--show and --points name columns of --file FILE")
+        raise ValueError("--show and --points need --file FILE")
     rated = jr.load(run)
     display_names = {} if names is None else load_display_names(names, rated.players)
     file_columns = dict.fromkeys([*show, *(points or ())])
@@ -109,9 +142,12 @@ def site(
             season=season,
             active=active,
             min_games=min_games,
+            noun=noun,
+            address=address,
         )
+    _, plural = choose_noun(rated, noun)
     print_escaped(
-        f"{out}: {len(rated.players):,} players; open {out / 'index.html'} in a browser, or copy the folder to a host"
+        f"{out}: {len(rated.players):,} {plural}; open {out / 'index.html'} in a browser, or copy the folder to a host"
     )
 
 

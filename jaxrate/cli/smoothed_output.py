@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import jaxrate as jr
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.system_selection import RatingTask
+from jaxrate.cli.terminal_tables import TextTable, column_table
 
 
 def check_smooth(state: Any, file: str | None) -> None:
     """ValueError unless the history is whole."""
     if state is not None or file is None:
-        raise ValueError("--smooth takes a whole history: rate its FILE, without --state")
+        raise ValueError("--smooth needs a whole history: rate its FILE without --state")
 
 
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
@@ -22,14 +22,16 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
     from jaxrate.systems.skills.rules import find_smoothing_model
 
     if find_smoothing_model(task.system) is None:
-        raise ValueError(f"--smooth goes with --system skills: {task.system.name} has no hindsight")
+        raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
     with report.stage(f"smoothing {len(task.data.rows):,} matches"):
         return jr.smooth(task.system, task.data)
 
 
-def format_greatest(smoothed: jr.league.Smoothed, top: int) -> str:
+def greatest_sections(smoothed: jr.league.Smoothed, top: int) -> list[str | TextTable]:
+    """Everybody at their best, with hindsight."""
     details = f"log likelihood {smoothed.evidence:,.1f}, {smoothed.sweeps} sweeps"
-    return f"with hindsight, each at their best ({details})\n\n{jr.league.peak_ratings(smoothed, top=top)}"
+    peaks = column_table(jr.league.peak_ratings(smoothed, top=top))
+    return [f"peak ratings in hindsight ({details})", peaks]
 
 
 def smoothed_career_columns(smoothed: jr.league.Smoothed, player: str) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 import jaxrate as jr
+from jaxrate.cli.evidence_defaults import default_system, note_evidence
 from jaxrate.cli.hyperparameters import FittedParams
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 
@@ -68,8 +68,12 @@ def choose_system(
     from jaxrate.league.system_choice import adapt_system, default_system_name
 
     changes = request.changes if request.fitted is None else drop_fitted_seasons(data, request.fitted, request.changes)
-    system = adapt_system(request.name or default_system_name(data), changes, request.period, data, past)
-    if not fitting:
+    is_default = request.name is None and not changes
+    name = request.name or (default_system(data) if is_default else default_system_name(data))
+    system = adapt_system(name, changes, request.period, data, past)
+    if is_default and not fitting:
+        note_evidence(report, system, data)
+    elif not fitting:
         hint_default_side(report, data, system, changes)
     return check_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
 
@@ -96,27 +100,31 @@ def check_and_hint(
 
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
-        report.note(f"{system.name} rates rating periods, here of {period:g}; choose others with --period")
+        report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_fits(system, data, period)
     check_file_time_order(system, data, file)
     if has_unused_categories(system, columns):
-        report.note(
-            f"{system.name} takes no notice of categories; {' and '.join(systems_with_feature('categories'))} does"
-        )
+        report.note(f"{system.name} does not use categories; {_do(systems_with_feature('categories'))}")
     for option in unused_evidence_options(system, columns):
-        systems = " and ".join(
-            name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings
-        )
-        report.note(f"{system.name} takes no notice of --{option.replace('_', '-')}; {systems} does")
+        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
+        report.note(f"{system.name} does not use --{option.replace('_', '-')}; {_do(systems)}")
     if not fitting:
         hint_no_side(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
-        report.note("no column of time, so deviations do not grow; name one with --time")
+        report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
     rated_data = split_unsupported_teams(system, data)
     if rated_data is not data:
-        systems = " and ".join(systems_with_feature("teams"))
-        report.note(f"{system.name} knows no teams, so team-mates count as opponents who tie; {systems} know them")
+        hint = _do(systems_with_feature("teams"))
+        report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}")
     return RatingTask(system, rated_data, period)
+
+
+def _do(names: Iterable[str]) -> str:
+    """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
+    from jaxrate.league.comparison_notes import join_names
+
+    systems = [*names]
+    return f"{join_names(systems)} {'do' if len(systems) > 1 else 'does'}"
 
 
 def check_period(data: jr.data.Dataset, period: float | None) -> None:
@@ -183,7 +191,7 @@ def hint_no_side(report: ProgressReport, data: jr.data.Dataset, systems: list[jr
     if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
         return
     if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
-        report.note("nobody has the side, so side_advantage changes nothing; say who by --side")
+        report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
 
 
 def hint_default_side(
@@ -196,11 +204,11 @@ def hint_default_side(
         return
     points = getattr(system.params, "side_advantage", None)
     if points is None:
-        systems = ", ".join(name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields)
-        report.note(f"{system.name} takes no notice of the side; {systems} do")
+        systems = [name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields]
+        report.note(f"{system.name} does not use home advantage; {_do(systems)}")
     else:
-        command = "jaxrate fit --free side_advantage"
-        report.note(f"the side is worth {points:g} points, as usual; give --param side_advantage, or fit it: {command}")
+        hint = "set it with --param side_advantage, or fit it with jaxrate fit --free side_advantage"
+        report.note(f"the home advantage is {points:g} points by default; {hint}")
 
 
 def warn_worse_than_even(
@@ -224,5 +232,5 @@ def warn_worse_than_even(
         )
         report.note(
             f"with {settings} {name} predicts worse ({metric} {quality[metric]:.4f}) than without ({without:.4f}) and "
-            f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` tells units and ranges"
+            f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` lists units and ranges"
         )

@@ -11,18 +11,20 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.evidence_defaults import SKILLS
+from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.shared_options import complete_systems
 from jaxrate.cli.terminal import print_escaped
-from jaxrate.text_format import format_table
+from jaxrate.cli.terminal_tables import TextTable, print_sections
 
 
-@click.command(short_help="List the rating systems, or describe one.", epilog="Example: jaxrate systems glicko2")
+@click.command(cls=HelpCommand, examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"))
 @click.argument("name", required=False, shell_complete=complete_systems)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def systems(name: str | None, as_json: bool) -> None:
-    """The rating systems: what they rate and where they come from; of the one NAMEd, all that it computes.
+    """List the rating systems, or describe the system NAME: its formulas and hyperparameters.
 
-    Its parameters are given as --param NAME=VALUE to the other commands.
+    Other commands set hyperparameters with --param NAME=VALUE.
     """
     from jaxrate.league.system_choice import make_system
     from jaxrate.league.system_comparison import BASELINES
@@ -42,11 +44,10 @@ def systems(name: str | None, as_json: bool) -> None:
         system = make_system(key, {})
         events = ", ".join(event.__name__.lower() for event in system.events)
         rows.append((key, events, len(system.params), _system_description(key).splitlines()[0].rstrip(".")))
-    print_escaped(
-        format_table(["system", "rates", "parameters", "source"], rows, left_aligned=("system", "rates", "source"))
-    )
-    defaults = ", ".join(f"{kind}: {key}" for kind, key in DEFAULT_SYSTEMS.items())
-    print_escaped(f"\nUnless you name one, {defaults}. Reports compare with {', '.join(BASELINES)}.")
+    table = TextTable(["system", "rates", "parameters", "source"], rows, ("system", "rates", "source"))
+    defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
+    defaults += f", and {SKILLS} for matches with points or surfaces"
+    print_sections(table, f"Default systems: {defaults}. Reports compare with {', '.join(BASELINES)}.")
 
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
@@ -73,22 +74,27 @@ def _system_description(name: str) -> str:
 
 def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
     events = ", ".join(event.__name__.lower() for event in system.events)
-    print_escaped(f"{_system_description(name)}\n\nRates {events}. Parameters:\n")
     rows = [
         (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
     headings = ["name", "default", "range", "unit", "meaning"]
-    print_escaped(format_table(headings, rows, left_aligned=("name", "range", "unit", "meaning")))
+    table = TextTable(headings, rows, ("name", "range", "unit", "meaning"))
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
         if value not in (None, ())
     ]
-    if settings:
-        print_escaped(f"\nSettings, given in the same way: {', '.join(settings)}.")
-    if usage := _docstring_without_hyperparameters(name, system):
-        print_escaped(f"\n{usage}")
+    further = f"Settings, also set with --param: {', '.join(settings)}." if settings else ""
+    description, usage = map(
+        _unwrap_paragraphs, (_system_description(name), _docstring_without_hyperparameters(name, system))
+    )
+    print_sections(description, f"Rates {events}. Parameters:", table, further, usage)
+
+
+def _unwrap_paragraphs(text: str) -> str:
+    """The text with one line for each paragraph, which a terminal wraps anew; a pipe gets it as it is written."""
+    return re.sub(r"(?<=\S)\n(?=\S)", " ", text) if sys.stdout.isatty() else text
 
 
 def _docstring_without_hyperparameters(name: str, system: jr.extend.RatingSystem) -> str:

@@ -31,18 +31,18 @@ contest_tables.py                a table with one row per participant of a conte
 match_tables.py                  a table with one row per match: its columns as those of `Matches`
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory
+evidence_columns.py              columns that improve predictions, by the names that people give them
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader  # type: ignore[import-untyped]
-
-from jaxrate.events.dataset import Dataset
 
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
     from jaxrate.data.nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
+    from jaxrate.events.dataset import Dataset
 
 __all__ = [
     "Dataset",
@@ -54,7 +54,15 @@ __all__ = [
     "write",
 ]
 _FUNCTIONS = {"nested_teams": ["from_teams"], "table_writing": ["to_frame", "write"]}
-__getattr__, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
+_get_name, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Dataset":  # whose package loads NumPy, which the help of the command line does without
+        from jaxrate.events.dataset import Dataset
+
+        return Dataset
+    return _get_name(name)
 
 
 def __dir__() -> list[str]:

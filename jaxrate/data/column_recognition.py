@@ -64,10 +64,10 @@ def recognise_columns(
     check_role_arguments(arguments)
     spelt: dict[str, str] = {}
     for name in table.names:
-        spelt.setdefault(_letters_and_digits(name), name)
+        spelt.setdefault(letters_and_digits(name), name)
     arguments, notes = dict(arguments), list[str]()
     layout, spelling = _table_layout(table.names, arguments, upcoming), None
-    if layout is None and (match := _player_columns(spelt, upcoming)) is not None:
+    if layout is None and (match := player_columns(spelt, upcoming)) is not None:
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
         arguments |= dict(zip(layout, pair, strict=True))
@@ -80,7 +80,7 @@ def recognise_columns(
         notes += [
             f"{name} for the {role}"
             for role, name in contest_columns.items()
-            if _letters_and_digits(name) != default_column(role)
+            if letters_and_digits(name) != default_column(role)
         ]
     needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
@@ -152,7 +152,7 @@ def _choose_time(
 
 def time_columns(names: Sequence[str]) -> list[str]:
     """The columns that are called as times are."""
-    return [name for name in names if _letters_and_digits(name) in TIME_NAMES]
+    return [name for name in names if letters_and_digits(name) in TIME_NAMES]
 
 
 class _CandidateColumns(NamedTuple):
@@ -165,7 +165,7 @@ class _CandidateColumns(NamedTuple):
     side: list[str]
 
 
-def _letters_and_digits(name: Any) -> str:
+def letters_and_digits(name: Any) -> str:
     """A name in lower case, without anything but letters and digits."""
     return "".join(x for x in str(name).casefold() if x.isalnum())
 
@@ -199,14 +199,18 @@ def _spelling_pairs(templates: Sequence[str], spelling: SidesSpelling) -> Iterat
                     yield template.format(first), template.format(second)
 
 
-def _player_columns(spelt: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
+def matching_pair(spelt: dict[str, str], templates: Sequence[str], spelling: SidesSpelling) -> tuple[str, str] | None:
+    """The first two columns that are called as these templates say of both sides."""
+    pairs = ((spelt[x], spelt[y]) for x, y in _spelling_pairs(templates, spelling) if x in spelt and y in spelt)
+    return next(pairs, None)
+
+
+def player_columns(spelt: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
     """The columns of both sides; ValueError if several could be."""
     matches = []
     for spelling in SIDE_PAIRS:
-        pairs = (
-            (spelt[x], spelt[y]) for x, y in _spelling_pairs(NAME_TEMPLATES, spelling) if x in spelt and y in spelt
-        )
-        if (pair := next(pairs, None)) is not None and not (spelling.won and upcoming):
+        pair = matching_pair(spelt, NAME_TEMPLATES, spelling)
+        if pair is not None and not (spelling.won and upcoming):
             matches.append((spelling, pair))
     matches = [match for match in matches if not match[0].won] or matches
     if len(matches) > 1:

@@ -52,7 +52,7 @@ COLUMN_ROLES = {
         "column of the second player", "Names are of the same type.", default=("b",), takers=("rate_files", "arena")
     ),
     "score": ColumnRole(
-        "column of the first player's score in [0, 1]",
+        "column of the first player's score, from 0 to 1",
         "Or of results as W, D and L, as H, D and A, as 1, X and 2, as 2-1 or 1/2-1/2 in one cell, or of the name of "
         "the winner. For contests, see `rank`. The default does not hold if that column has no results and the two "
         "columns of `margin` tell who won. False: no column, whatever it is called. Rows without a result are left out "
@@ -69,7 +69,7 @@ COLUMN_ROLES = {
     ),
     "loser": ColumnRole("column of the loser", default=("loser",), takers=("rate_files", "arena")),
     "contest": ColumnRole(
-        "column of the contest, a row per participant",
+        "column of the contest; each participant has a row",
         "Rows of the same value, of any hashable type, are one contest. They stand together, unless `sort` brings them "
         "together, and the contests count in the order in which they stand.",
         history="contests",
@@ -78,30 +78,30 @@ COLUMN_ROLES = {
     ),
     "participant": ColumnRole("column of the player", history="contests", default=("player",), takers=("arena",)),
     "rank": ColumnRole(
-        "column of the rank, lower is better; or give `score`, higher is better",
+        "column of the rank, 1 is best; or give `score`, higher is better",
         "Equal ranks are a tie.",
         history="contests",
         default=("rank",),
         takers=("arena",),
     ),
     "team": ColumnRole(
-        "column of the team, whose players play together and share the rank",
+        "column of the team; team-mates share a rank",
         "A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.",
         history="contests",
     ),
     "last_rank": ColumnRole(
-        "column of the last place of a tie, to be checked",
+        "column of the last place of a tie, as a check",
         "It counts as `rank` does and is not used otherwise: players who tie have the same range of places, in which "
         "there is room for them all, and other ranges do not overlap it.",
         history="contests",
     ),
     "ceiling": ColumnRole(
-        "column of what the better performances count as",
+        "column of a cap: better performances count as this",
         "The same within a contest. A missing one, or inf: none.",
         history="contests",
     ),
     "noise": ColumnRole(
-        "column of how much more than usual performances scatter, as 2 in a short contest",
+        "column of the noise of performances relative to a usual contest, as 2 for a short one",
         "The same within a contest, above 0.",
         history="contests",
     ),
@@ -114,25 +114,25 @@ COLUMN_ROLES = {
         takers=("rate_files", "arena"),
     ),
     "side": ColumnRole(
-        'column: 1 if the first player has home or white, -1 if the second; or "a", always',
+        'column: 1 if the first player has home advantage or white, -1 if the second; or "a": always the first',
         '0: neither; true is 1 and false 0. "a" and "b", unless another column has that name: that player in every '
         "match.",
         takers=("rate_files", "arena"),
     ),
-    "neutral": ColumnRole("column: true (or 1) where nobody has the side", takers=("rate_files", "arena")),
+    "neutral": ColumnRole("column: true (or 1) on neutral ground", takers=("rate_files", "arena")),
     "weight": ColumnRole(
-        "column: a match of weight w counts as w matches. Contests: weight, or partial play",
+        "column of weights: a match of weight 2 counts twice; in contests also partial play",
         "Above 0.",
         history="both",
         takers=("rate_files", "formats", "arena"),
     ),
     "category": ColumnRole(
-        "column of the category of both players, as a surface; or the two of each player's, as races",
+        "column of the category, as the surface; or two columns, one for each player, as their races",
         accepts="one or two columns",
         takers=("formats",),
     ),
     "margin": ColumnRole(
-        "column of by how much a match was won; or the two of each side's points, which are a score as well",
+        "column of the winning margin; or two columns, the points of each side, which also give the score",
         "The points are those of a (or the winner) and of b. Systems learn from the size of the margin; who won is as "
         "the score says, and a draw has no margin. It goes with the matches, and so do statistics and covariates, as "
         "`context.columns`, and the dataset says which they are.",
@@ -140,57 +140,55 @@ COLUMN_ROLES = {
         takers=("rate_files", "formats"),
     ),
     "statistics": ColumnRole(
-        "column of what was counted beside the result, as expected goals: by how much the first player was ahead; or "
-        "by name the two of each side",
+        "column of another statistic, as expected goals: the first player's lead; or, by name, one for each side",
         'As {"xg": ("xg_a", "xg_b")}, whose difference it is. They need not have the sign of the result, and a value '
         "may be missing: the statistic is then NaN.",
         accepts="statistics",
         takers=("rate_files", "formats"),
     ),
     "shares": ColumnRole(
-        "further statistics, by name the two columns of what each side won, as games or points: the share of both that "
-        "the first player is ahead by",
+        "further statistics, by name from one column for each side, as games won: the lead as a share of both",
         "The statistic is (a - b) / (a + b), and 0 where nobody won any.",
         accepts="shares",
         takers=("rate_files", "formats"),
     ),
     "covariates": ColumnRole(
-        "column of what is known before a match and speaks for the first player, as komi or days of rest",
+        "column of an advantage of the first player that is known beforehand, as komi or days of rest",
         accepts="columns",
         takers=("rate_files", "formats", "arena"),
     ),
     "rest": ColumnRole(
-        "make a covariate of the days since each player's last match; longer rests count as so many",
+        "add the days since each player's last match as a covariate, at most this many",
         "Those of a less those of b; newcomers have had the longest rest.",
         accepts="days",
     ),
     "form": ColumnRole(
-        "make a covariate of recent results against expectation, which fades in so many days",
+        "add recent form (results against expectation) as a covariate; it fades in this many days",
         "Expected by Elo; it fades to 1 / e. Rest and form are of the matches above alone.",
         accepts="days",
     ),
     "age": ColumnRole(
-        "make a covariate of the ages of a and b, from columns of ages or of dates of birth",
+        "add the age difference as a covariate, from two columns of ages or dates of birth",
         "In years. Where either has none it is 0.",
         accepts="two columns",
     ),
     "season": ColumnRole(
-        "column of the season, as 2021 or 2020-21: each begins with its first match",
+        "column of the season, as 2021 or 2020-21; it begins with its first match",
         "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
         takers=("formats",),
     ),
     "league_season": ColumnRole(
-        "column of seasons of several leagues, which overlap: names with a year, as 2020-21",
+        "column of seasons that overlap between leagues, as 2020-21",
         "In place of `season`: a season begins for a player with their first match in it.",
     ),
     "columns": ColumnRole(
-        "further column of numbers, which goes with the matches to a system of one's own",
+        "further column of numbers, passed to a system of your own",
         "As `context.columns`.",
         accepts="columns",
         takers=("rate_files", "formats"),
     ),
     "drop": ColumnRole(
-        "leave out rows where this column is true (or 1)",
+        "skip rows where this column is true (or 1)",
         "Nothing else of such a row is looked at.",
         accepts="columns",
         history="both",

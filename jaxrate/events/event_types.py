@@ -50,7 +50,8 @@ class Rounds(NamedTuple):
     seat: Array | None = None  # [..., P] where in the contest the player first takes part. None: nobody does twice
     teams: Array | None = None  # [..., T] of any values: there are at most T teams. None: as many as participants
     strict: Array | None = None  # [...] of any value: no teams tie. None: some may
-    solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may. (The runner fills these in.)
+    solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may.
+    present: Array | None = None  # [...] how many stand before the padding. None: any number. (Filled in by runners.)
 
 
 class Ragged(NamedTuple):

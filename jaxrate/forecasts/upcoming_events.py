@@ -14,7 +14,7 @@ from jaxrate.data.source_opening import open_source
 from jaxrate.data.table_reading import read
 from jaxrate.events import Context, Matches, check_clock, count_teams
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins
+from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins, neutral_context
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.query_time import parse_time_after_end, written_date_format
@@ -67,9 +67,9 @@ def predict_fixtures(
 
     Args:
       rated: as from `rate` or `load`.
-      source: a list of pairs of names; or a table as `read` takes it, without score and rank, or with scores, of which
-        the rows without one are predicted; or what `read` made of one: the `fixtures` of the data that were rated, or
-        with `upcoming=True` and the players, categories and seasons of the history.
+      source: a list of pairs of names, whose covariates are 0; or a table as `read` takes it, without score and rank,
+        or with scores, of which the rows without one are predicted; or what `read` made of one: the `fixtures` of the
+        data that were rated, or with `upcoming=True` and the players, categories and seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
         history.
@@ -99,6 +99,8 @@ def predict_fixtures(
         _check_after_history(rated, data)
     if any(windows.values()) and rated.contests is None:
         data = _add_rest_and_form(rated, data, windows)
+    if _is_pair_list(source) and isinstance(data.events, Matches):
+        data = _add_neutral_context(rated.system, data)
     system = extend_seasons(rated, (data.seasons or {}).values())
     dated_data = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
@@ -135,6 +137,14 @@ def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | N
     )
     columns: Any = history_columns | (context.columns or {})
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
+
+
+def _add_neutral_context(system: RatingSystem, data: Dataset) -> Dataset:
+    """Upcoming matches with what the system needs and pairs of names do not tell: no side, covariates of 0."""
+    context, neutral = data.matches.context, neutral_context(system, len(data.matches.score))
+    columns: Any = {**neutral.get("columns", {}), **(context.columns or {})}
+    side = neutral.get("side") if context.side is None else context.side
+    return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
 
 
 def _is_pair_list(source: Any) -> bool:

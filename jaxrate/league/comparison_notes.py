@@ -75,16 +75,13 @@ def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
     if not names:
         return []
     score = mean_side_score(data.matches, num_past)
-    source = "as usual" if score == DEFAULT_SIDE_SCORE else f"by the {num_past:,} matches before"
-    return [
-        f"The side is worth as much as {logistic_lead_for_score(score):.0f} points of Elo "
-        f"to {join_names(names)}, {source}."
-    ]
+    source = "by default" if score == DEFAULT_SIDE_SCORE else f"from the {num_past:,} matches before"
+    return [f"The side advantage is {logistic_lead_for_score(score):.0f} Elo points for {join_names(names)}, {source}."]
 
 
 def describe_margin_scale(names: list[str], num_past: int) -> list[str]:
     """The sentence on the scale of margins in systems without a given one."""
-    return [f"What margins are worth to {join_names(names)} is by the {num_past:,} matches before."] if names else []
+    return [f"The weight of margins in {join_names(names)} is from the {num_past:,} matches before."] if names else []
 
 
 def describe_ignored_data(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -92,9 +89,7 @@ def describe_ignored_data(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
     names_by_kinds: dict[tuple[str, ...], list[str]] = {}
     for name, kinds in unused.items():
         names_by_kinds.setdefault(kinds, []).append(name)
-    return [
-        f"Not known to {join_names(names)}: {', '.join(kinds)}." for kinds, names in names_by_kinds.items() if kinds
-    ]
+    return [f"Not used by {join_names(names)}: {', '.join(kinds)}." for kinds, names in names_by_kinds.items() if kinds]
 
 
 def join_names(names: Iterable[Any]) -> str:

@@ -53,12 +53,13 @@ class Leaderboard(ColumnTable):
         raise AttributeError(f"a leaderboard has no column {name!r}")
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [format_table(*self._format_columns()), self.scope]))
+        return "\n".join(filter(None, [format_table(*self.heads_and_cells()), self.scope]))
 
     def _repr_html_(self) -> str:
-        return format_html_table(*self._format_columns()) + (f"<p>{self.scope}</p>" if self.scope else "")
+        return format_html_table(*self.heads_and_cells()) + (f"<p>{self.scope}</p>" if self.scope else "")
 
-    def _format_columns(self) -> tuple[list[str], list[Any]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
@@ -74,7 +75,7 @@ class Leaderboard(ColumnTable):
             cells["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
         if self.peak_time is not None:
             cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
-        return [*cells], [*zip(*cells.values(), strict=True)]
+        return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
 def format_times(times: HostArray) -> list[str]:

@@ -40,15 +40,21 @@ class HeadToHead(NamedTuple):
         """The matches, the last first."""
         return self.matches
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """How it stands between the two, in a line."""
         n = len(self.matches["score"])
-        drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
-        head = f"{self.player} against {self.opponent}: {self.won:,} won, {drawn}{self.lost:,} lost"
         if not n:
             return f"{self.player} and {self.opponent} have not met"
-        shown = self.matches.to_text(PRINTED_MATCHES)
+        drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
+        record = f"{self.won:,} won, {drawn}{self.lost:,} lost; expected {self.expected:.1f} of {n:,}"
+        return f"{self.player} against {self.opponent}: {record}"
+
+    def __str__(self) -> str:
+        n = len(self.matches["score"])
+        shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if n else ""
         rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""
-        return f"{head}; expected {self.expected:.1f} of {n:,}\n\n{shown}{rest}"
+        return f"{self.summary}{shown}{rest}"
 
 
 @check_arguments

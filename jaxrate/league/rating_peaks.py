@@ -33,19 +33,20 @@ class PeakRatings(NamedTuple):
         return table_to_json(self)
 
     def __str__(self) -> str:
-        return format_table(*self._format_columns())
+        return format_table(*self.heads_and_cells())
 
     def _repr_html_(self) -> str:
-        return format_html_table(*self._format_columns())
+        return format_html_table(*self.heads_and_cells())
 
-    def _format_columns(self) -> tuple[list[str], list[Any]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
             cells["95 % interval"] = format_intervals(self.rating, self.deviation)
         if self.time is not None:
             cells["time"] = format_times(self.time)
-        return [*cells], [*zip(*cells.values(), strict=True)]
+        return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
 @check_arguments

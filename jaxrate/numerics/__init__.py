@@ -6,4 +6,5 @@ linear_systems.py        small systems of linear equations
 roots.py                 roots and maxima by Newton's method, with implicit derivatives
 selective_evaluation.py  functions that are evaluated only where they are needed
 special_functions.py     primitives that are exact where naive formulas fail, with derivatives that stay finite there
+row_tiles.py             functions of many rows, some rows at a time, and only as far as there are any
 """

@@ -1,6 +1,7 @@
 """Roots and maxima by Newton's method, with implicit derivatives."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,19 +9,37 @@ import numpy as np
 from jax import lax
 
 from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.numerics import row_tiles
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.types import Array
 
 MAX_ITERATIONS = 200  # iterations of a search
 
 
+class RootTiles(NamedTuple):
+    """How to calculate a function of many numbers for some at a time: `function(x, *columns, *shared(x))`."""
+
+    asked: Array | None = None  # of numbers asked for, the first ones, as in `row_tiles`; the others keep their guess
+    columns: tuple[Any, ...] = ()  # [n, ...] what differs from number to number
+    shared: Callable[[Array], tuple[Any, ...]] | None = None  # columns [n, ...] that depend on all numbers
+
+    def inputs(self, x: Array) -> tuple[Any, ...]:
+        """All columns."""
+        return self.columns if self.shared is None else (*self.columns, *self.shared(x))
+
+    def zero_elsewhere(self, x: Array) -> Array:
+        """0 where no number is asked for."""
+        return x if self.asked is None else jnp.where(jnp.arange(len(x), dtype=jnp.int32) < self.asked, x, 0.0)
+
+
 def decreasing_root(
-    function: Callable[[Array], tuple[Array, Array]],
+    function: Callable[..., tuple[Array, Array]],
     guess: Array,
     lower: Array,
     upper: Array,
     unit: float | Array = 1.0,
     num_steps: int | None = None,
+    tiles: RootTiles | None = None,
 ) -> Array:
     """The root of a function that is positive below its root and negative above, elementwise, to machine precision.
 
@@ -34,15 +53,20 @@ def decreasing_root(
       unit: the error is about the rounding of the larger of |root| and this; a number, or of the shape of `guess`.
       num_steps: a number of steps that always suffices, if one is known. Off the CPU the steps are then unrolled into
         one kernel, where a loop takes several kernels a step.
+      tiles: how to calculate the function [n] for some of its entries at a time; it then takes further columns.
     """
+    tiles = RootTiles() if tiles is None else tiles
     eps = float(np.finfo(guess.dtype).eps)
     rounding = 4.0 * eps
     tolerance = 6e-4 * eps  # of the error of a Newton step: far below rounding
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+            return row_tiles.replace_row_tiles(move, tiles.asked, carry, units, *tiles.inputs(carry[0]))
+
+        def move(carry: tuple[Array, ...], unit: Array, *columns: Any) -> tuple[Array, ...]:
             x, low, high, last = carry
-            value, slope = function(x)
+            value, slope = function(x, *columns)
             low, high = jnp.where(value > 0, x, low), jnp.where(value > 0, high, x)
             newton = x - value / slope
             scale = jnp.maximum(jnp.abs(x), unit)
@@ -57,7 +81,8 @@ def decreasing_root(
             return new, low, high, change
 
         low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
-        carry: tuple[Array, ...] = (x0, low, high, 2.0 * (high - low))
+        carry: tuple[Array, ...] = (x0, low, high, tiles.zero_elsewhere(2.0 * (high - low)))
+        units = jnp.broadcast_to(jnp.asarray(unit, x0.dtype), x0.shape)
         if has_launch_overhead():  # no kernels that count steps; brackets shrink, so the loop ends
             if num_steps is not None:
                 for _turn in range(num_steps):
@@ -77,7 +102,11 @@ def decreasing_root(
         gain = linear(jnp.ones_like(y))
         return y / jnp.where(gain == 0, 1.0, gain)  # a flat spot can only be padding
 
-    return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, solve_tangent)
+    def value(x: Array) -> Array:
+        found: Array = row_tiles.map_row_tiles(function, tiles.asked, x, *tiles.inputs(x))[0]
+        return found
+
+    return lax.custom_root(value, lax.stop_gradient(guess), solve, solve_tangent)
 
 
 def concave_maximum(

@@ -1,9 +1,13 @@
-"""Plots of ratings, predictions and fits with matplotlib.
+"""Plots of ratings, predictions and fits with matplotlib, and some as interactive charts of Altair.
 
 Every function draws into `ax` and returns it; without `ax` it makes a new figure by `pyplot.subplots`, which notebooks
 show. Close figures if you make many. No setting of matplotlib is changed, and nothing is shown or saved. Players are
 chosen by name, or by id unless names are numbers. Intervals are 95 % intervals. The colours are distinct for the
 colour-blind too (Okabe and Ito 2008), and never the only distinction. ImportError without matplotlib.
+
+With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, calibration, intervals and win_matrix return
+a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
+a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
 career_plots.py       trajectory, careers
 belief_plot.py        belief
@@ -12,17 +16,22 @@ prediction_plots.py   calibration, loss_by_difference, residuals, comparison
 rank_plots.py         distribution, ranks, odds
 strength_plots.py     intervals, rank_sets, win_matrix
 loss_plots.py         loss_surface, profile
-plot_helpers.py       axes, colours, labels and checks for all of them
+altair_charts.py      the interactive charts
+scoreboard_style.py   axes, titles, colours and legends of all plots
+name_labels.py        names of players, and where they stand
+player_rows.py        plots with a row for each player
+percent_matrix.py     matrices of percentages
 rating_lines.py       lines of ratings through time
+plot_helpers.py       events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief
 from jaxrate.plots.career_plots import careers, trajectory
 from jaxrate.plots.leaderboard_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
-from jaxrate.plots.plot_helpers import COLOURS
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_plots import distribution, odds, ranks
+from jaxrate.plots.scoreboard_style import COLOURS
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
 
 __all__ = [

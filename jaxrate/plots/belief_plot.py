@@ -9,19 +9,21 @@ from jaxrate.events import Matches, slice_events
 from jaxrate.league.blat_mmr_beliefs import belief_grid
 from jaxrate.league.event_ratings import rating_history as record
 from jaxrate.league.rated_history import find_player
+from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plot_helpers import (
-    COLOURS,
-    SEQUENTIAL_MAP,
-    add_legend,
     check_ratings_finite,
     evenly_spaced_indices,
     event_time_axis,
-    get_figure,
-    label_time_axis,
-    make_axes,
-    player_label,
     rating_axis_label,
     unpack_match_dataset,
+)
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    add_colour_bar,
+    add_legend,
+    label_time_axis,
+    make_axes,
+    sequential_map,
 )
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
@@ -73,10 +75,11 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     is_shown = (rating >= rating_range[0]) & (rating <= rating_range[1])
     step = rating[1] - rating[0]
     density = 100.0 * beliefs[:, is_shown].T / step
-    ax = make_axes(ax, None, f"Belief of {system.name}")
+    subtitle = f"By {system.name}: the darker, the more likely is the strength; before each match"
+    ax = make_axes(ax, (8.0, 4.8), f"What is believed about {player_label(number, names)}", subtitle)
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
-    heat = ax.pcolormesh(edge, y, density, cmap=SEQUENTIAL_MAP, vmin=0.0, vmax=top, rasterized=True)
+    heat = ax.pcolormesh(edge, y, density, cmap=sequential_map(), vmin=0.0, vmax=top, rasterized=True)
     for line, kind, name in (
         (beliefs @ rating, "-", "mean"),
         (low, ":", "95 % interval"),
@@ -84,7 +87,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     ):
         steps = np.append(line, line[-1])
         ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
-    get_figure(ax).colorbar(heat, ax=ax, label="density per 100 points", extend="max")
+    add_colour_bar(ax, heat, "density per 100 points", extend="max")
     ax.set_ylabel(rating_axis_label(system))
     label_time_axis(ax, clock)
     add_legend(ax, player_label(number, names))

@@ -8,24 +8,18 @@ import numpy as np
 from jaxrate.argument_checks import check_arguments
 from jaxrate.league.event_ratings import History
 from jaxrate.league.rated_history import Rated
+from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.plots.name_labels import label_line_ends, list_names
 from jaxrate.plots.plot_helpers import (
-    COLOURS,
-    GREY,
-    LINE_SPACING,
     MAX_NAMED_LINES,
     MAX_POINTS,
     MAX_SYSTEMS,
-    SMALL_FONT,
     Z_95,
-    add_legend,
+    check_backend,
     check_drawable_count,
     count_lines,
+    describe_source,
     evenly_spaced_indices,
-    label_line_ends,
-    label_time_axis,
-    line_style,
-    make_axes,
-    points_per_pixel,
     rating_axis_label,
 )
 from jaxrate.plots.rating_lines import (
@@ -36,6 +30,19 @@ from jaxrate.plots.rating_lines import (
     skip_first_events,
     smoothed_rating_lines,
     time_span,
+    times_to_numbers,
+)
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    LINE_SPACING,
+    PALE,
+    SMALL_FONT,
+    add_legend,
+    label_time_axis,
+    line_style,
+    make_axes,
+    points_per_pixel,
 )
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -46,6 +53,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_STEPS = 100  # steps of a history, if no length of steps is given
+GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
+MAX_CHART_POINTS = 600  # points of a line of an interactive chart
+MANY_POINTS = 300  # points of a line from which on it is thinner
 
 
 @check_arguments
@@ -58,8 +68,10 @@ def trajectory(
     params: Params = None,
     skip: int = 0,
     smooth: Smoothed | None = None,
+    others: Iterable[Any] = (),
     ax: "Axes | None" = None,
-) -> "Axes":
+    backend: str = "matplotlib",
+) -> Any:
     """Plot ratings through a history, with 95 % intervals if the system has deviations.
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
@@ -79,13 +91,16 @@ def trajectory(
       players: one or several players, at most 28.
       params: hyperparameters of the history, by default `system.params`.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
-      smooth: the result of `jr.smooth`. Solid lines then are as known now, and dashed lines, without intervals, as
-        known then.
+      smooth: the result of `jr.smooth`. Solid lines then are in hindsight, and dashed lines, without intervals, at the
+        time.
+      others: further players, in grey, without names and without intervals.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned. It has no dashed lines.
 
     Raises:
       ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
         finite, or for a history of other events.
     """
+    is_interactive = check_backend(backend, ax)
     before, clock = collect_rating_lines(system, players, history, data, params)
     check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
     after = (
@@ -95,18 +110,39 @@ def trajectory(
     lines = after or ([line.ratings_after_events() for line in before] if is_smoothed else before)
     lines_then = [skip_first_events(line, skip) for line in before] if after else [None] * len(lines)
     lines = [skip_first_events(line, skip) for line in lines]
-    system = system.system if isinstance(system, (Rated, Smoothed)) else system
-    ax = make_axes(ax, (8.0, 4.5), f"Ratings by {system.name}" + (", in hindsight" if is_smoothed else ""))
+    grey_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
+    rating_system = system.system if isinstance(system, (Rated, Smoothed)) else system
+    is_stepped = not (is_smoothed or after)
+    title = f"Ratings of {list_names(line.name for line in lines)}"
+    known = "in hindsight" if not is_stepped else "before each match" if clock != "contests" else "before each contest"
+    bands = "" if lines[0].deviation is None else "; bands are 95 % intervals"
+    text = ChartText(title, f"By {rating_system.name}, {known}{bands}", clock, rating_axis_label(rating_system),
+                     describe_source(system))  # fmt: skip
+    if is_interactive:
+        chart_lines = [_chart_line(line, False) for line in grey_lines] + [_chart_line(line, True) for line in lines]
+        return line_chart(chart_lines, text, is_stepped=is_stepped)
+    ax = make_axes(ax, (8.5, 4.8), title, text.subtitle, source=text.source)
+    for line in grey_lines:
+        drawn_points = evenly_spaced_indices(len(line.times), MAX_POINTS)
+        ax.plot(line.times[drawn_points], line.mean[drawn_points], color=PALE, linewidth=0.6, zorder=1, gid="other")
     for line, past in zip(lines, lines_then, strict=True):
-        _draw_rating_line(ax, line, past, is_stepped=not (is_smoothed or after))
-    ax.set_ylabel(rating_axis_label(system))
+        _draw_rating_line(ax, line, past, is_stepped=is_stepped)
+    ax.set_ylabel(text.y)
     label_time_axis(ax, clock)
+    ax.margins(x=0.01)
     _label_lines(ax)
     return ax
 
 
+def _chart_line(line: RatingLine, is_named: bool) -> ChartLine:
+    """A line for an interactive chart, with its interval if it is named."""
+    drawn_points = evenly_spaced_indices(len(line.times), MAX_CHART_POINTS)
+    half_width = Z_95 * line.deviation[drawn_points] if is_named and line.deviation is not None else None
+    return ChartLine(line.name, line.times[drawn_points], line.mean[drawn_points], half_width, is_named)
+
+
 def _draw_rating_line(ax: "Axes", line: RatingLine, known_then: RatingLine | None, is_stepped: bool) -> None:
-    """Draw a line in steps that end before each event, or straight; ratings as known then in thin dashes."""
+    """Draw a line in steps that end before each event, or straight; ratings at the time in thin dashes."""
     number = count_lines(ax, "trajectory")
     colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
     if known_then is not None:
@@ -123,7 +159,8 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, known_then: RatingLine | Non
     drawn_points = evenly_spaced_indices(len(line.times), MAX_POINTS)
     at, mean = line.times[drawn_points], line.mean[drawn_points]
     draw_style = "steps-pre" if is_stepped else "default"
-    ax.plot(at, mean, color=colour, linewidth=1.3, drawstyle=draw_style, label=line.name, gid="trajectory")
+    width = 1.5 if len(at) <= MANY_POINTS else 1.0
+    ax.plot(at, mean, color=colour, linewidth=width, drawstyle=draw_style, label=line.name, gid="trajectory")
     if line.deviation is not None:
         half_width = Z_95 * line.deviation[drawn_points]
         step_options: Any = {"step": "pre"} if is_stepped else {}
@@ -139,12 +176,12 @@ def _label_lines(ax: "Axes") -> None:
     for number, line in enumerate([] if has_few_lines else lines):
         line.set(**line_style(number) | {"color": line.get_color()})
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
-        band.set_alpha(min(0.2, 0.6 / len(lines)))
+        band.set_alpha(min(0.2, 0.4 / len(lines)))
     label_line_ends(ax, lines if has_few_lines else [])
     if any(line.get_gid() == "then" for line in ax.lines):
         from matplotlib.lines import Line2D
 
-        line_looks: Any = (("--", 0.8, "as known then"), ("-", 1.3, "as known now"))
+        line_looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
         handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in line_looks]
         add_legend(ax, handles=[*handles, *([] if has_few_lines else lines)])
     elif not has_few_lines:
@@ -159,7 +196,8 @@ def careers(
     others: Iterable[Any] = (),
     step: float | None = None,
     ax: "Axes | None" = None,
-) -> "Axes":
+    backend: str = "matplotlib",
+) -> Any:
     """Plot ratings through a rated history with the players' names; a dot with its time marks the highest rating.
 
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
@@ -172,7 +210,8 @@ def careers(
       players: one or several players, at most 7.
       others: further players, in grey and without names.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        hundredth of the history.
+        hundredth of the history, or more if these players take part more rarely.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for players who are unknown, never play or are named twice, for a history without times, for a step
@@ -180,23 +219,38 @@ def careers(
     """
     if rated.clock is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
+    is_interactive = check_backend(backend, ax)
     begin, last = time_span(rated)
     if last is None or not (step is None or step > 0):
         raise ValueError(f"step must be above 0, got {step}")
-    length = step or max(last - begin, 1.0) / DEFAULT_STEPS
     lines, clock = collect_rating_lines(rated, players)
     check_drawable_count("players", len(lines), 1, len(COLOURS))
-    grey_lines, _ = collect_rating_lines(rated, list(others))
-    ax = make_axes(ax, (10.0, 5.5), f"Careers by {rated.system.name}")
+    gaps = np.concatenate([np.diff(times_to_numbers(line.times)) for line in lines])
+    length = step or max((last - begin) / DEFAULT_STEPS, float(np.quantile(gaps, GAP_QUANTILE)), 0.01)
+    shown = {line.name for line in lines}
+    grey_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
+    among = f"; in grey {len(grey_lines):,} others" if grey_lines else ""
+    text = ChartText(f"Careers of {list_names(line.name for line in lines)}",
+                     f"Ratings by {rated.system.name} at the end of each step; dots mark the highest{among}",
+                     clock, rating_axis_label(rated.system), describe_source(rated))  # fmt: skip
+    if is_interactive:
+        steps = [(line, *last_ratings_by_step(line, last, length)) for line in [*grey_lines, *lines]]
+        named = [False] * len(grey_lines) + [True] * len(lines)
+        return line_chart(
+            [ChartLine(line.name, display_times(at, rated), mean, None, is_named)
+             for (line, at, mean), is_named in zip(steps, named, strict=True)], text,
+        )  # fmt: skip
+    ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
     for line in grey_lines:
         at, mean = last_ratings_by_step(line, last, length)
-        ax.plot(display_times(at, rated), mean, color="#cccccc", linewidth=0.7, zorder=1)
+        width = 0.7 if len(grey_lines) <= 200 else 0.4
+        ax.plot(display_times(at, rated), mean, color=PALE, linewidth=width, zorder=1, gid="other")
     peaks: list[tuple[str, Any, float, str]] = []
     for line, colour in zip(lines, COLOURS, strict=False):
         at, mean = last_ratings_by_step(line, last, length)
         top, displayed_times = int(np.nanargmax(mean)), display_times(at, rated)
         ax.plot(displayed_times, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
-        ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=4)
+        ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=5, markeredgecolor="white")
         peak_time = (
             str(displayed_times[top].astype("datetime64[Y]"))
             if rated.clock == "dates"
@@ -208,7 +262,6 @@ def careers(
     ax.margins(x=0.01)
     _label_peaks(ax, peaks)
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"])
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -8,22 +8,20 @@ from jaxrate.argument_checks import check_arguments
 from jaxrate.forecasts.knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
 from jaxrate.league.rated_history import Rated, unpack_rated
+from jaxrate.league.ratings_at_times import ratings
+from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.name_labels import format_plot_name, label_chosen_players, player_label
+from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
+from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
 from jaxrate.plots.plot_helpers import (
-    COLOURS,
-    MAX_ROWS,
     Z_95,
+    check_backend,
     check_drawable_count,
     check_ratings_finite,
-    draw_percent_matrix,
-    draw_player_rows,
-    figure_size_for_rows,
-    format_plot_name,
-    format_ratings,
-    label_chosen_players,
-    make_axes,
-    player_label,
+    describe_source,
     rating_axis_label,
 )
+from jaxrate.plots.scoreboard_style import COLOURS, make_axes
 from jaxrate.replay.padded_arrays import count_players as count_of
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
@@ -34,34 +32,47 @@ if TYPE_CHECKING:
 
 @check_arguments
 def leaderboard(
-    system: RatingSystem | Rated, state: State = None, players: Any = None, *, ax: "Axes | None" = None, **options: Any
-) -> "Axes":
-    """Plot the best players by rank and rating with 95 % intervals; the title tells who is listed, unless all are.
+    system: RatingSystem | Rated,
+    state: State = None,
+    players: Any = None,
+    *,
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+    **options: Any,
+) -> Any:
+    """Plot the best players by rank and rating with 95 % intervals; the line below the title tells who is listed.
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
 
+    Where names of all players do not fit, some are left out, and no numbers are written.
+
     Args:
-      system, state, players, options: as for `jr.leaderboard`; at most 100 are drawn.
+      system, state, players, options: as for `jr.leaderboard`; at most 10,000 are drawn.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: as for `jr.leaderboard`, for more than 100 players, or for ratings that are not finite.
+      ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
+    is_interactive = check_backend(backend, ax)
     board = best(system, state, players, **options)
+    source = describe_source(system)
     system, state, players = unpack_rated(system, state, players)
     check_drawable_count("players", len(board.player), 1, MAX_ROWS)
     labels = [player_label(player, None) if players is None else format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
         check_ratings_finite(name, *shown)
-    ax = make_axes(ax, figure_size_for_rows(len(labels)), f"The best by {system.name}")
     half_width = None if board.deviation is None else Z_95 * board.deviation
-    ax.errorbar(
-        board.rating, np.arange(len(labels)), xerr=half_width, fmt="o", color=COLOURS[0], markersize=4, capsize=2
-    )
-    labels_with_ranks = [f"{name}  {rank}" for name, rank in zip(labels, board.rank, strict=True)]
-    draw_player_rows(ax, labels_with_ranks, format_ratings(board.rating, half_width))
     scope = board.scope.partition("\n")[0].partition(" (")[0]
-    ax.set_title(scope if "players, who" in scope else "", fontsize="small")
-    ax.set_xlabel(rating_axis_label(system))
+    interval = "" if half_width is None else ", with 95 % intervals"
+    subtitle = f"Ratings by {system.name}{interval}" + (f"; {scope}" if "players, who" in scope else "")
+    title = f"The top {len(labels):,} by rating" if len(labels) > 1 else f"The top: {labels[0]}"
+    text = ChartText(title, subtitle, rating_axis_label(system), "", source)
+    if is_interactive:
+        return interval_chart(labels, board.rating, half_width, text)
+    ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
+    draw_intervals(ax, board.rating, half_width, COLOURS[0])
+    draw_player_rows(ax, labels, format_ratings(board.rating, half_width), [f"  {rank}" for rank in board.rank])
+    ax.set_xlabel(text.x)
     return ax
 
 
@@ -73,26 +84,38 @@ def matchups(
     names: Any = None,
     *,
     ax: "Axes | None" = None,
+    backend: str = "matplotlib",
     **options: Any,
-) -> "Axes":
+) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
 
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
-    A score of one half is white.
+    A score of one half is white. Of more than 200 players, 100 at even distances by rating are drawn.
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
-      players: 2 to 100 players. For up to 12, numbers are written into the cells if they fit. None: all players.
+      players: two players or more. For up to 12, numbers are written into the cells if they fit. None: all
+        players, the best first.
       names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: as for `forecasts.matchup_matrix`, or for unknown players.
     """
+    is_interactive, source = check_backend(backend, ax), describe_source(system)
     system, state, names = unpack_rated(system, state, names)
-    labels_by_id = label_chosen_players(range(count_of(state)) if players is None else players, names, count_of(state))
-    check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
-    labels = list(labels_by_id.values())
-    percent = 100.0 * np.asarray(win_probabilities(system, state, list(labels_by_id), **options), np.float64)
+    ids = label_chosen_players(range(count_of(state)) if players is None else players, names, count_of(state))
+    check_drawable_count("players", len(ids), 2, MAX_ROWS)
+    mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
+    order = np.argsort(-mean, kind="stable").tolist() if players is None else [*ids]
+    chosen = thin_by_rating(order, mean[order])
+    labels = [ids[i] for i in chosen]
+    percent = 100.0 * np.asarray(win_probabilities(system, state, chosen, **options), np.float64)
     percent[np.diag_indices(len(labels))] = np.nan
-    return draw_percent_matrix(ax, labels, percent, "expected score (%)", f"Each against each by {system.name}")
+    drawn = "each player" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,} players, at even distances"
+    subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even"
+    text = ChartText("Each against each", subtitle, "against", "expected score (%)", source)
+    if is_interactive:
+        return matrix_chart(labels, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text)

@@ -13,7 +13,8 @@ from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparame
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
-from jaxrate.plots.plot_helpers import COLOURS, GREY, Z_95, add_legend, make_axes, unpack_dataset
+from jaxrate.plots.plot_helpers import Z_95, unpack_dataset
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, make_axes
 from jaxrate.system import RatingSystem
 from jaxrate.types import HostArray
 
@@ -83,7 +84,9 @@ def loss_surface(
     columns = jax.tree.map(np.append, params, fit.params)
     swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
     excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
-    ax = make_axes(ax, None, f"Loss near a fit of {fit.system.name}")
+    title = f"Loss near the fit of {names[0]} and {names[1]}"
+    subtitle = f"By {fit.system.name} on {count:,.15g} events; contours: summed loss above that of the fit"
+    ax = make_axes(ax, (6.4, 5.6), title, subtitle)
     grid_values, levels = axis_values(params), [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
@@ -142,7 +145,8 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     ends = _interval_end(-nodes[::-1], -roots[::-1], -best), _interval_end(nodes, roots, best)
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
-    ax = make_axes(ax, None, f"Loss by {result.name}")
+    subtitle = f"By {system.name} on {count:,.15g} events; each dot is fitted anew in the other free hyperparameters"
+    ax = make_axes(ax, (6.4, 4.4), f"Loss by {name.replace('_', ' ')}", subtitle)
     if result.likelihood:
         interval_text = f"{low:.4g} to {high:.4g}"
         if np.isinf(ends[1]):

@@ -14,26 +14,28 @@ from jaxrate.league.comparison_table import Comparison, result_label
 from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.event_ratings import History
 from jaxrate.metrics import prediction_metrics, sample_metrics
+from jaxrate.plots.altair_charts import ChartText, calibration_chart
+from jaxrate.plots.name_labels import format_plot_name, player_label
+from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
 from jaxrate.plots.plot_helpers import (
+    MAX_SYSTEMS,
+    Z_95,
+    check_backend,
+    check_drawable_count,
+    count_lines,
+    unpack_dataset,
+    unpack_match_dataset,
+)
+from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     MARKERS,
-    MAX_ROWS,
-    MAX_SYSTEMS,
     SMALL_FONT,
-    Z_95,
     add_legend,
-    check_drawable_count,
-    count_lines,
-    draw_player_rows,
-    figure_size_for_rows,
-    format_plot_name,
     line_style,
     make_axes,
-    player_label,
     points_per_pixel,
-    unpack_dataset,
-    unpack_match_dataset,
+    style_axes,
 )
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
@@ -46,8 +48,15 @@ COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of th
 
 @check_arguments
 def calibration(
-    prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None, ax: "Axes | None" = None
-) -> "Axes":
+    prediction: Any,
+    score: Any,
+    *,
+    bins: int = 10,
+    weight: Any = None,
+    mask: Any = None,
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+) -> Any:
     """Plot mean score against mean prediction in bins of equal width, with 95 % intervals; the diagonal is perfect.
 
         jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
@@ -62,36 +71,53 @@ def calibration(
       score: [n] scores of player 0; or the `Dataset`, its matches or its rounds. The score in a round is the share of
         the others whom the participant beat.
       bins, weight, mask: as for `jr.metrics.calibration`.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: as for `jr.metrics.calibration`.
     """
+    is_interactive = check_backend(backend, ax)
     score, mask, is_share = _scores_and_mask(score, mask)
     predictions = _values_by_system(prediction)
     calibrations = {
         name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
     }
-    ax = make_axes(ax, (4.8, 6.0), "Calibration")
+    intervals = {
+        f"{format_plot_name(name)}{', ' if name else ''}{one.error:.3f}": _bin_intervals(one)
+        for name, one in calibrations.items()
+    }
+    axis_quantity = "share of the others" if is_share else "score"
+    text = ChartText("Do predictions come true?",
+                     "Bars are 95 % intervals, and right predictions lie on the diagonal",
+                     f"predicted {axis_quantity}", f"observed {axis_quantity}")  # fmt: skip
+    if is_interactive:
+        return calibration_chart(intervals, text)
+    ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, grid="both")
     if not count_lines(ax, "calibration"):
-        ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
-    for name, one in calibrations.items():
-        filled = one.weight > 0
-        predicted, observed, count = (x[filled] for x in (one.predicted, one.observed, one.weight))
-        share = Z_95**2 / count
-        middle = (observed + 0.5 * share) / (1.0 + share)
-        half = np.sqrt(share * observed * (1.0 - observed) + 0.25 * share**2) / (1.0 + share)
+        ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
+        predicted, observed, low, high, _ = bin_values
         number = count_lines(ax, "calibration")
         line = ax.errorbar(
-            predicted, observed, np.maximum([observed - middle + half, middle + half - observed], 0.0),
-            marker=MARKERS[number % len(MARKERS)], markersize=4, capsize=2, elinewidth=0.8, linewidth=1.0,
-            **line_style(number), label=f"{format_plot_name(name)}{', ' if name else ''}{one.error:.3f}",
+            predicted, observed, [observed - low, high - observed], marker=MARKERS[number % len(MARKERS)],
+            markersize=5, markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.0, linewidth=1.4,
+            **line_style(number), label=label,
         )  # fmt: skip
         line[0].set_gid("calibration")
         _draw_bin_counts(ax, one.weight, line_style(number))
-    axis_quantity = "share of the others" if is_share else "score"
-    ax.set(xlabel=f"predicted {axis_quantity}", ylabel=f"observed {axis_quantity}", aspect="equal")
+    ax.set(xlabel=text.x, ylabel=text.y, aspect="equal")
     add_legend(ax, "calibration error", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
     return ax
+
+
+def _bin_intervals(one: sample_metrics.Calibration) -> tuple[HostArray, ...]:
+    """Mean prediction and mean score of each bin that is not empty, Wilson's 95 % interval, and its count."""
+    filled = one.weight > 0
+    predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
+    share = Z_95**2 / count
+    middle = (observed + 0.5 * share) / (1.0 + share)
+    half = np.sqrt(share * observed * (1.0 - observed) + 0.25 * share**2) / (1.0 + share)
+    return predicted, observed, np.minimum(middle - half, observed), np.maximum(middle + half, observed), count
 
 
 def _scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
@@ -126,9 +152,8 @@ def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None
     count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
     if is_first := count_axes is None:
         count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
+        style_axes(count_axes, "none")
         count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
-        count_axes.spines[["top", "right"]].set_visible(False)
-        count_axes.yaxis.label.set_fontsize("small")
     count_axes.stairs(count, np.linspace(0.0, 1.0, len(count) + 1), color=look["color"], linestyle=look["linestyle"])
     top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
     count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", _format_short_count(top / 1.4)])
@@ -138,7 +163,13 @@ def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None
     if is_first and ax.bbox.width * points_per_pixel(ax) / len(count) > 3.0 * SMALL_FONT:
         for middle, number in zip((np.arange(len(count)) + 0.5) / len(count), count, strict=True):
             count_axes.text(
-                middle, number, _format_short_count(number), ha="center", va="bottom", fontsize=SMALL_FONT - 2.0
+                middle,
+                number,
+                _format_short_count(number),
+                ha="center",
+                va="bottom",
+                color=GREY,
+                fontsize=SMALL_FONT - 2.0,
             )
 
 
@@ -170,7 +201,8 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     rows = {name: _bin_loss_by_difference(one, score, bins) for name, one in _values_by_system(history).items()}
-    ax = make_axes(ax, None, "Log loss by rating difference")
+    subtitle = "Mean log loss by rating difference, with 95 % intervals; grey: if predictions were right"
+    ax = make_axes(ax, (6.8, 4.6), "Where predictions fail", subtitle)
     for name, (difference, loss, error, expected) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
@@ -215,14 +247,14 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
 
         jr.plots.residuals(jr.run(jr.glicko(), data).prediction, data, top=10)
 
-    The surprise is the sum over its standard error sqrt(sum p (1 - p)), which holds if predictions are right (draws
-    vary less). The best are first; brackets have the number of matches. Every match counts once. Intervals are clipped
-    to possible scores.
+    The surprise z is the sum over its standard error sqrt(sum p (1 - p)), which holds if predictions are right (draws
+    vary less). Rows are in the order of z, which stands at the right; brackets have the number of matches. Every match
+    counts once. Intervals are clipped to possible scores.
 
     Args:
       prediction: [n] predictions for player 0, as from `jr.run`.
       data: the `Dataset`, or its matches.
-      top: number of players, at most 100.
+      top: number of players, at most 10,000.
       min_games: the least number of matches, as one surprise says little; if nobody has so many, those with the most
         matches are shown.
 
@@ -240,14 +272,15 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     surprise = np.divide(total, error, out=np.zeros_like(total), where=error > 0)
     chosen = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]
     chosen = chosen[np.argsort(-surprise[chosen], kind="stable")]
-    ax = make_axes(ax, figure_size_for_rows(len(chosen)), "Most surprising scores")
+    labels = [player_label(int(i), names) for i in chosen]
+    subtitle = "Mean score above expected with 95 % intervals, in the order of z, its number of standard errors"
+    ax = make_axes(ax, figure_size_for_rows(labels), "Whose scores surprise most", subtitle, grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     mean, half_width, share = (x[chosen] / games[chosen] for x in (total, Z_95 * error, expected))
     clipped_half_width = np.minimum(half_width, np.maximum([mean + share, 1.0 - share - mean], 0.0))
-    ax.errorbar(
-        mean, np.arange(len(chosen)), xerr=clipped_half_width, fmt="o", color=COLOURS[0], markersize=4, capsize=2
-    )
-    draw_player_rows(ax, [f"{player_label(int(i), names)} ({games[i]:,})" for i in chosen], [f"{x:+.2f}" for x in mean])
+    draw_intervals(ax, mean, clipped_half_width, COLOURS[0])
+    values = [f"{x:+.2f}  z {z:+.1f}" for x, z in zip(mean, surprise[chosen], strict=True)]
+    draw_player_rows(ax, labels, values, [f" ({games[i]:,})" for i in chosen])
     ax.set_xlabel("score above expected")
     return ax
 
@@ -271,22 +304,20 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
       compared_systems: a comparison from `jr.compare`, of matches.
 
     Raises:
-      ValueError: for a comparison on contests of many, which have no log loss, or of more than 100 systems.
+      ValueError: for a comparison on contests of many, which have no log loss.
     """
     results = [result for result in compared_systems.results if result.log_loss_difference is not None]
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_drawable_count("systems", len(results), 1, MAX_ROWS)
-    ax = make_axes(ax, figure_size_for_rows(len(results)), "Systems compared, match by match")
+    labels = [format_plot_name(result_label(result)) for result in results]
+    subtitle = f"Log loss above that of {labels[0]}, match by match, with 95 % intervals; less is better"
+    ax = make_axes(ax, figure_size_for_rows(labels), "Which system predicts best", subtitle, grid="x")
     loss_behind = np.array([result.log_loss_difference for result in results])
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    ax.errorbar(
-        loss_behind[:, 0], np.arange(len(results)), xerr=half_width, fmt="o", color=COLOURS[0], markersize=4, capsize=2
-    )
-    labels = (f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True))
-    draw_player_rows(ax, [format_plot_name(result_label(result)) for result in results], labels)
-    ax.set_xlabel(
-        f"log loss behind {format_plot_name(result_label(results[0]))} ({results[0].quality['log loss']:.4f})"
-    )
+    draw_intervals(ax, loss_behind[:, 0], half_width, COLOURS[0])
+    values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
+    draw_player_rows(ax, labels, values)
+    ax.set_xlabel(f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})")
     return ax

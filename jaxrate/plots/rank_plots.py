@@ -12,24 +12,32 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.leaderboards import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, unpack_rated
 from jaxrate.league.trajectories import build_trajectories
-from jaxrate.plots.plot_helpers import (
-    COLOURS,
-    GREY,
-    MAX_NAMED_LINES,
-    MAX_ROWS,
-    SEQUENTIAL_MAP,
-    SMALL_FONT,
-    check_drawable_count,
-    draw_percent_cells,
-    figure_size_for_rows,
+from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.plots.name_labels import (
     format_plot_name,
     label_chosen_players,
     label_line_ends,
-    label_time_axis,
-    make_axes,
-    rating_axis_label,
+    list_names,
     set_name_ticks,
     spread_labels,
+)
+from jaxrate.plots.percent_matrix import draw_percent_cells
+from jaxrate.plots.player_rows import MAX_ROWS, figure_size_for_rows
+from jaxrate.plots.plot_helpers import (
+    MAX_NAMED_LINES,
+    check_backend,
+    check_drawable_count,
+    describe_source,
+    rating_axis_label,
+)
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    INK,
+    PALE,
+    SMALL_FONT,
+    label_time_axis,
+    make_axes,
     text_line_share,
 )
 from jaxrate.replay.padded_arrays import count_players
@@ -42,29 +50,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BINS = 60
 MAX_MOMENTS = 200  # times at which ranks are computed, if no length of steps is given
-RANK_TICKS = (
-    1,
-    2,
-    3,
-    5,
-    10,
-    20,
-    30,
-    50,
-    100,
-    200,
-    300,
-    500,
-    1000,
-    2000,
-    3000,
-    5000,
-    10_000,
-    20_000,
-    30_000,
-    50_000,
-    100_000,
-)
+RANK_TICKS = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 5)]
 
 
 @check_arguments
@@ -107,15 +93,16 @@ def distribution(
         if key not in rating_of:
             raise ValueError(f"{name} is not listed among the {len(rating_of):,} players; see active and min_games")
         marked_ratings[name] = rating_of[key]
-    ax = make_axes(ax, (6.4, 4.0), f"Ratings of {len(rating_of):,} players by {rated_system.name}")
+    title, subtitle = f"Ratings of {len(rating_of):,} players", f"By {rated_system.name}; the dotted line is the median"
+    ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
-    ax.hist(board.rating, bins, color=COLOURS[4], edgecolor="white", linewidth=0.5)
+    ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
     middle = float(np.median(board.rating))
     ax.axvline(middle, color=GREY, linestyle=":", label="median")
     ax.annotate("median", (middle, 0.0), (3, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
-                rotation=90, fontsize=SMALL_FONT, va="bottom", color="black")  # fmt: skip
+                rotation=90, fontsize=SMALL_FONT, va="bottom", color=INK)  # fmt: skip
     _mark_player_ratings(ax, marked_ratings)
     ax.set(xlabel=rating_axis_label(rated_system), ylabel="players")
     return ax
@@ -145,8 +132,10 @@ def ranks(
     active: Any = None,
     min_games: int | None = None,
     cautious: float = 0.0,
+    others: Iterable[Any] = (),
     ax: "Axes | None" = None,
-) -> "Axes":
+    backend: str = "matplotlib",
+) -> Any:
     """Plot ranks through a history, with names at the ends of lines; the scale is logarithmic, rank 1 on top.
 
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
@@ -160,11 +149,14 @@ def ranks(
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
         two-hundredth of the time since the first match of these players.
       active, min_games, cautious: as for `jr.leaderboard`.
+      others: further players, in grey and without names.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
         0, or as for `jr.leaderboard`.
     """
+    is_interactive = check_backend(backend, ax)
     trajectories, names = build_trajectories(rated), rated.players
     labels = label_chosen_players(players, names, len(trajectories.start) - 1)
     check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
@@ -178,22 +170,46 @@ def ranks(
     last = float(np.nanmax(trajectories.time))
     length = step or max(last - times.min(), 1.0) / MAX_MOMENTS
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
-    rank_table = ranks_of(rated, [*labels], moments, active=active, min_games=min_games, cautious=cautious)
+    grey_ids = [i for i in label_chosen_players(list(others), names, len(trajectories.start) - 1) if i not in labels]
+    rank_table = ranks_of(rated, [*labels, *grey_ids], moments, active=active, min_games=min_games, cautious=cautious).T
     displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
-    ax = make_axes(ax, (8.0, 4.5), f"Ranks by {rated.system.name}")
-    for name, rank, colour in zip(labels.values(), rank_table.T, (*COLOURS, GREY), strict=False):
+    at = displayed_times if rated.clock == "dates" else moments
+    lines = [ChartLine("", at, rank, is_named=False) for rank in rank_table[len(labels) :]]
+    for name, rank in zip(labels.values(), rank_table, strict=False):
         listed = np.flatnonzero(~np.isnan(rank))
         if not len(listed):
             raise ValueError(f"{name} is never listed; see active and min_games")
         drawn_points = slice(listed[0], listed[-1] + 1)
-        at = (displayed_times if rated.clock == "dates" else moments)[drawn_points]
-        look: Any = {"linewidth": 1.5, "marker": "o", "markersize": 2.5}  # dots show isolated ranks
-        ax.plot(at, rank[drawn_points], color=colour, drawstyle="steps-post", label=name, gid="rank", **look)
+        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points]))
+    among = f"; in grey {len(grey_ids):,} others" if grey_ids else ""
+    text = ChartText(f"Ranks of {list_names(labels.values())}",
+                     f"On the leaderboard of each day by {rated.system.name}, the first on top{among}",
+                     "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
+    if is_interactive:
+        return line_chart([line._replace(name=str(i)) if not line.is_named else line for i, line in enumerate(lines)],
+                          text, is_rank=True)  # fmt: skip
+    ax = make_axes(ax, (8.5, 4.8), text.title, text.subtitle, source=text.source)
+    for line in lines[: len(grey_ids)]:
+        look: Any = {"linewidth": 0.6} if len(grey_ids) <= 200 else {"linewidth": 0.3, "alpha": 0.4}
+        ax.plot(line.x, line.y, color=PALE, zorder=1, gid="other", **look)
+    for line, colour in zip(lines[len(grey_ids) :], (*COLOURS, GREY), strict=False):
+        _draw_ranks(ax, line, colour)
     ax.set_yscale("log")
     _set_rank_axis(ax)
     label_time_axis(ax, "date" if rated.clock == "dates" else "time")
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"])
     return ax
+
+
+def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
+    """Draw the ranks of a player; dots show the last rank, and those between times without a rank."""
+    is_missing = np.isnan(np.concatenate([[np.nan], line.y, [np.nan]]))
+    is_dotted = is_missing[:-2] & is_missing[2:] & ~is_missing[1:-1]
+    is_dotted[-1] = True
+    ax.plot(
+        line.x, line.y, color=colour, linewidth=1.6, label=line.name, gid="rank",
+        marker="o", markersize=3.5, markevery=np.flatnonzero(is_dotted).tolist(), solid_capstyle="round",
+    )  # fmt: skip
 
 
 def _set_rank_axis(ax: "Axes") -> None:
@@ -203,7 +219,6 @@ def _set_rank_axis(ax: "Axes") -> None:
     ticks = [tick for tick in RANK_TICKS if tick <= 1.15 * max(worst_rank, 3.0)]
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
-    ax.grid(axis="y", alpha=0.3)
     ax.set_ylabel("rank")
 
 
@@ -215,20 +230,22 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
 
     Args:
       simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
-      top: number of players, at most 100.
+      top: number of players, at most 10,000.
 
     Raises:
-      ValueError: for another kind of result, or more than 100 players.
+      ValueError: for another kind of result, or more than 10,000 players.
     """
     if isinstance(simulation, TournamentForecast):
         chances: dict[str, Any] = simulation.columns().drop_columns("player", "group")
         groups: Iterable[str] = (
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
-        title, quantity = f"Odds in {simulation.samples:,} tournaments", "probability (%)"
+        title, quantity = "How far each may come", "probability (%)"
+        subtitle = f"Share of {simulation.samples:,} simulated tournaments, in percent"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
-        title, quantity = f"Places in {simulation.samples:,} seasons", "probability of the place (%)"
+        title, quantity = "Where each may end", "probability of the place (%)"
+        subtitle = f"Share of {simulation.samples:,} simulated seasons by place, in percent"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
@@ -237,9 +254,10 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
     check_drawable_count("players", len(labels), 1, MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
-    ax = make_axes(ax, (max(5.0, 2.4 + 0.6 * min(len(chances), 12)), figure_size_for_rows(len(labels))[1]), title)
-    draw_percent_cells(ax, percent, quantity, SEQUENTIAL_MAP)
-    set_name_ticks(ax, "y", labels)
-    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances])
+    size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
+    ax = make_axes(ax, size, title, subtitle, grid="none")
+    draw_percent_cells(ax, percent, quantity, is_diverging=False)
+    set_name_ticks(ax, "y", labels, color=INK)
+    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances], color=INK)
     ax.xaxis.tick_top()
     return ax

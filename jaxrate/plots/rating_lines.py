@@ -1,6 +1,6 @@
 """Lines of ratings through time, as plots draw them, from a system, a rated history or a smoothed one."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,20 +8,13 @@ from jaxrate.events import Ragged
 from jaxrate.league.player_history import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.plots.plot_helpers import (
-    check_ratings_finite,
-    event_time_axis,
-    label_chosen_players,
-    unpack_dataset,
-)
+from jaxrate.plots.name_labels import label_chosen_players
+from jaxrate.plots.plot_helpers import check_ratings_finite, event_time_axis, unpack_dataset
 from jaxrate.replay.padded_arrays import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.types import HostArray
-
-if TYPE_CHECKING:
-    pass
 
 
 class RatingLine(NamedTuple):
@@ -138,10 +131,10 @@ def time_span(rated: Rated | Smoothed) -> tuple[float, float | None]:
     """The first and the last time of a history."""
     if isinstance(rated, Smoothed):
         return float(rated.matches.time[0]), float(rated.matches.time[-1])
-    return float(_times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
+    return float(times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
 
 
-def _times_to_numbers(times: HostArray) -> HostArray:
+def times_to_numbers(times: HostArray) -> HostArray:
     """Dates as days since 1970-01-01, numbers as they are."""
     return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
 
@@ -152,7 +145,7 @@ def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
 
 def last_ratings_by_step(line: RatingLine, last_time: float, step_length: float) -> tuple[HostArray, HostArray]:
     """The time of the last event in each step, and the rating after it; NaN where steps are missing."""
-    at, after = _times_to_numbers(line.times)[:-1], line.mean[1:]
+    at, after = times_to_numbers(line.times)[:-1], line.mean[1:]
     step = np.floor((last_time - at) / step_length)
     step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
     gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1

@@ -8,58 +8,55 @@ from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import check_arguments
-from jaxrate.plots.plot_helpers import (
-    COLOURS,
-    MAX_ROWS,
-    Z_95,
-    check_drawable_count,
-    draw_percent_matrix,
-    draw_player_rows,
-    figure_size_for_rows,
-    label_chosen_players,
-    make_axes,
-    player_label,
-)
+from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.name_labels import label_chosen_players, player_label
+from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
+from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
+from jaxrate.plots.plot_helpers import Z_95, check_backend, check_drawable_count
+from jaxrate.plots.scoreboard_style import COLOURS, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @check_arguments
-def intervals(strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None) -> "Axes":
+def intervals(
+    strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: str = "matplotlib"
+) -> Any:
     """Plot the best players with 95 % intervals of their ratings; anchors, which have none, are squares.
 
         plots.intervals(jr.arena.fit_strengths(votes))
 
-    Players without a finite rating are left out.
+    Players without a finite rating are left out. Where names of all players do not fit, some are left out.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
-      top: number of players, at most 100. None: all.
+      top: number of players, at most 10,000. None: all.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for more than 100 players, or if nobody has a finite rating.
+      ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
+    is_interactive = check_backend(backend, ax)
     order = strengths.order[np.isfinite(strengths.rating[strengths.order])][:top]
     check_drawable_count("players with a finite rating", len(order), 1, MAX_ROWS)
-    ax = make_axes(ax, figure_size_for_rows(len(order)), "Ratings and their 95 % intervals")
+    labels = [player_label(i, strengths.players) for i in order]
     rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
+    squares = "; squares are anchors" if is_anchor.any() else ""
+    text = ChartText(f"Strengths of {_count_players(strengths, len(order))}",
+                     f"Ratings with 95 % intervals, each by itself, by {_model_name(strengths)}{squares}",
+                     "rating (points)", "", _describe_votes(strengths))  # fmt: skip
+    if is_interactive:
+        return interval_chart(labels, rating, half_width, text)
+    ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
     is_estimated = ~is_anchor
-    ax.errorbar(
-        rating[is_estimated],
-        row[is_estimated],
-        xerr=half_width[is_estimated],
-        fmt="o",
-        color=COLOURS[0],
-        markersize=4,
-        capsize=2,
-    )
+    draw_intervals(ax, rating[is_estimated], half_width[is_estimated], COLOURS[0], row[is_estimated])
     if is_anchor.any():
         ax.plot(rating[is_anchor], row[is_anchor], "s", color=COLOURS[1], markersize=5)
-    draw_player_rows(ax, [player_label(i, strengths.players) for i in order])
-    ax.set_xlabel("rating (points)")
+    draw_player_rows(ax, labels, format_ratings(rating, half_width))
+    ax.set_xlabel(text.x)
     return ax
 
 
@@ -71,21 +68,24 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
 
     Args:
       ranks: rank sets from `jr.arena.rank_sets`.
-      top: number of the best players, at most 100. None: all. Players without a finite rating may have any rank, and
+      top: number of the best players, at most 10,000. None: all. Players without a finite rating may have any rank, and
         have no dot.
 
     Raises:
-      ValueError: for more than 100 players.
+      ValueError: for more than 10,000 players.
     """
     _check_type(ranks, RankSets, "rank sets, as from `jr.arena.rank_sets`")
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
-    ax = make_axes(ax, figure_size_for_rows(len(order)), "Possible ranks")
+    labels = [player_label(i, ranks.players) for i in order]
+    subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
+    ax = make_axes(ax, figure_size_for_rows(labels), "Ranks that the votes allow", subtitle, grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
-    ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.6, color=COLOURS[4])
-    ax.plot(row[is_rated] + 1, row[is_rated], "o", color=COLOURS[6], markersize=4)
-    draw_player_rows(ax, [player_label(i, ranks.players) for i in order])
+    ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
+    size = float(np.clip(150.0 / len(order), 1.5, 4.5))
+    ax.plot(row[is_rated] + 1, row[is_rated], "o", color=COLOURS[0], markersize=size, markeredgewidth=0)
+    draw_player_rows(ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)])
     ax.set_xlim(0.4, greatest.max() + 0.6)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g} %)")
@@ -93,35 +93,63 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
 
 
 @check_arguments
-def win_matrix(strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None) -> "Axes":
-    """Plot the probability that each player, in rows, wins against each other one, in percent; ties are not counted.
+def win_matrix(
+    strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None, backend: str = "matplotlib"
+) -> Any:
+    """Plot the expected score of each player, in rows, against each other one, in percent; a tie is half a win.
 
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
 
-    Two players who cannot be compared have no number.
+    An expected score of one half is white. Two players who cannot be compared have no number. Of more than 200 players,
+    100 at even distances by rating are drawn.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
-      players: 2 to 100 players, by name or by id. For up to 12, numbers are written into the cells if they fit. None:
-        all who have a finite rating, the best first.
+      players: two players or more, by name or by id. For up to 12, numbers are written into the cells if they fit.
+        None: all who have a finite rating, the best first.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for unknown players, or too few or too many.
+      ValueError: for unknown players, or fewer than two.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
+    is_interactive = check_backend(backend, ax)
     if players is None:
         order = strengths.order[np.isfinite(strengths.rating[strengths.order])]
-        labels = {int(i): player_label(i, strengths.players) for i in order}
+        labels_by_id = {int(i): player_label(i, strengths.players) for i in order}
     else:
-        labels = label_chosen_players(players, strengths.players, len(strengths.players))
-    check_drawable_count("players", len(labels), 2, MAX_ROWS)
-    rating = strengths.rating[[*labels]]
+        labels_by_id = label_chosen_players(players, strengths.players, len(strengths.players))
+    check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
+    chosen = thin_by_rating([*labels_by_id], strengths.rating[[*labels_by_id]])
+    labels, rating = [labels_by_id[i] for i in chosen], strengths.rating[chosen]
     with np.errstate(invalid="ignore"):
         eta = (rating[:, None] - rating[None, :]) / POINTS_PER_LOG_STRENGTH
     model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
-    percent = 100.0 * np.asarray(outcome_probabilities(model, np.where(np.isnan(eta), 0.0, eta), strengths.kappa)[0])
+    win, tie, _ = outcome_probabilities(model, np.where(np.isnan(eta), 0.0, eta), strengths.kappa)
+    percent = 100.0 * np.asarray(win + 0.5 * tie)
     percent[np.isnan(eta) | np.eye(len(labels), dtype=bool)] = np.nan
-    return draw_percent_matrix(ax, [*labels.values()], percent, "wins (%)", "Who wins against whom")
+    all_drawn = len(labels) == len(labels_by_id)
+    drawn = "each player" if all_drawn else f"{len(labels)} of {len(labels_by_id):,} players, at even distances"
+    ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
+    subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
+    text = ChartText("Who wins against whom", subtitle, "against", "expected score (%)", _describe_votes(strengths))
+    if is_interactive:
+        return matrix_chart(labels, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text)
+
+
+def _count_players(strengths: Strengths, drawn: int) -> str:
+    """How many players are drawn, as "the first 20 of 129 players"."""
+    count = len(strengths.players)
+    return f"{count:,} players" if drawn == count else f"the first {drawn:,} of {count:,} players"
+
+
+def _model_name(strengths: Strengths) -> str:
+    return strengths.model.replace("_", "-").title()
+
+
+def _describe_votes(strengths: Strengths) -> str:
+    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,} players"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

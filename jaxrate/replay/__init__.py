@@ -15,4 +15,5 @@ schedule.py                 which events may be rated at the same time: the host
 sharding.py                 what is spread over several devices
 step_assignment.py          the step of each event
 kernel/                     the replay in one kernel of a GPU, and estimates of what a GPU takes
+block_sizes.py              the sizes to which events of differing sizes are padded
 """

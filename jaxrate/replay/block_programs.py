@@ -19,6 +19,7 @@ from jaxrate.replay.scan_programs import (
     predict_event,
     prepare_replay,
     rate_event,
+    scan_single_events,
     scan_steps,
     scatter_predictions,
 )
@@ -63,8 +64,13 @@ def _replay_block_of_packed_state(
 ) -> tuple[Any, Any]:
     """The same of a packed state."""
     state, prediction = so_far
-    events, position = gather_events(flat, starts, index, size)
     one = partial(rate_event, rules, prepare_replay(rules, params))
+    if count is not None and index.shape[1] == 1 and isinstance(flat, Rounds) and not has_launch_overhead():
+        events, position = gather_events(flat, starts, index[:, 0], size, counted=True)
+        drawn = draw_for_events(rules, key, index[:, 0])
+        state, guess = scan_single_events(one, state, events, drawn, count)
+        return state, scatter_predictions(prediction, position, guess)
+    events, position = gather_events(flat, starts, index, size)
     many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
     state, guess = scan_steps(on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
     return state, scatter_predictions(prediction, position, guess)

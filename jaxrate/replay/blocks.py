@@ -9,6 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
+from jaxrate.numerics.row_tiles import TILE_ROWS
+from jaxrate.replay.block_sizes import (
+    CALL_COST,
+    COMPILE_COST,
+    FREE_PADDING,
+    SMALL_BLOCK_COST,
+    TILED_COMPILE_COST,
+    best_batch,
+    best_padded_sizes,
+    padded_work,
+    tiled_event_size,
+)
 from jaxrate.replay.padded_arrays import pad_on_device, padded_event_size, padded_size, register_pytree
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import earliest_steps
@@ -108,9 +120,15 @@ NO_PADDED_SHAPES = CompiledEventShapes()
 
 @jax.ensure_compile_time_eval()
 def arrange_blocks(
-    ragged: Ragged, blocks: Iterable[Block] | None = None, padded_shapes: CompiledEventShapes = NO_PADDED_SHAPES
+    ragged: Ragged,
+    blocks: Iterable[Block] | None = None,
+    padded_shapes: CompiledEventShapes = NO_PADDED_SHAPES,
+    tiled: bool = False,
 ) -> Blocks:
-    """Ragged events in `blocks`, or those of `cut_into_blocks`; of shapes compiled before, where these fit."""
+    """Ragged events in `blocks`, or those of `cut_into_blocks`; of shapes compiled before, where these fit.
+
+    `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
+    """
     flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
     num_events, entries = len(start) - 1, int(start[-1])
     rows = entries if pair_start is None else int(pair_start[-1])
@@ -135,8 +153,9 @@ def arrange_blocks(
     columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
     begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:]]
     close = padded_event_size if isinstance(flat, Rounds) else partial(padded_size, coarse=FREE_PADDING, least=8)
+    close = tiled_event_size if tiled else close
     made, steps = [], []
-    for number, (players, others) in cut_into_blocks(ragged) if blocks is None else blocks:
+    for number, (players, others) in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
         inside = number < num_events
         kind = padded_shapes.kind(
             BlockShape((close(players), close(others)), padded_size(len(number), least=1), number.shape[1])
@@ -160,47 +179,35 @@ LEAST_ROOM = {Periods: 64, Rounds: 8192}  # events, players and pairs for which 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike
 
 
-_CANDIDATES = 128  # sizes considered
-
-
-MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
-
-
-FREE_PADDING = 64  # players and pairs below which padding costs nothing
-
-
-CALL_COST = 1000  # players and pairs that cost about as much as one more call
-
-
-SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
-
-
-COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
-
-
-def cut_into_blocks(ragged: Ragged) -> Iterator[Block]:
+def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     """Cut a ragged history into blocks of equal padded size, in an order that is exact.
 
-    Events are padded to one of at most `SIZES` sizes, those that add least. Disjoint events of a level and size are
-    batched; `WINDOW` steps in a row become one block where that saves more calls than it costs.
+    Events are padded to one of at most `MAX_PADDED_SIZES` sizes, those that add least. Disjoint events of a level and
+    size are batched, but for large ones in tiles. `WINDOW` steps in a row become one block where that saves more calls
+    than it costs.
     """
     players, others = event_sizes(ragged).T
     if len(players) == 0:
         return
     work = players if ragged.pair_start is None else players + others
     level = earliest_steps(np.asarray(ragged.events.player), ragged.player_start)
-    price = COMPILE_COST[type(ragged.events)]
-    bound = _best_padded_sizes(work, price)
+    price = TILED_COMPILE_COST if tiled else COMPILE_COST[type(ragged.events)]
+    bound = best_padded_sizes(work, price, tiled)
     bucket = np.searchsorted(bound, work)
     size = [
         (int(players[bucket <= b].max(initial=1)), int(others[bucket <= b].max(initial=0))) for b in range(len(bound))
     ]
     cost = [one if ragged.pair_start is None else one + other for one, other in size]
+    in_tiles = [tiled and one > TILE_ROWS for one in cost]
+    cost = [int(padded_work(work[bucket == b], top)) if in_tiles[b] else top for b, top in enumerate(cost)]
 
     order = np.lexsort((np.arange(len(level)), bucket, level))
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
-    batch = [_best_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b]) for b in range(len(bound))]
+    batch = [
+        1 if in_tiles[b] else best_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b])
+        for b in range(len(bound))
+    ]
     steps = [(int(bucket[g[0]]), part) for g in groups for part in _split_group(g, batch[bucket[g[0]]])]
     alone = len(bound) == 1  # then either all are windows, as even as can be, or none
     length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
@@ -230,37 +237,6 @@ def event_sizes(ragged: Ragged) -> HostArray:
     return np.stack([players, count_teams(ragged)], axis=-1)
 
 
-def _best_padded_sizes(work: HostArray, price: int) -> HostArray:
-    """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
-    top = max(int(work.max()), FREE_PADDING)
-    at = np.unique(np.ceil(np.geomspace(FREE_PADDING, top, _CANDIDATES))).astype(np.int64)
-    count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
-    count = np.concatenate([[0], count])
-    # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
-    cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), (count[1:] - count[:-1, None]) * at, np.inf)
-    best, last = cost[0], []
-    for _ in range(MAX_PADDED_SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
-        total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
-        better = np.min(total, axis=0)
-        if better[-1] > best[-1] - price:
-            break
-        last.append(np.argmin(total, axis=0))
-        best = better
-    chosen = [len(at) - 1]
-    for previous in reversed(last):
-        chosen.append(int(previous[chosen[-1]]) - 1)
-    return at[chosen[::-1]]
-
-
-def _best_batch(lengths: list[int], cost: int) -> int:
-    """How many disjoint events of one size share a step: the power of two that costs least."""
-
-    def total(batch: int) -> int:
-        return sum(-(-n // batch) for n in lengths) * (CALL_COST + batch * cost)
-
-    return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)
-
-
 def _split_group(group: HostArray, batch: int) -> list[HostArray]:
     return [group[i : i + batch] for i in range(0, len(group), batch)]
 
@@ -272,11 +248,18 @@ def _pad_event_numbers(parts: list[HostArray], steps: int, batch: int, num_event
     return index
 
 
-def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], index: Array, size: tuple[int, int]):  # type: ignore[no-untyped-def]
+def gather_events(  # type: ignore[no-untyped-def]
+    ragged: Periods | Rounds,
+    starts: tuple[Array, Array | None],
+    index: Array,
+    size: tuple[int, int],
+    counted: bool = False,
+):
     """Padded events [*index.shape, ...] out of a flat history, and the flat position of each entry of a prediction.
 
     Padding: ids past the end, each once; weight 0; pairs of position 0 with itself; ranks behind everyone; teams of
-    their own; in further columns the values of another pair, since rules may not bear others.
+    their own; in further columns the values of another pair, since rules may not bear others. Rounds that are `counted`
+    say how many take part.
     """
     num_events = starts[0].shape[0] - 1
     real = index < num_events
@@ -307,7 +290,10 @@ def gather_events(ragged: Periods | Rounds, starts: tuple[Array, Array | None], 
         weight = get(ragged.weight, at, inside, 0.0)
         strict, solo = (None if x is None else x[event] for x in (ragged.strict, ragged.solo))
         seat = None if ragged.seat is None else get(ragged.seat, at, inside, own)
-        return Rounds(player, rank, team, weight, time, ceiling, noise, seat, teams, strict, solo), drop(at, inside)
+        count = starts[0][event + 1] - starts[0][event] if counted else None
+        count = count if count is None else jnp.where(real, count, 0)
+        gathered = Rounds(player, rank, team, weight, time, ceiling, noise, seat, teams, strict, solo, count)
+        return gathered, drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))

@@ -16,6 +16,7 @@ from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
 from jaxrate.replay.execution import (
     CompilePolicy,
+    calculates_little_of_padding,
     compile_match_replay,
     compile_replay,
     default_compile_policy,
@@ -137,7 +138,7 @@ def run(
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):
             check_round_order(system, params, history)
-        plan = _arrange_blocks(history, schedule)
+        plan = _arrange_blocks(history, schedule, calculates_little_of_padding(system, (params, state, key), history))
         n = plan.num_rows
     else:
         schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
@@ -158,7 +159,7 @@ def run(
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 
-def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
+def _arrange_blocks(events: Ragged, schedule: Any, tiled: bool) -> Blocks:
     """Periods or rounds, arranged."""
     if isinstance(schedule, Blocks):
         starts = events.player_start if events.pair_start is None else events.pair_start
@@ -173,7 +174,7 @@ def _arrange_blocks(events: Ragged, schedule: Any) -> Blocks:
         raise ValueError(
             f'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got {schedule!r}'
         )
-    return arrange_blocks(events)
+    return arrange_blocks(events, tiled=tiled)
 
 
 @check_arguments

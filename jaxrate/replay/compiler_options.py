@@ -50,7 +50,8 @@ def compiler_options(traits: CompilerOptionTraits) -> dict[str, Any] | None:
     heavy = traits.events is Matches and not traits.stream and (traits.loops or traits.axes > 2)
     if traits.events is Rounds or traits.short or heavy:
         options["xla_cpu_use_fusion_emitters"] = False
-        if traits.axes == 1:
+        # Of rounds the third level takes twice as long to compile, and a third longer to run with vectors of a player.
+        if traits.axes == 1 or traits.events is Rounds:
             options["xla_backend_optimization_level"] = 1
     return supported_options(options)
 

@@ -16,7 +16,8 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
-from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
+from jaxrate.launch_overhead import has_launch_overhead
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.compiler_options import (
@@ -205,6 +206,17 @@ def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy,
 def is_inside_transformation(tree: Any) -> bool:
     """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
     return is_traced((tree, jax.device_put(np.zeros(()))))
+
+
+def calculates_little_of_padding(system: RatingSystem, inputs: Any, history: Ragged) -> bool:
+    """Whether a replay of a history by its own program, on a CPU, does next to nothing for the padding of large rounds.
+
+    Programs that are differentiated do as much for it as for players.
+    """
+    drifts = getattr(system.params, "drift", None) is not None  # which is of all rows
+    counted = isinstance(history.events, Rounds) and "padding" in system.features and not drifts
+    alone = counted and ("teams" not in system.features or not has_teammates(history))
+    return alone and not has_launch_overhead() and not is_inside_transformation(inputs)
 
 
 def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:

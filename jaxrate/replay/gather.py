@@ -11,6 +11,7 @@ from jax import lax
 
 from jaxrate.events import LAST_ID
 from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.numerics import row_tiles
 from jaxrate.rules import State
 from jaxrate.types import Array
 
@@ -36,6 +37,22 @@ def scatter_rows(state: State, player: Array, rows: State) -> State:
         return x.at[player].set(y, mode="drop", unique_indices=True, wrap_negative_indices=False)
 
     return jax.tree.map(write, state, rows)
+
+
+def replace_rows(room: State, state: State, player: Array, count: Array) -> State:
+    """The room [P, ...] with the rows of the first `count` of the players [P], and maybe of some behind them."""
+    return row_tiles.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, room, player)
+
+
+def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) -> State:
+    """As `scatter_rows`, of at least the first `count` rows."""
+    if not row_tiles.has_tiles(len(player)):
+        return scatter_rows(state, player, rows)
+
+    def scatter(number: Array, state: State) -> State:
+        return scatter_rows(state, *row_tiles.read_row_tile((player, rows), number))
+
+    return lax.fori_loop(0, row_tiles.count_row_tiles(count), scatter, state)
 
 
 def ids_to_write(event: Any) -> Array:

@@ -18,7 +18,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Matches
-from jaxrate.replay.gather import PackedState, gather_rows, ids_to_write, pack_state, scatter_rows
+from jaxrate.replay.gather import (
+    PackedState,
+    gather_rows,
+    ids_to_write,
+    pack_state,
+    replace_rows,
+    scatter_row_tiles,
+    scatter_rows,
+)
 from jaxrate.rules import (
     Advance,
     Constants,
@@ -219,6 +227,26 @@ def scan_steps(
     (_, state, _), guess = scan_leading_entries(
         body, (jnp.int32(0), state, gather_rows(state, events.player[0])), (events, drawn), count
     )
+    return state, guess
+
+
+def scan_single_events(
+    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any, count: Array
+) -> tuple[State, Any]:
+    """Steps of one event each, which says how many take part: nothing is done for the padding behind them."""
+
+    def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
+        number, state, rows = carry
+        event, drawn = entry
+        rows, guess = one(rows, event, drawn)
+        state = scatter_row_tiles(state, ids_to_write(event), rows, event.present)
+        player, size = (read_index(x, jnp.minimum(number + 1, last)) for x in (events.player, events.present))
+        return (number + 1, state, replace_rows(rows, state, player, jnp.where(number < last, size, 0))), guess
+
+    last, player = len(events.present) - 1, events.player[0]
+    room = gather_rows(state, jnp.broadcast_to(player[:1], player.shape))
+    rows = replace_rows(room, state, player, events.present[0])
+    (_, state, _), guess = scan_leading_entries(body, (jnp.int32(0), state, rows), (events, drawn), count)
     return state, guess
 
 

@@ -8,6 +8,17 @@ site_data.py         data of all pages of a site: careers, names, and texts
 site_writer.py       a rated history as a site of static files
 upcoming_tables.py   tables of forecasts: future events with their predictions, and the end of a season
 wording.py           texts about a rated history for pages
+announcements.py     what tells others of a site: the map of its pages, the feed of changes, addresses
+arena_findings.py    what votes make certain about strengths, in sentences
+career_charts.py     the charts of all careers, drawn at once
+drawings.py          drawings of one line each as SVG
+event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
+headline.py          the headline of a site
+page_templates.py    the templates of pages
+percent_heat_map.py  a heat map of percentages as a small PNG, in the colours of light and of dark pages
+permalinks.py        permanent addresses of players
+ranking_rows.py      rows of the ranking as HTML
+reliability_plot.py  the diagram of predicted chances and how often they came true
 """
 
 from jaxrate.site.arena_page import arena_page_html

@@ -1,5 +1,9 @@
-"""Fitted strengths as one HTML page that needs no network: table, intervals, ranks, wins, drift."""
+"""Fitted strengths as one HTML page that needs no network: one table with intervals and ranks, and who beats whom."""
 
+from base64 import b64encode
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,23 +13,63 @@ from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import check_arguments
-from jaxrate.site.report_page import load_template
+from jaxrate.site.arena_findings import certain_findings, headline
+from jaxrate.site.page_templates import concatenate_page_files, make_template_environment
+from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
 from jaxrate.types import HostArray
 
+STYLE_FILES = "page.css", "arena.css"
+SCRIPT_FILES = "words.js", "arena.js"
 INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95 %
-MAX_BARS = 60  # players with a bar
-MAX_MATRIX_PLAYERS = 20  # players in the matrix of wins
+MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
+MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
+NUM_GROUPS = 100  # groups of players with adjacent places
+MAX_AXIS_STEPS = 5
+MAX_DRIFT_ROWS = 10
 
 
-class IntervalBar(NamedTuple):
-    """Bars of a player; positions in percent: start, length, and dot."""
+class Axis(NamedTuple):
+    """An axis of bars: its ends, and ticks with their positions in percent."""
 
+    low: float
+    high: float
+    ticks: list[tuple[float, str]]
+
+    def position(self, value: float) -> float:
+        """The position of a value, in percent."""
+        return round(100.0 * (value - self.low) / (self.high - self.low), 2)
+
+
+class Bar(NamedTuple):
+    """A bar with a dot; positions in percent."""
+
+    start: float
+    length: float
+    dot: float | None
+    text: str
+
+
+class PlayerRow(NamedTuple):
+    """A row of the table."""
+
+    place: int
     name: str
     rating: str
-    between: str
-    interval: tuple[float, float, float | None]
-    ranks: str
-    set: tuple[float, float, None] | None
+    margin: str  # half the width of the interval
+    interval: Bar | None
+    ranks: Bar | None
+    votes: str
+    score: str
+
+
+class HeatMap(NamedTuple):
+    """Expected scores of rows of places against each other."""
+
+    light: str  # addresses of images
+    dark: str
+    ticks: list[tuple[float, str]]
+    grouped: bool  # whether a row is a group of players
+    data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
 @check_arguments
@@ -38,11 +82,15 @@ def arena_page_html(
         page = jr.site.arena_page_html(strengths, ranks=jr.arena.rank_sets(strengths))
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
+    Its heading is what was found. A table has a row for each player, with bars for the interval and the possible ranks.
+    Who beats whom is a table of numbers for up to 20 players, and a heat map for more; of more than 200 players, those
+    with adjacent places are grouped.
+
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
-      title: the heading of the page.
+      title: the title of the page, above the heading.
 
     Raises:
       ValueError: if ranks or drift are of other players.
@@ -51,89 +99,143 @@ def arena_page_html(
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
-    page, libraries = load_template("arena.html")
+    template = make_template_environment().get_template("arena.html")
+    script = concatenate_page_files(SCRIPT_FILES)
+    names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
-    rated_ids = [int(i) for i in order if np.isfinite(strengths.rating[i])]
+    rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    low, high = _rating_axis_limits(strengths.rating[rated_ids], half_width[rated_ids])
+    rating_axis = _rating_axis(strengths.rating[rated], half_width[rated])
+    rank_axis = _rank_axis(len(names))
+    percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
+    heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
         columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
-    kinds = {"score": "3", "votes": "plain"} | dict.fromkeys(("best rank", "worst rank"), "0")
-    column_values = [_json_numbers(values[order], kinds.get(name, "1")) for name, values in columns.items()]
-    names = [_collapse_spaces(x) for x in strengths.players]
+    values = [_json_numbers(column[order], 3 if name in ("votes", "score") else 1) for name, column in columns.items()]
     data = {
-        "board": list(zip(range(1, len(order) + 1), [names[i] for i in order], *column_values, strict=True)),
-        "boardKinds": ["0", "text", *(kinds.get(name, "1") for name in columns)],
-        "sheets": {},
-        "sheetKinds": [],
-        "current": [1] * len(order),
-        "pairs": None,
+        "columns": ["place", "name", *columns],
+        "board": list(zip(range(1, len(order) + 1), [names[i] for i in order], *values, strict=True)),
+        "heat": None if heat_map is None else heat_map.data,
     }
     return str(
-        page.render(
-            libraries,
+        template.render(
+            version=version("jaxrate"),
+            style=concatenate_page_files(STYLE_FILES),
+            script=script,
+            hash=b64encode(sha256(script.encode()).digest()).decode(),
             title=title,
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
-            notes=strengths.notes,
+            headline=headline(names, strengths, ranks),
+            findings=certain_findings(names, strengths, ranks),
             ranks=ranks,
             drift=drift,
-            columns=list(columns),
-            ends=(f"{low:.0f}", f"{high:.0f}"),
-            bars=[_build_bar(strengths, ranks, names[i], i, half_width[i], low, high) for i in rated_ids[:MAX_BARS]],
-            matrix=[
-                (names[i], _win_percentages(strengths, i, rated_ids[:MAX_MATRIX_PLAYERS]))
-                for i in rated_ids[:MAX_MATRIX_PLAYERS]
+            rating_axis=rating_axis,
+            rank_axis=rank_axis,
+            rows=[
+                _build_row(strengths, ranks, names, int(i), place, float(half_width[i]), rating_axis, rank_axis)
+                for place, i in enumerate(order.tolist(), 1)
             ],
-            changes=None if drift is None else drift.table_rows(None),
+            matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
+            heat_map=heat_map,
+            changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
             data=data,
         )
     )
 
 
-def _collapse_spaces(player: Any) -> str:
-    return " ".join(str(player).split())
-
-
-def _json_numbers(values: HostArray, kind: str) -> list[Any]:
+def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     """Rounded numbers for JSON; None for numbers that are not finite."""
-    digits = 3 if kind == "plain" else int(kind)
     rounded = [round(float(x), digits) if np.isfinite(x) else None for x in values]
-    return [int(x) if x is not None and x == int(x) and kind in ("0", "plain") else x for x in rounded]
+    return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
 
-def _rating_axis_limits(rating: HostArray, half_width: HostArray) -> tuple[float, float]:
-    """The ratings at the ends of the axis of bars."""
+def _round_step(length: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that divides a length into at most five steps."""
+    size = 10.0 ** np.floor(np.log10(length / MAX_AXIS_STEPS))
+    return float(next(size * digit for digit in (1, 2, 5, 10) if size * digit * MAX_AXIS_STEPS >= length * (1 - 1e-9)))
+
+
+def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:
+    """An axis that holds all intervals, with round ratings at its ends."""
     low, high = float((rating - half_width).min(initial=np.inf)), float((rating + half_width).max(initial=-np.inf))
-    return (low - 1.0, high + 1.0) if low < high else (low - 50.0, low + 50.0)
+    if not low < high:
+        low, high = (low - 50.0, low + 50.0) if np.isfinite(low) else (1000.0, 2000.0)
+    step = max(_round_step(high - low), 1.0)
+    while np.ceil(high / step) - np.floor(low / step) > MAX_AXIS_STEPS:
+        step = _round_step(1.01 * step * MAX_AXIS_STEPS)
+    low, high = step * np.floor(low / step), step * np.ceil(high / step)
+    count = round((high - low) / step)
+    ticks = [(round(100.0 * i / count, 2), f"{low + i * step:,.0f}") for i in range(count + 1)]
+    return Axis(low, high, ticks)
 
 
-def _build_bar(
-    strengths: Strengths, ranks: RankSets | None, name: str, player: int, half_width: float, low: float, high: float
-) -> IntervalBar:
-    """The bars of a player, on an axis between these ratings."""
-    rating, unit = float(strengths.rating[player]), 100.0 / (high - low)
-    interval = (
-        round((rating - half_width - low) * unit, 3),
-        round(2.0 * half_width * unit, 3),
-        round((rating - low) * unit, 3),
+def _rank_axis(count: int) -> Axis:
+    """An axis of ranks; a rank reaches half a rank to either side."""
+    step = max(int(_round_step(count)), 1)
+    shown = [1, *(rank for rank in range(step, count, step) if rank <= 0.75 * count), count]
+    return Axis(
+        0.5, count + 0.5, [(round(100.0 * (rank - 0.5) / count, 2), f"{rank:,}") for rank in dict.fromkeys(shown)]
     )
-    between = "held" if strengths.is_anchor[player] else f"{rating - half_width:.0f} to {rating + half_width:.0f}"
-    rank_text, rank_interval = "", None
+
+
+def _build_row(
+    strengths: Strengths,
+    ranks: RankSets | None,
+    names: list[str],
+    player: int,
+    place: int,
+    half_width: float,
+    rating_axis: Axis,
+    rank_axis: Axis,
+) -> PlayerRow:
+    """The row of a player, with their bars on these axes."""
+    rating, interval, rank_bar, margin = float(strengths.rating[player]), None, None, ""
+    if np.isfinite(rating):
+        margin = "held" if strengths.is_anchor[player] else f"± {half_width:.0f}"
+        start, end = (rating_axis.position(rating + sign * half_width) for sign in (-1.0, 1.0))
+        text = f"{rating - half_width:,.0f} to {rating + half_width:,.0f}"
+        interval = Bar(start, round(end - start, 2), rating_axis.position(rating), text)
     if ranks is not None:
-        rank_width = 100.0 / len(strengths.players)
         least, greatest = int(ranks.least[player]), int(ranks.greatest[player])
-        rank_text = f"{least} to {greatest}"
-        rank_interval = round((least - 1) * rank_width, 3), round((greatest - least + 1) * rank_width, 3), None
-    return IntervalBar(name, f"{rating:.1f}", between, interval, rank_text, rank_interval)
+        start, end = rank_axis.position(least - 0.5), rank_axis.position(greatest + 0.5)
+        text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
+        rank_bar = Bar(start, round(end - start, 2), rank_axis.position(place) if np.isfinite(rating) else None, text)
+    rating_text = f"{rating:,.0f}" if np.isfinite(rating) else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
+    score = f"{100.0 * strengths.score[player]:.0f} %" if np.isfinite(strengths.score[player]) else ""
+    votes = f"{strengths.games[player]:,.15g}"
+    return PlayerRow(place, names[player], rating_text, margin, interval, rank_bar, votes, score)
 
 
-def _win_percentages(strengths: Strengths, player: int, others: list[int]) -> list[float | None]:
-    """Percentages of wins against others, with a tie as half; None against themselves."""
-    eta = (strengths.rating[player] - strengths.rating[others]) / POINTS_PER_LOG_STRENGTH
-    win, tie, _ = outcome_probabilities(
-        "bradley_terry" if strengths.model == "plackett_luce" else strengths.model, eta, strengths.kappa
-    )
-    return [None if j == player else float(x) for j, x in zip(others, 100.0 * (win + 0.5 * tie), strict=True)]
+def expected_percentages(strengths: Strengths, players: list[int], opponents: list[int] | None = None) -> HostArray:
+    """[n, m] expected scores in percent of players against opponents, with a tie as half a win; NaN against themselves.
+
+    Without `opponents`, they are the players.
+    """
+    opponents = players if opponents is None else opponents
+    eta = (strengths.rating[players][:, None] - strengths.rating[opponents]) / POINTS_PER_LOG_STRENGTH
+    model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
+    win, tie, _ = outcome_probabilities(model, eta, strengths.kappa)
+    percent = 100.0 * np.asarray(win + 0.5 * tie, np.float64)
+    return np.where(np.array(players)[:, None] == np.array(opponents), np.nan, percent)
+
+
+def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
+    """The heat map of these players, the best first; of more than 200 the means of groups with adjacent places."""
+    count, grouped = len(players), len(players) > MAX_MATRIX_PLAYERS
+    starts = np.linspace(0, count, (NUM_GROUPS if grouped else count) + 1).round().astype(int)
+    rows = []
+    for low, high in pairwise(starts.tolist()):
+        scores = expected_percentages(strengths, players[low:high], players)
+        weight = np.add.reduceat(np.sum(~np.isnan(scores), axis=0), starts[:-1])
+        total = np.add.reduceat(np.nansum(scores, axis=0), starts[:-1])
+        rows.append(np.where(weight > 0, total / np.maximum(weight, 1), np.nan))
+    percent = np.stack(rows)
+    places = [[low + 1, high] for low, high in pairwise(starts.tolist())]
+    step = max(int(_round_step(count)), 1)
+    ticks = [(round(100.0 * (place - 0.5) / count, 2), f"{place:,}") for place in [1, *range(step, count + 1, step)]]
+    data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
+    images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
+    return HeatMap(images[0], images[1], ticks, grouped, data)

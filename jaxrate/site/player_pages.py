@@ -1,11 +1,18 @@
-"""The page of every player: a summary, and the career as data for the scripts of the site."""
+"""The page of every player: a summary, chart and tables, and the career as data for the scripts of the site."""
 
 import json
+import os
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
+from jaxrate.site.career_charts import draw_career_charts
+from jaxrate.site.event_rows import EventRows, build_event_rows, heading_row, iterate_upsets, opponent_rows
+from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
     SiteData,
     half_widths_for_json,
@@ -16,30 +23,130 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.wording import format_count
 
+LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
+ARCHIVE_EVENTS = 450  # on each page of earlier events
+CAREERS_FOLDER = "careers"  # within the folder of data
+TOKEN = "\x01"  # around what differs from player to player in a rendered template
+FIELDS = (
+    "heading",
+    "summary",
+    "address",
+    "description",
+    "slug",
+    "chart",
+    "opponents",
+    "met",
+    "upsets",
+    "events",
+    "earlier",
+    "data",
+)
 
-def write_player_pages(
-    site_data: SiteData, environment: Any, context: dict[str, Any], common: dict[str, Any], folder: Path
-) -> None:
-    """Write a page for each player, and remove pages of former players."""
-    template, columns = environment.get_template("site_player.html"), career_columns(site_data)
+
+def write_player_pages(site_data: SiteData, environment: Any, context: dict[str, Any], folder: Path) -> list[str]:
+    """Write the pages of all players below a folder, and remove those of former builds.
+
+    Returns:
+      The paths of the pages of players, and of those of their earlier events.
+    """
+    columns = career_columns(site_data)
+    rows, charts = build_event_rows(site_data, columns), draw_career_charts(site_data)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
-    for i, slug in enumerate(site_data.slugs):
-        text = template.render(
-            page="player",
-            heading=site_data.names[i],
-            root="../",
-            description=f"{site_data.names[i]}: {summaries[i]}",
-            about=common | {"root": "../", "file": slug, "name": site_data.names[i]},
-            summary=summaries[i],
-            played=start[i] < start[i + 1],
-            several=start[i] + 1 < start[i + 1],
-            career=_script_safe_json(player_career(site_data, i, columns)),
-        )
-        (folder / f"{slug}.html").write_text(text, encoding="utf-8")
-    kept = {f"{slug}.html" for slug in site_data.slugs}
-    for path in folder.glob("*.html"):
-        if path.name not in kept:
-            path.unlink()
+    count = len(site_data.slugs)
+    opponents, met, upsets = [""] * count, [0] * count, iter([np.zeros(0, int)] * count)
+    if site_data.careers.opponent is not None:
+        opponents, met = opponent_rows(site_data, columns, context["draws"])
+        upsets = iterate_upsets(site_data, columns)
+    templates: dict[tuple[bool, ...], list[str]] = {}
+    heads = heading_row(rows.headings)
+    encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+    names = [escape(x) for x in site_data.names]
+    _remove_files(folder / "players", ".html")
+    _remove_files(folder / "data" / CAREERS_FOLDER, ".js")
+    written = []
+    for i, (slug, some_upsets) in enumerate(zip(site_data.slugs, upsets, strict=True)):
+        begin, end = start[i : i + 2]
+        is_long = end - begin > LATEST_EVENTS
+        kind = end > begin, end > begin + 1, is_long, len(some_upsets) > 0
+        if kind not in templates:
+            templates[kind] = _split_template(environment, "site_player.html", kind, heads)
+        career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
+        summary = mark_figures(summaries[i])
+        fields = {
+            "heading": names[i],
+            "summary": summary,
+            "description": f"{names[i]}: {escape(summaries[i])}",
+            "slug": slug,
+            "address": quote(slug),
+            "chart": charts[i],
+            "opponents": opponents[i],
+            "met": f"{met[i]:,}",
+            "upsets": rows.rows(some_upsets),
+            "events": rows.rows(_latest_first(max(begin, end - LATEST_EVENTS), end)),
+            "earlier": f"{slug}.2.html",
+            "data": "" if is_long else career,
+        }
+        written.append(_write_page(folder, f"players/{slug}.html", templates[kind], fields))
+        if is_long:
+            script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
+            _write(folder / "data" / CAREERS_FOLDER / f"{slug}.js", script)
+            written += _write_archive(folder, environment, templates, heads, fields, rows, begin, end - LATEST_EVENTS)
+    return written
+
+
+def _split_template(environment: Any, name: str, kind: tuple[bool, ...], heads: str, **given: Any) -> list[str]:
+    """A rendered template in parts: text, the name of a field, text, and so on."""
+    played, several, is_long, won = kind
+    marks = {field: f"{TOKEN}{field}{TOKEN}" for field in FIELDS}
+    flags = {"played": played, "several": several, "long": is_long, "won": won, "heads": heads}
+    text = environment.get_template(name).render(page="player", root="../", **marks, **flags, **given)
+    return list(text.split(TOKEN))
+
+
+def _write_page(folder: Path, path: str, template: list[str], fields: dict[str, str]) -> str:
+    parts = template.copy()
+    parts[1::2] = [fields[x] for x in template[1::2]]
+    _write(folder / path, "".join(parts))
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "wb") as file:
+        file.write(text.encode())
+
+
+def _write_archive(
+    folder: Path,
+    environment: Any,
+    templates: dict[Any, list[str]],
+    heads: str,
+    fields: dict[str, str],
+    rows: EventRows,
+    begin: int,
+    end: int,
+) -> Iterator[str]:
+    """Write pages of earlier events, from `begin` to `end`, and return their paths."""
+    if "archive" not in templates:
+        templates["archive"] = _split_template(environment, "site_matches.html", (True,) * 4, heads)
+    slug, number = fields["slug"], 2
+    while end > begin:
+        first = max(begin, end - ARCHIVE_EVENTS)
+        following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
+        given = {"events": rows.rows(_latest_first(first, end)), "earlier": following}
+        yield _write_page(folder, f"players/{slug}.{number}.html", templates["archive"], fields | given)
+        end, number = first, number + 1
+
+
+def _latest_first(begin: int, end: int) -> slice:
+    return slice(end - 1, begin - 1 if begin else None, -1) if end > begin else slice(0, 0)
+
+
+def _remove_files(folder: Path, suffix: str) -> None:
+    """Remove files of a former build: file systems write new files sooner than they overwrite others."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(suffix):
+                os.unlink(entry.path)
 
 
 def career_columns(site_data: SiteData) -> dict[str, Any]:
@@ -52,7 +159,8 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
         columns["time"] = times_for_json(site_data, careers.time)
     if careers.opponent is not None:
         columns["opponent"] = careers.opponent
-        columns["score"] = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
+        score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
+        columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in score]
         columns |= _chance_columns(site_data)
         if site_data.points is not None:
             own_points, opponent_points = (
@@ -99,11 +207,22 @@ def _chance_columns(site_data: SiteData) -> dict[str, Any]:
     }
 
 
-def player_career(site_data: SiteData, player: int, columns: dict[str, Any]) -> dict[str, Any]:
-    """The career of a player, with the rating before it; opponents are numbered in order of appearance."""
+def player_career(
+    site_data: SiteData, player: int, columns: dict[str, Any], first: int | None = None
+) -> dict[str, Any]:
+    """The career of a player, with the rating before it; opponents are numbered in order of appearance.
+
+    `first` is the row of careers from which it is told. None: from the beginning.
+    """
     begin, end = site_data.careers.start[player : player + 2].tolist()
-    career = {name: x[begin:end] for name, x in columns.items()}
-    career["rating"] = ratings_for_json(site_data, site_data.careers.before[[player]]) + career["rating"]
+    start = begin if first is None else first
+    career = {name: x[start:end] for name, x in columns.items()}
+    before = (
+        ratings_for_json(site_data, site_data.careers.before[[player]])
+        if start == begin
+        else columns["rating"][start - 1 : start]
+    )
+    career["rating"] = before + career["rating"]
     if "opponent" in career:
         opponent_number: dict[int, int] = {}
         career["opponent"] = [opponent_number.setdefault(x, len(opponent_number)) for x in career["opponent"].tolist()]
@@ -112,15 +231,11 @@ def player_career(site_data: SiteData, player: int, columns: dict[str, Any]) -> 
     return career | {"columns": further}
 
 
-def _script_safe_json(career: dict[str, Any]) -> str:
-    text = json.dumps(career, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.replace("<", "\\u003c")
-
-
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
     board, digits, num_listed = site_data.full_leaderboard, site_data.digits, len(site_data.listed)
-    group = format_count(num_listed, "current player" if context["some_current"] else "player")
+    current = "current " if context["some_current"] else ""
+    group = f"{num_listed:,} {current}{site_data.noun.one if num_listed == 1 else site_data.noun.many}"
     results = None if site_data.careers.opponent is None else _count_results(site_data)
     columns = leaderboard_columns(site_data)
     last, peaked = (_format_dates(site_data, columns.get(key, [])) for key in ("last", "peaked"))

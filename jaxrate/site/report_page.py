@@ -1,59 +1,37 @@
-"""A rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy.
+"""A rated history as one HTML page: ranking, players, predictions for pairs, and accuracy.
 
 The page needs no network, and its policy forbids access to it. The site shares the templates, styles and scripts in the
 folder `page`.
 """
 
-import re
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
-from importlib import import_module
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxrate.argument_checks import check_arguments
 from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
 from jaxrate.league.comparison_table import Comparison
-from jaxrate.league.player_history import career, rating_table
+from jaxrate.league.player_history import rating_table
 from jaxrate.league.rated_history import Rated, find_player
 from jaxrate.metrics.sample_metrics import Calibration
+from jaxrate.site.career_charts import draw_career_charts
+from jaxrate.site.drawings import site_icon, site_mark
+from jaxrate.site.event_rows import build_event_rows, heading_row
+from jaxrate.site.headline import write_headline
+from jaxrate.site.page_templates import load_template
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
-from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, build_site_data, round_for_json, site_context
-from jaxrate.site.wording import describe_period, format_settings, format_times
+from jaxrate.site.ranking_rows import build_courses, ranking_axis, ranking_heads, ranking_rows
+from jaxrate.site.reliability_plot import reliability_dot_plot
+from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, ratings_for_json, site_context
+from jaxrate.site.wording import describe_period, format_settings
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.types import HostArray
 
-PAGE_FOLDER = Path(__file__).with_name("page")
-STYLE_FILES = "page.css", "site.css"
-SCRIPT_FILES = "words.js", "table.js", "picker.js", "chart.js", "careers.js", "pair.js", "page.js"
-DATE_PATTERN = re.compile(r"\d{4,}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
-MAX_PLAYER_ROWS = 500  # a player's last matches
-TABLE_ONLY_COLUMNS = "chance", "draw", "expected"  # columns of a career that its chart does not need
-PICTURE_SIZE = 1000  # width and height of the diagram in its own units
-
-
-class DotPlot(NamedTuple):
-    """Dots within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
-
-    dots: str  # an SVG path
-    across: list[tuple[float, str]]
-    down: list[tuple[float, str]]
-
-
-class PlayerSheet(NamedTuple):
-    """The page of a player."""
-
-    place: int  # place on the leaderboard of all players, from 0
-    name: str
-    summary: str
-    games: int
-    columns: list[str]
-    kinds: list[str]  # kinds of the columns
-    rows: list[tuple[Any, ...]]  # the last events, the latest first
+RANKING_ROWS = 50  # of the ranking, before scripts show more
+LONG_EVENTS, LONG_POINTS = 50, 70  # latest events in the section of a top player, and points of the line before them
+SHORT_EVENTS, SHORT_POINTS = 10, 24  # the same of other current players
+SHORT_SECTIONS = 250  # of other current players, at most
+SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
 @check_arguments
@@ -69,6 +47,7 @@ def report_html(
     smoothed: Smoothed | None = None,
     active: Any = None,
     min_games: int | None = None,
+    noun: Any = None,
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -77,168 +56,140 @@ def report_html(
     Args:
       rated: a history from `jr.rate` or `jr.load`.
       title: the heading of the page.
-      top: number of the best players who have a section with their trajectory and their matches or contests.
+      top: number of the first players of the ranking whose sections have their last fifty matches or contests. Other
+        current players have shorter sections.
       players: names of further players with such a section.
       quality: metrics of the predictions as text, by name. None: not shown.
       calibration: calibration of the predictions. None: not shown.
       comparison: comparison with other systems. None: not shown.
-      smoothed: the smoothed history of the same matches, from `jr.smooth`: trajectories then have a second line, as
-        known now. None: one line.
-      active, min_games: definition of current players, as for `jr.leaderboard`: the page begins with them.
+      smoothed: the smoothed history of the same matches, from `jr.smooth`: charts then have a second line, in
+        hindsight. None: one line.
+      active, min_games: definition of current players, as for `jr.leaderboard`: the page opens with them.
+      noun: what the rated are called, one and many, as ("team", "teams"), as in `write_site`.
 
     Raises:
-      ValueError: for an unknown player, or a smoothed history of other matches.
+      ValueError: for an unknown player, a smoothed history of other matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
     page, libraries = load_template()
-    table = rating_table(rated)
-    place = np.argsort(table["id"])
-    chosen = dict.fromkeys(
-        [*range(min(top, len(place))), *(int(place[find_player(rated.players, name)]) for name in players)]
-    )
-    modifiers = [] if rated.categories is None else [f"modifier {name}" for name in rated.categories]
-    columns = [name for name in ("rating", "deviation", *modifiers, "games") if name in table]
-    site_data = build_site_data(rated, {}, {}, None, smoothed, {"active": active, "min_games": min_games})
-    context, digits, ids = site_context(site_data, title), site_data.digits, table["id"].tolist()
-    names, summaries = [site_data.names[i] for i in ids], summarise_players(site_data, context)
-    chart_columns = {name: x for name, x in career_columns(site_data).items() if name not in TABLE_ONLY_COLUMNS}
-    sheets = [_build_player_sheet(site_data, ids[i], i, summaries[ids[i]]) for i in chosen]
+    options = {"active": active, "min_games": min_games}
+    site_data = build_site_data(rated, {}, {}, None, smoothed, options, noun)
+    chosen = [find_player(rated.players, name) for name in players]
+    listed = site_data.listed.tolist()
+    long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
+    short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
+    context = site_context(site_data, title) | {"mark": site_mark(), "icon": site_icon(), "paired": False}
+    place = np.argsort(site_data.leaderboard_ids).tolist()  # on the list of all, by id
+    board, courses = _board_columns(site_data, rated), build_courses(site_data)
+    board["course"] = [""] * len(place)
+    for i, levels in zip(listed, courses.levels, strict=True):
+        board["course"][place[i]] = levels
+    columns, summaries = career_columns(site_data), summarise_players(site_data, context)
+    sections = {
+        place[i]: _section(site_data, columns, i, place, summaries[i], *sizes)
+        for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
+        for i in ids
+    }
     matchup_tables = None
-    if len(names) > 1 and rated.categories is None:
-        matchup_tables = build_matchup_tables(rated, table["id"])
-    is_listed = np.isin(table["id"], site_data.listed)
-    if "deviation" in columns:
-        table["±"] = 1.96 * table["deviation"]
-        columns[columns.index("deviation")] = "±"
-    kinds = [_column_kind(name, table[name], digits) for name in columns]
-    column_values = [_column_for_json(table[name], kind) for name, kind in zip(columns, kinds, strict=True)]
+    if len(site_data.names) > 1 and rated.categories is None:
+        matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
+    count = 0 if matchup_tables is None else matchup_tables.even.left.shape[1]
     data = {
-        "board": list(zip(range(1, len(names) + 1), names, *column_values, strict=True)),
-        "boardKinds": ["0", "text", *kinds],
-        "sheets": {sheet.place: sheet.rows for sheet in sheets},
-        "sheetKinds": sheets[0].kinds if sheets else [],
-        "careers": {i: player_career(site_data, ids[i], chart_columns) for i in chosen},
+        "board": board,
+        "sections": sections,
         "dated": context["dated"],
-        "digits": digits,
-        "current": is_listed.astype(int).tolist(),
+        "digits": site_data.digits,
+        "event": context["event"],
+        "events": context["events"],
+        "noun": site_data.noun.one,
+        "since": f"since {context['since']}" if context["since"] else None,
+        "course": courses.heading,
         "pairs": matchup_tables and encode_matchup_tables(matchup_tables),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
+    shown = min(RANKING_ROWS, len(listed))
+    axis = ranking_axis(site_data, 0, shown) if shown else None
     return str(
         page.render(
             libraries,
             title=title,
+            headline=write_headline(site_data),
             rated=rated,
             site=context,
             event=context["event"],
             period=describe_period(rated),
             params=format_settings(rated),
-            columns=columns,
-            sheets=sheets,
-            rows=MAX_PLAYER_ROWS,
+            heads=ranking_heads(site_data, courses, axis) if axis else "",
+            rows=ranking_rows(site_data, courses, axis, 0, shown, _section_link(sections, place)) if axis else "",
+            shown=shown,
+            total=len(listed),
+            options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
+            first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries),
             quality=quality or {},
             bins=bins,
             reliability=reliability_dot_plot(bins),
             comparison=comparison,
             paired=matchup_tables is not None,
-            few=0
-            if matchup_tables is None or matchup_tables.even.left.shape[1] == len(names)
-            else matchup_tables.even.left.shape[1],
+            few=count if count < len(site_data.names) else 0,
             sided=matchup_tables is not None and matchup_tables.home is not None,
             drawn=matchup_tables is not None and matchup_tables.draw is not None,
+            spread=site_data.careers.deviation is not None,
+            long_events=LONG_EVENTS,
             data=data,
         )
     )
 
 
-def make_template_environment() -> Any:
-    """The environment of the templates; ImportError if jinja2 is not installed."""
-    try:
-        jinja2 = import_module("jinja2")
-    except ImportError as error:
-        raise ImportError("pages need jinja2: pip install 'jaxrate[report]'") from error
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    escape = import_module("markupsafe").escape  # dates are not broken over lines
-    environment.filters["dates"] = lambda text: type(escape(""))(
-        DATE_PATTERN.sub(r"<time>\g<0></time>", str(escape(text)))
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    return environment
+def _board_columns(site_data: SiteData, rated: Rated) -> dict[str, Any]:
+    """The columns of all players, the best first, with the modifiers of categories."""
+    board = leaderboard_columns(site_data)
+    board.pop("slug")
+    if rated.categories is not None:
+        table = rating_table(rated)
+        names = [name for x in rated.categories if (name := f"modifier {x}") in table]
+        board["columns"] = {name: ratings_for_json(site_data, table[name]) for name in names}
+    return board
 
 
-def load_template(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
-    """The template of this name, and variables for its style and script; ImportError if jinja2 is not installed."""
-    template, script = make_template_environment().get_template(name), concatenate_page_files(SCRIPT_FILES)
-    script_hash = b64encode(sha256(script.encode()).digest()).decode()
-    return template, {
-        "version": version("jaxrate"),
-        "style": concatenate_page_files(STYLE_FILES),
-        "script": script,
-        "hash": script_hash,
+def _section(
+    site_data: SiteData, columns: dict[str, Any], player: int, place: list[int], summary: str, events: int, points: int
+) -> dict[str, Any]:
+    """The last events of a player, and points of the line before them; opponents by their place on the list of all."""
+    begin, end = site_data.careers.start[player : player + 2].tolist()
+    first = max(begin, end - events)
+    career = player_career(site_data, player, columns, first)
+    if site_data.careers.opponent is not None:
+        career["opponent"] = [place[i] for i in site_data.careers.opponent[first:end].tolist()]
+        del career["others"]
+    del career["columns"]
+    if first > begin:
+        at = np.unique(np.linspace(begin, first - 1, min(points, first - begin)).astype(int)).tolist()
+        past = {name: [columns[name][i] for i in at] for name in ("time", "rating", "spread") if name in columns}
+        digits = site_data.digits or None
+        career["past"] = past | {x: [round(y, digits) for y in past[x]] for x in ("rating", "spread") if x in past}
+        if "known" in columns:
+            career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
+        if site_data.rated.clock is None:
+            career["past"]["number"] = [i - begin + 1 for i in at]
+    return career | {"summary": summary, "played": end - begin}
+
+
+def _section_link(sections: Mapping[int, Any], place: list[int]) -> Any:
+    return lambda i, _: f"#player-{place[i]}" if place[i] in sections else None
+
+
+def _first_section(
+    site_data: SiteData, columns: dict[str, Any], ids: list[int], summaries: list[str]
+) -> dict[str, Any] | None:
+    """The section of the first player as it is shown without scripts."""
+    if not ids:
+        return None
+    player, rows = ids[0], build_event_rows(site_data, columns, linked=False)
+    begin, end = site_data.careers.start[player : player + 2].tolist()
+    return {
+        "name": site_data.names[player],
+        "summary": summaries[player],
+        "chart": draw_career_charts(site_data)[player],
+        "heads": heading_row(rows.headings),
+        "rows": rows.rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
     }
-
-
-def concatenate_page_files(names: Iterable[str]) -> str:
-    """The contents of files of the folder `page`, one after the other."""
-    return "\n".join((PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names)
-
-
-def _build_player_sheet(site_data: SiteData, player: int, place: int, summary: str) -> PlayerSheet:
-    """The section of a player, who has this place on the leaderboard."""
-    rated, digits = site_data.rated, site_data.digits
-    player_columns: dict[str, Any] = career(rated, rated.players[player])
-    times, games = player_columns.pop("time"), len(player_columns["rating"])
-    if "deviation" in player_columns:
-        player_columns["deviation"] = 1.96 * player_columns["deviation"]
-    if rated.clock is not None:
-        player_columns = {"time": format_times(times, dates=True) if rated.clock == "dates" else times} | player_columns
-    kinds = [_column_kind(key, x, digits) for key, x in player_columns.items()]
-    columns = [
-        _column_for_json(x[-MAX_PLAYER_ROWS:][::-1], kind)
-        for x, kind in zip(player_columns.values(), kinds, strict=True)
-    ]
-    heads = [COLUMN_HEADINGS.get(key, key.replace("_", " ")) for key in player_columns]
-    if rated.clock == "dates":
-        heads[0] = "date"
-    return PlayerSheet(place, site_data.names[player], summary, games, heads, kinds, list(zip(*columns, strict=True)))
-
-
-# Kinds of columns of tables: "text", "time" as text, the "result" of a match, "percent", "plain" numbers, or a number
-# of decimals, after a + with signs. Then the headings of columns.
-
-COLUMN_KINDS = {"player": "text", "opponent": "text", "score": "result", "expected_rank": "1", "quality": "3"}
-COLUMN_KINDS |= dict.fromkeys(("probability", "win", "draw", "loss"), "percent")
-COLUMN_HEADINGS = {
-    "score": "result",
-    "probability": "chance",
-    "rank": "place",
-    "expected_rank": "expected",
-    "deviation": "±",
-}
-COLUMN_KINDS |= dict.fromkeys(("participants", "teams", "rank", "rank_needed", "games"), "0")
-
-
-def _column_kind(column: str, values: HostArray, digits: int) -> str:
-    """The kind of a column, if ratings have this number of decimals."""
-    if column in ("time", "contest"):
-        return "plain" if values.dtype.kind in "iuf" else "text" if column == "contest" else "time"
-    return COLUMN_KINDS.get(column, f"+{digits}" if column == "change" else str(digits))
-
-
-def _column_for_json(values: Iterable[Any], kind: str) -> list[Any]:
-    """Values for JSON, with more decimals than are shown; None for NaN."""
-    if kind in ("text", "time"):
-        return [" ".join(str(x).split()) for x in values]
-    return round_for_json(np.asarray(values), 3 if kind in ("plain", "result", "percent") else int(kind) + EXTRA_DIGITS)
-
-
-def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
-    """A dot for each bin: predicted to the right, observed upwards."""
-    dots = (
-        f"M{round(PICTURE_SIZE * predicted)} {round(PICTURE_SIZE * (1 - observed))}h0"
-        for predicted, observed, _ in bins
-    )
-    marks = [(25.0 * i, f"{25 * i} %") for i in range(5)]
-    return DotPlot("".join(dots), marks, [(100 - at, text) for at, text in marks])

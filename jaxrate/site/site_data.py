@@ -1,7 +1,5 @@
 """Data of all pages of a site: careers, names, and texts."""
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -12,16 +10,20 @@ from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ra
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_days
-from jaxrate.site.wording import describe_current_players, format_count, format_time_span, format_times
+from jaxrate.site.permalinks import assign_slugs
+from jaxrate.site.wording import (
+    Noun,
+    choose_noun,
+    describe_current_players,
+    format_count,
+    format_time_span,
+    format_times,
+)
 from jaxrate.text_format import coarse_rating_decimals
 from jaxrate.types import HostArray
 
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
-PAGE_TITLES = {"index": "Leaderboard", "pairs": "Pairs", "quality": "How good?", "about": "About"}
-LETTER_SPELLINGS = str.maketrans(
-    dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True))
-)
-WINDOWS_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows reserves
+PAGE_TITLES = {"index": "Ranking", "pairs": "Head to head", "quality": "Accuracy", "about": "Method"}
 
 
 class SiteData(NamedTuple):
@@ -39,6 +41,8 @@ class SiteData(NamedTuple):
     points: tuple[HostArray, HostArray] | None
     hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations
     digits: int
+    noun: Noun
+    leaderboard_options: Mapping[str, Any]
 
 
 def build_site_data(
@@ -48,8 +52,10 @@ def build_site_data(
     points: Any,
     smoothed: Any,
     leaderboard_options: Mapping[str, Any],
+    noun: Any = None,
+    permalinks: Mapping[str, str] | None = None,
 ) -> SiteData:
-    """Make the data of all pages from the arguments of `write_site`."""
+    """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
     n = len(rated.predictions)
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
@@ -70,7 +76,8 @@ def build_site_data(
         np.array([id_of_name[x] for x in board.player.tolist()], int) for board in (full_leaderboard, current)
     )
     displayed_names = display_names(rated.players, names)
-    slugs, digits = make_slugs(displayed_names), coarse_rating_decimals(full_leaderboard.rating)
+    slugs = assign_slugs(rated.players.tolist(), displayed_names, permalinks or {})
+    digits = coarse_rating_decimals(full_leaderboard.rating)
     return SiteData(
         rated,
         trajectories,
@@ -84,6 +91,8 @@ def build_site_data(
         points,
         hindsight,
         digits,
+        choose_noun(rated, noun),
+        dict(leaderboard_options),
     )
 
 
@@ -95,23 +104,6 @@ def display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
         count[text] = count.get(text, 0) + 1
     original_names = players.tolist()
     return [f"{text} ({original_names[i]})" if count[text] > 1 else text for i, text in enumerate(texts)]
-
-
-def make_slugs(names: list[str]) -> list[str]:
-    """A unique file name for each name, in ASCII letters, digits and hyphens."""
-    used_slugs: set[str] = set()
-    unique_slugs = []
-    for name in names:
-        spelt = unicodedata.normalize("NFKD", name.lower().translate(LETTER_SPELLINGS))
-        slug = re.sub(r"[^a-z0-9]+", "-", spelt.encode("ascii", "ignore").decode()).strip("-")[:60] or "player"
-        slug = f"{slug}-player" if WINDOWS_RESERVED.fullmatch(slug) else slug
-        tail, number_ = slug, 1
-        while tail in used_slugs:
-            number_ += 1
-            tail = f"{slug}-{number_}"
-        used_slugs.add(tail)
-        unique_slugs.append(tail)
-    return unique_slugs
 
 
 def site_context(data: SiteData, title: str) -> dict[str, Any]:
@@ -132,23 +124,39 @@ def site_context(data: SiteData, title: str) -> dict[str, Any]:
         "title": title,
         "pages": [*PAGE_TITLES.items()],
         "made": datetime.now(UTC).date().isoformat(),
+        "moment": datetime.now(UTC).isoformat(timespec="seconds"),
         "event": event,
         "events": events,
-        "summary": f"{format_count(count, event)} of {format_count(len(data.names), 'player')}{time_span}.",
-        "last_text": f"Up to {last}." if last and dated else "",
+        "noun": data.noun.one,
+        "nouns": data.noun.many,
+        "summary": f"{format_count(count, event)} of {data.noun.quantify(len(data.names))}{time_span}.",
+        "last": last if dated else "",
         "now_text": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": describe_current_players(data.current),
         "since": data.current.scope.partition("since ")[2],
         "dated": dated,
+        "timed": rated.clock is not None,
         "draws": bool(((score > 0) & (score < 1)).any()),
         "full": "win" in rated.predictions.column_names,
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
-        "chart_text": f"The rating after each {event}; point at the line to see which."
-        + (" The band is where the truth is, 19 times in 20." if data.careers.deviation is not None else ""),
+        "chart_text": _chart_note(data, event),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
+
+
+def _chart_note(data: SiteData, event: str) -> str:
+    text = f"The rating after each {event}."
+    careers, hindsight = data.careers, data.hindsight
+    if careers.deviation is None:
+        return text
+    text += " The band is the margin of error at the time: the 95 % interval from the results until then."
+    if hindsight is None or careers.opponent is None:
+        return text
+    mean, _ = (careers.select_own_side(*x.T) for x in hindsight)
+    outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean()) if len(mean) else 0.0
+    return f"{text} Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of matches."
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:

@@ -1,4 +1,4 @@
-"""A rated history as a site of static files: leaderboard, a page for every player, pairs, and accuracy."""
+"""A rated history as a site of static files: ranking, a page for every player, pairs, and accuracy."""
 
 import csv
 import json
@@ -18,21 +18,22 @@ from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchu
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
-from jaxrate.site.accuracy_summary import AccuracySummary, summarise_accuracy
-from jaxrate.site.player_pages import write_player_pages
-from jaxrate.site.report_page import (
-    STYLE_FILES,
-    concatenate_page_files,
-    make_template_environment,
-    reliability_dot_plot,
-)
+from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_entries, site_map_files
+from jaxrate.site.drawings import preview_image, site_icon, site_mark
+from jaxrate.site.headline import Headline, write_headline
+from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
+from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
+from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
+from jaxrate.site.ranking_rows import Courses, build_courses, ranking_axis, ranking_heads, ranking_rows
+from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, site_context
 from jaxrate.site.upcoming_tables import build_upcoming_tables
 from jaxrate.site.wording import describe_period, format_settings
 
-SITE_SCRIPTS = "words.js", "table.js", "picker.js", "chart.js", "careers.js", "pair.js", "site.js"
-SITE_MARKER = "site.json"  # marks a folder that holds a site
-INLINE_PLAYERS = 25  # players whose rows are in the page itself
+SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
+RANKING_ROWS = 50  # on each page of the ranking
+MATRIX_PLAYERS = 12  # the best, against each other
 
 
 @check_arguments
@@ -50,123 +51,139 @@ def write_site(
     season: SeasonForecast | None = None,
     active: Any = None,
     min_games: int | None = None,
+    noun: Any = None,
+    address: str | None = None,
 ) -> None:
     """Write a site that any host of static files can serve, and that also opens from the folder.
 
         jr.site.write_site(rated, "public", title="Our league")
 
-    The site has a leaderboard, which begins with current players, a page for every player with a chart and all matches
-    or contests, predictions for any pair, the accuracy of the predictions, and an explanation of ratings. All tables
-    can be downloaded as CSV and JSON. The site loads nothing from other hosts.
+    The site opens on a ranking of current players with their intervals and the lines of their careers. It has a page
+    for every player with a chart and all matches or contests, predictions for any pair, the accuracy of the
+    predictions, and an explanation of ratings. All pages are complete without JavaScript, which adds search, sorting,
+    and comparisons. All tables can be downloaded as CSV and JSON. The site loads nothing from other hosts.
+
+    The address of a player's page never changes: a later build into the same folder keeps those of the earlier one.
 
     Args:
       rated: a history from `jr.rate` or `jr.load`.
       folder: a folder that is new, empty, or holds such a site, which is replaced.
       title: the name of the site.
-      description: a sentence for search engines and previews. None: number of events and players, and dates.
+      description: a sentence for search engines and previews. None: the finding at the head of the ranking.
       names: display names of players, by their names in the history; others keep theirs.
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
       points: [n] points of the first and of the second player of each match, such as goals or sets.
       smoothed: the smoothed history of the same matches, from `jr.smooth`, or the columns that `jaxrate rate --smooth`
-        saved as `hindsight`: charts then have two lines, as known then and as known now.
+        saved as `hindsight`: charts then have two lines, at the time and in hindsight.
       coming: forecasts of future matches, from `jr.forecasts.predict_fixtures`. None: not shown.
       season: the forecast of a season, from `jr.forecasts.simulate_season`. None: not shown.
       active, min_games: definition of current players, as for `jr.leaderboard`.
+      noun: what the rated are called, one and many, as ("team", "teams"). None: teams if `jaxrate rate` saved that the
+        file is about teams, else players.
+      address: where the folder will be on the web, as "https://ratings.example.org/". The site then has canonical
+        addresses, a preview image, a map of its pages (`sitemap.xml`) and a feed of changes (`feed.xml`).
 
     Raises:
-      ValueError: if the folder holds other files, a column has another length, points are given for contests, or the
-        smoothed history is of other matches.
+      ValueError: if the folder holds other files, a column has another length, points are given for contests, the
+        smoothed history is of other matches, the noun is not two words, or the address is none.
       ImportError: if jinja2 is not installed.
     """
-    folder = Path(folder)
+    folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
+    options = {"active": active, "min_games": min_games}
     site_data = build_site_data(
-        rated, names or {}, columns or {}, points, smoothed, {"active": active, "min_games": min_games}
+        rated, names or {}, columns or {}, points, smoothed, options, noun, load_permalinks(folder)
     )
-    context = site_context(site_data, title)
-    templates = _load_templates(context)
-    board = leaderboard_columns(site_data)
+    headline = write_headline(site_data, coming)
+    context = site_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
+    board, courses = leaderboard_columns(site_data), build_courses(site_data)
+    board["course"] = [""] * len(board["name"])
+    for place, levels in zip(np.argsort(site_data.leaderboard_ids)[site_data.listed], courses.levels, strict=True):
+        board["course"][place] = levels
+    played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
+    board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
+    files, pages = _data_files(site_data, board), context["pages"]
     matchup_tables = None
     if len(site_data.names) > 1 and rated.categories is None:
         matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
-    files = {
-        "assets/site.css": concatenate_page_files(STYLE_FILES),
-        "assets/site.js": concatenate_page_files(SITE_SCRIPTS),
-        "data/board.js": f"window.jaxrateBoard = {_script_safe_json(board)};\n",
-        "data/players.json": _script_safe_json(_leaderboard_rows(site_data), indent=1),
-        "data/players.csv": rows_to_csv(_leaderboard_rows(site_data)),
-        SITE_MARKER: _script_safe_json({"made": context["made"], "title": title}),
-    }
-    if matchup_tables is not None:
         files["data/pairs.js"] = f"window.jaxratePairs = {_script_safe_json(encode_matchup_tables(matchup_tables))};\n"
     else:
-        context["pages"] = [(name, text) for name, text in context["pages"] if name != "pairs"]
-    tables = build_upcoming_tables(coming, season)
+        context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
+    context["paired"] = matchup_tables is not None
+    tables = build_upcoming_tables(coming, season, site_data.noun)
     if tables:
-        context["pages"].insert(1, ("coming", "Coming"))
+        pages.insert(1, ("coming", "Fixtures"))
         files |= {f"data/{x.file}.json": _script_safe_json(x.rows, indent=1) for x in tables}
         files |= {f"data/{x.file}.csv": rows_to_csv(x.rows) for x in tables}
     context["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
-    common = {
+    shared = {
         "dated": context["dated"],
         "digits": site_data.digits,
         "event": context["event"],
         "events": context["events"],
+        "noun": site_data.noun.one,
+        "stamp": context["stamp"],
+        "since": f"since {context['since']}" if context["since"] else None,
+        "course": courses.heading,
     }
-    common |= {"stamp": context["stamp"], "since": f"since {context['since']}" if context["since"] else None}
-    site_description = description or context["summary"]
+    templates = make_template_environment()
+    templates.globals |= {"site": context, "shared": shared}
+    finding = " ".join(x for x in (f"{headline.title}." if headline.title else "", headline.sentence) if x)
+    pages_html: dict[str, str] = {}
 
-    def render_page(name: str, heading: str, **given: Any) -> str:
-        template = templates.get_template(f"site_{name}.html")
-        here = {
-            "page": name,
-            "heading": heading,
-            "root": "",
-            "description": site_description,
-            "about": common | {"root": ""},
-        }
-        return str(template.render(here | given))
+    def render_page(path: str, template: str, heading: str, **given: Any) -> None:
+        about = {"page": template, "heading": heading, "root": "", "path": path}
+        about["description"] = description or finding or context["summary"]
+        pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
-    accuracy = summarise_accuracy(rated)
-    best_players = zip(
-        site_data.listed[:INLINE_PLAYERS].tolist(), site_data.current.rating[:INLINE_PLAYERS].tolist(), strict=True
-    )
-    first_rows = [
-        (i, site_data.slugs[x], site_data.names[x], f"{y:,.{site_data.digits}f}")
-        for i, (x, y) in enumerate(best_players, 1)
-    ]
-    files["index.html"] = render_page("index", title, first=first_rows)
+    _render_ranking(render_page, site_data, courses, headline, title)
     if matchup_tables is not None:
         count = matchup_tables.even.left.shape[1]
-        pair_options = {
-            "sided": matchup_tables.home is not None,
-            "drawn": matchup_tables.draw is not None,
-            "event": context["event"],
-        }
-        files["pairs.html"] = render_page(
-            "pairs", "Who would win?", few=count if count < len(site_data.names) else 0, **pair_options
+        render_page(
+            "pairs.html",
+            "pairs",
+            "Predict a match" if context["event"] == "match" else "Compare two",
+            few=count if count < len(site_data.names) else 0,
+            sided=matchup_tables.home is not None,
+            drawn=matchup_tables.draw is not None,
+            event=context["event"],
+            matrix=_win_matrix(site_data, matchup_tables),
         )
     if tables:
-        page_of_name = dict(
-            zip(map(str, rated.players.tolist()), zip(site_data.slugs, site_data.names, strict=True), strict=True)
-        )
-        files["coming.html"] = render_page("coming", "What is coming", tables=tables, places=page_of_name)
-    files["quality.html"] = render_page("quality", "How good are the predictions?", **_quality_context(accuracy))
-    files["about.html"] = render_page(
+        keys = map(str, rated.players.tolist())
+        places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
+        render_page("coming.html", "coming", "Fixtures", tables=tables, places=places)
+    accuracy = summarise_accuracy(rated)
+    plot = reliability_dot_plot(accuracy.bins)
+    render_page("quality.html", "quality", "Accuracy", texts=accuracy.texts, bins=accuracy.bins, reliability=plot)
+    render_page(
+        "about.html",
         "about",
-        "About these ratings",
+        "Method",
         spread=site_data.careers.deviation is not None,
         system=rated.system.name,
         period=describe_period(rated),
         params=format_settings(rated),
     )
-    for name in ("assets", "data", "players"):
+    for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.html"):
+    for path in [*folder.glob("*.html"), *folder.glob("*.xml")]:
         path.unlink()
-    for name, text in files.items():
+    links = load_permalinks(folder) | dict(zip(map(str, rated.players.tolist()), site_data.slugs, strict=True))
+    files[PERMALINKS_FILE] = _script_safe_json(links, indent=0)
+    entries = saved_entries(_load_marker(folder))
+    if address is not None:
+        entry = {"id": f"{address}#{_last_day(context)}", "title": headline.title or title, "summary": finding}
+        entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
+        files["feed.xml"] = feed_text(address, title, entries)
+        (folder / "assets" / "preview.png").write_bytes(preview_image())
+    files[SITE_MARKER] = _script_safe_json({"made": context["made"], "title": title, "feed": entries})
+    for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
-    write_player_pages(site_data, templates, context, common, folder / "players")
+    written = write_player_pages(site_data, templates, context, folder)
+    if address is not None:
+        for name, text in site_map_files(address, [*pages_html, *written], context["made"]).items():
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 def check_site_folder(folder: Path) -> None:
@@ -177,15 +194,65 @@ def check_site_folder(folder: Path) -> None:
         raise ValueError(f"{folder} is a file; name a folder")
 
 
-def _quality_context(accuracy: AccuracySummary) -> dict[str, Any]:
-    return {"texts": accuracy.texts, "bins": accuracy.bins, "reliability": reliability_dot_plot(accuracy.bins)}
+def _load_marker(folder: Path) -> Any:
+    """What an earlier build wrote of itself; None if that is not readable."""
+    try:
+        return json.loads((folder / SITE_MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
-def _load_templates(context: dict[str, Any]) -> Any:
-    """The environment of the templates, with the variables of all pages."""
-    environment = make_template_environment()
-    environment.globals["site"] = context
-    return environment
+def _last_day(context: dict[str, Any]) -> str:
+    """What tells the results of one build from those of another: the last day, or their number."""
+    return str(context["last"] or context["summary"].partition(" ")[0])
+
+
+def _data_files(site_data: SiteData, board: dict[str, Any]) -> dict[str, str]:
+    """Styles, scripts and data, by path."""
+    rows = _leaderboard_rows(site_data)
+    return {
+        "assets/site.css": concatenate_page_files(STYLE_FILES),
+        "assets/site.js": concatenate_page_files([*SHARED_SCRIPTS, "site.js"]),
+        "data/board.js": f"window.jaxrateBoard = {_script_safe_json(board)};\n",
+        "data/players.json": _script_safe_json(rows, indent=1),
+        "data/players.csv": rows_to_csv(rows),
+    }
+
+
+def _render_ranking(render_page: Any, site_data: SiteData, courses: Courses, headline: Headline, title: str) -> None:
+    """Render the pages of the ranking; the first is the index."""
+    total = len(site_data.listed)
+    starts = range(0, max(total, 1), RANKING_ROWS)
+    paths = ["index.html", *(f"ranking-{i}.html" for i in range(2, len(starts) + 1))]
+    for number, (path, begin) in enumerate(zip(paths, starts, strict=True)):
+        end = min(begin + RANKING_ROWS, total)
+        axis = ranking_axis(site_data, begin, end)
+        render_page(
+            path,
+            "index",
+            title if number == 0 else f"Ranks {begin + 1:,} to {end:,}",
+            headline=headline,
+            heads=ranking_heads(site_data, courses, axis),
+            rows=ranking_rows(site_data, courses, axis, begin, end, lambda i, _: f"players/{site_data.slugs[i]}.html"),
+            begin=begin + 1,
+            end=end,
+            total=total,
+            first=number == 0,
+            earlier=paths[number - 1] if number else None,
+            later=paths[number + 1] if number + 1 < len(paths) else None,
+        )
+
+
+def _win_matrix(site_data: SiteData, tables: Any) -> list[tuple[str, str, list[float | None]]]:
+    """The best players, each with their slug, their name and their chances in percent against each other."""
+    places = np.argsort(site_data.leaderboard_ids)[site_data.listed]
+    places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
+    pairs = np.repeat(places, len(places)), np.tile(places, len(places))
+    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)
+    return [
+        (site_data.slugs[i], site_data.names[i], [None if x == y else float(chance[x, y]) for y in range(len(places))])
+        for x, i in enumerate(site_data.leaderboard_ids[places].tolist())
+    ]
 
 
 def _script_safe_json(values: Any, **options: Any) -> str:
@@ -196,8 +263,10 @@ def _script_safe_json(values: Any, **options: Any) -> str:
 
 
 def _leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
-    """The leaderboard as rows, for downloads."""
+    """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
     board = leaderboard_columns(site_data)
+    order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
+    board = {name: [column[i] for i in order] for name, column in board.items()}
     headings = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
     headings |= {"change": "change", "then": "rank then", "peak": "best", "peaked": "best on", "slug": "page"}
     if site_data.rated.clock == "dates":
@@ -206,7 +275,10 @@ def _leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
     columns = [board[key] for key in headings if key in board]
     names = [text for key, text in headings.items() if key in board]
-    return [{"rank": i, **dict(zip(names, row, strict=True))} for i, row in enumerate(zip(*columns, strict=True), 1)]
+    return [
+        {"rank": i if i <= len(site_data.listed) else None, **dict(zip(names, row, strict=True))}
+        for i, row in enumerate(zip(*columns, strict=True), 1)
+    ]
 
 
 def rows_to_csv(rows: list[dict[str, Any]]) -> str:

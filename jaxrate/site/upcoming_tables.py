@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
+from jaxrate.site.wording import PLAYERS, Noun
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -42,15 +43,19 @@ class UpcomingTable(NamedTuple):
     note: str
 
 
-def build_upcoming_tables(coming: ColumnTable | None, season: SeasonForecast | None) -> list[UpcomingTable]:
+def build_upcoming_tables(
+    coming: ColumnTable | None, season: SeasonForecast | None, noun: Noun = PLAYERS
+) -> list[UpcomingTable]:
     """Tables of the season and of future events, if given."""
     tables = []
     if season is not None:
-        note = f"{season.samples:,} seasons were simulated, each with one strength for every player."
+        note = f"From {season.samples:,} simulated seasons, in each of which a {noun.one} keeps one strength."
         tables.append(_build_table("How the season may end", "season", season.columns(), SEASON_HEADINGS, note))
     if coming is not None:
-        note = "Odds are fair ones: one divided by the chance." if "odds_win" in coming else ""
-        tables.append(_build_table("Coming events", "coming", coming, EVENT_HEADINGS, note))
+        note = "Odds are fair: one divided by the chance." if "odds_win" in coming else ""
+        tables.append(
+            _build_table("Next matches" if "a" in coming else "Next contests", "coming", coming, EVENT_HEADINGS, note)
+        )
     return tables
 
 

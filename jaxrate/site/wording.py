@@ -1,6 +1,6 @@
 """Texts about a rated history for pages."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,38 @@ from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.text_format import format_number
 from jaxrate.types import HostArray
+
+COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
+
+
+class Noun(NamedTuple):
+    """What those who are rated are called."""
+
+    one: str
+    many: str
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether one of them takes a plural verb, as "Kansas City Chiefs lead"."""
+        return self.one in COLLECTIVES
+
+    def quantify(self, number: int) -> str:
+        """A number of them, as "1 team" or "1,200 teams"."""
+        return f"{number:,} {self.one if number == 1 else self.many}"
+
+
+PLAYERS = Noun("player", "players")
+TEAMS = Noun("team", "teams")
+
+
+def choose_noun(rated: Rated, noun: Any) -> Noun:
+    """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
+    if noun is None:
+        return TEAMS if rated.options.get("teams") else PLAYERS
+    words = [x.strip() for x in noun] if isinstance(noun, (tuple, list)) else []
+    if len(words) != 2 or not all(words):
+        raise ValueError(f'noun must be two words, for one and for many, as ("team", "teams"), got {noun!r}')
+    return Noun(*words)
 
 
 def format_times(values: HostArray, *, dates: bool) -> HostArray:

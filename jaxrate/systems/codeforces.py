@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
-from jaxrate.numerics import selective_evaluation
+from jaxrate.numerics import row_tiles, selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
@@ -30,6 +30,7 @@ from jaxrate.systems.rounds import (
     expected_wins,
     matches_as_contests,
     performance_distributions,
+    rating_roots,
 )
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
@@ -63,12 +64,14 @@ def expected_wins_and_losses(
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
-    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest))
+    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest), event.present)
     table_points = cdf_sums.points_in_precision(table_points)
     sums, inverse, _ = cdf_sums.make_cdf_sums(
         performance_distributions.logistic_distribution, participants, table_points
     )
-    both = jnp.stack([sums(rating, side)[0] for side in (True, False)], axis=1)
+    both = row_tiles.map_row_tiles(
+        lambda x: jnp.stack([sums(x, side)[0] for side in (True, False)], axis=1), event.present, rating
+    )
     if len(rating) > cdf_sums.pairwise_limit():
         both = selective_evaluation.evaluate_rows_where_needed(
             mask & cdf_sums.is_too_coarse(participants, table_points), _direct_counts, participants, both
@@ -122,8 +125,12 @@ def infer(
     many = jnp.sqrt(rank * (above + 0.5)) - 0.5
     target = jnp.where(few < many, few, many)
     ratio = jnp.log(target) - jnp.log(jnp.maximum(count - target, 0.0))
-    guess = inverse(jnp.where(few < many, ratio, -ratio))
-    p = cdf_sums.ratings_at_sum(sums, few < many, target, guess, mask, participants)
+
+    def perform(from_below: Array, target: Array, ratio: Array, mask: Array) -> Array:
+        guess = inverse(jnp.where(from_below, ratio, -ratio))
+        return rating_roots.ratings_at_sum(sums, from_below, target, guess, mask, participants)
+
+    p = row_tiles.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
     if len(p) > cdf_sums.pairwise_limit():
         coarse = cdf_sums.is_too_coarse(participants, cdf_sums.points_in_precision(table_points))
         p = selective_evaluation.evaluate_rows_where_needed(
@@ -152,7 +159,7 @@ def _direct_performance(indices: Array, participants: Participants, from_below: 
         partial(cdf_sums.direct_sums, performance_distributions.logistic_distribution, participants),
         jnp.ones_like(indices, bool),
     )
-    return cdf_sums.ratings_at_sum(
+    return rating_roots.ratings_at_sum(
         sums, from_below[indices], target[indices], participants.centre[indices], mask, participants
     )
 
@@ -186,6 +193,6 @@ def codeforces(
     params, space = collect_params(codeforces, locals())
     learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), learn)
-    check = EventCheck(check=bind(matches_as_contests.check_match_results, "codeforces"))
+    check = EventCheck(("padding",), bind(matches_as_contests.check_match_results, "codeforces"))
     make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
     return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)

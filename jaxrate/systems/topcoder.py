@@ -58,7 +58,8 @@ def advance(constants: Params, rows: State, time: Array) -> State:
 def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many others are expected below and above each [P]."""
     deviation = jnp.sqrt(rows.variance / cdf_sums.participant_weights(event))
-    return expected_wins.normal_wins(rows.rating, deviation, cdf_sums.participant_mask(event), TABLE_POINTS)
+    mask = cdf_sums.participant_mask(event)
+    return expected_wins.normal_wins(rows.rating, deviation, mask, TABLE_POINTS, count=event.present)
 
 
 def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
@@ -155,6 +156,6 @@ def topcoder(
     skip_ties = bool(skip_ties)
     learn = InferringUpdate(bind(update, skip_ties), bind(infer, skip_ties))
     rules = Rules(prepare, advance, predict, learn)
-    check = EventCheck(check=bind(matches_as_contests.check_match_results, "topcoder"))
+    check = EventCheck(("padding",), bind(matches_as_contests.check_match_results, "topcoder"))
     make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
     return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -126,11 +126,11 @@ def find_changed_skills(before: State, after: State, *, false_discovery_rate: fl
 
     If urns have not forgotten their start:
 
-    - Fewer games between the times leave the urns alike: false alarms get rarer, and changes are missed. - A first urn
-    that still depends on a newcomer's start raises false alarms: leave out players with few games per ball before it.
-    On the simulated players of the paper's section 3.1, 3 were too few, and 10 enough. - Matchmaking by the urns
-    without its correction (`replay_history`) also raises false alarms, as urns then spread too
-      far.
+    - Fewer games between the times leave the urns alike: false alarms get rarer, and changes are missed.
+    - A first urn that still depends on a newcomer's start raises false alarms: leave out players with few games per
+      ball before it. On the simulated players of the paper's section 3.1, 3 were too few, and 10 enough.
+    - Matchmaking by the urns without its correction (`replay_history`) also raises false alarms, as urns then spread
+      too far.
     - A skill is relative to the others', as the number of green balls never changes: if many improve, the urns of the
       others lose balls.
 

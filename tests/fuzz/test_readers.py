@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.text_format import format_cell
+from tests.conftest import mark_full
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz
 
@@ -17,7 +18,7 @@ pytest.importorskip("polars")
 GAMES = {"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0]}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mark_full(range(4), 0, 1))
 def test_hostile_tables(seed):
     assert sum(fuzz(drawn(seed, case)) for case in range(500)) == 500
 

@@ -7,11 +7,19 @@ from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
 
+# Hostile rounds have a twin in `test_elo_mmr_hostile.py`; an outlook wraps every system alike.
+SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds")
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, id="_".join([*kind[:2], *["outlook"] * kind[2]])) for kind in KINDS],
-)
+
+def cases():
+    for kind in KINDS:
+        name, form, outlook = kind
+        slow = (name, form) in SLOW or (outlook and name != "urnings")
+        label = f"{name}_{form}{'_outlook' * outlook}"
+        yield pytest.param(kind, id=label, marks=pytest.mark.full if slow else ())
+
+
+@pytest.mark.parametrize("kind", [*cases()])
 def test_hostile_cases(kind):
     double = KINDS.index(kind) % 2 == 0
     batch = 4 if kind[1] == "rounds" else 8

@@ -1,28 +1,63 @@
 // Careers, the earliest event first, and their lines on a chart.
 
 const resultWords = { 1: "won", 0.5: "drew", 0: "lost" };
+const resultMarks = { 1: "up", 0: "drop" };
 const resultOf = (career, i) => (career.score ? (resultWords[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
 const opponentOf = (career, i) => career.others[career.opponent[i]];
-const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? day(x) : String(x));
+const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
-// Shows one player, with a second line if there is hindsight, or two players: [name, career] of each.
+// Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
+// only the last events are known has points of the line before them, as `past`.
 
 function showCareers(chart, careers, dated) {
-  const byTime = careers.some(([, { time }]) => time && time[0] !== time.at(-1));
-  const line = (name, kind, { time }, ratings, spreads, textOf) => ({
-    name,
-    class: kind,
-    points: ratings.map((y, i) => ({ x: byTime ? time[i] : i + 1, y, spread: spreads?.[i] ?? 0, text: textOf(i) })),
-  });
+  const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
+  const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
+  const line = (name, kind, career, key, spreads, textOf) => {
+    const { past, time, played } = career;
+    const values = key === "rating" ? career.rating.slice(1) : career[key];
+    const first = (played ?? values.length) - values.length;
+    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "" }));
+    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i) }));
+    return { name, class: kind, points: [...earlier, ...later] };
+  };
   const describeEvent = (career) => (i) => {
     const against = career.score ? ` against ${opponentOf(career, i)[1]}` : career.contest ? ` in ${career.contest[i]}` : "";
     return `${career.time ? `${shownTime(career.time[i], dated)}, ` : ""}${resultOf(career, i)}${against}`;
   };
-  const lines = careers.map(([name, career], i) => line(name, i ? "second" : "first", career, career.rating.slice(1), career.spread, describeEvent(career)));
+  const lines = careers.map(([name, career], i) => line(name, i ? "second" : "first", career, "rating", "spread", describeEvent(career)));
   const [[, career], other] = careers;
   if (career.known && !other) {
-    lines[0].name = "as known then";
-    lines.push(line("as known now", "second now", career, career.known, career.knownSpread, () => ""));
+    lines[0].name = "at the time";
+    lines.push(line("in hindsight", "second now", career, "known", "knownSpread", () => ""));
   }
   chart.show(lines, dated && byTime);
 }
+
+// The columns of the table of a career, whose rows { i } are events.
+
+function eventColumns(career, about, linked) {
+  const { dated, digits, event } = about;
+  const of = (key) => (row) => career[key][row.i];
+  const rating = (x) => grouped(x, digits);
+  const columns = [];
+  if (career.time) columns.push({ name: dated ? "date" : "time", text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.i]) : career.time[row.i]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
+  if (career.score) {
+    columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponentOf(career, row.i)[1], show: (_, row) => linked(opponentOf(career, row.i)) });
+    columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i), mark: (_, row) => resultMarks[career.score[row.i]] });
+    columns.push({ name: "chance", title: career.draw ? "to win, before the match" : "before the match", value: of("chance"), show: percent });
+    if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
+  } else {
+    columns.push({ name: "contest", text: true, searched: true, value: (row) => String(career.contest[row.i]), show: (x) => make("bdi", {}, x) });
+    columns.push({ name: "place", value: of("place"), show: (_, row) => resultOf(career, row.i) });
+    columns.push({ name: "expected", title: "the expected place before the contest", value: of("expected"), show: (x) => grouped(x, 1) });
+  }
+  columns.push({ name: "rating", title: `after the ${event}`, value: (row) => career.rating[row.i + 1], show: rating });
+  columns.push({ name: "change", value: (row) => Number((career.rating[row.i + 1] - career.rating[row.i]).toFixed(digits + 2)), show: (x) => signed(x, digits) });
+  for (const [name, values] of Object.entries(career.columns ?? {})) {
+    const text = values.some((x) => typeof x === "string");
+    columns.push({ name, text, value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
+  }
+  return columns;
+}
+
+const latestFirst = (career) => Array.from({ length: career.rating.length - 1 }, (_, i) => ({ i: career.rating.length - 2 - i }));

@@ -1,24 +1,12 @@
-// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text }.
+// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text }. The
+// chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
-const SPACE = { left: 48, right: 12, top: 12, bottom: 26 };
-const svgElement = (tag, attributes, ...children) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-};
-const roundMarks = (low, high, most) => {
-  const rough = (high - low) / most;
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step = size * [1, 2, 5, 10].find((k) => size * k >= rough);
-  const marks = [];
-  for (let x = Math.ceil(low / step) * step; x <= high; x += step) marks.push(x);
-  return marks;
-};
+const UNITS = 1000;
+const BAND_ROOM = 0.6; // of the height of lines: what bands add at most, since those of first events are wide
 const years = (low, high, most) => {
   const year = (x) => new Date(x * 864e5).getUTCFullYear();
   const [first, last] = [year(low) + 1, year(high)];
-  if (last - first < 1) return [low, high].map((x) => [x, day(x)]);
+  if (last - first < 1) return [low, high].map((x) => [x, spelledDate(day(x))]);
   const step = [1, 2, 5, 10, 20, 50].find((k) => (last - first) / k <= most) ?? 100;
   const marks = [];
   for (let y = Math.ceil(first / step) * step; y <= last; y += step) marks.push([Date.UTC(y, 0) / 864e5, String(y)]);
@@ -27,12 +15,14 @@ const years = (low, high, most) => {
 
 class Chart {
   constructor(figure, { title, digits }) {
-    Object.assign(this, { digits, dated: false, lines: [] });
-    this.svg = svgElement("svg", { role: "img", "aria-label": title });
+    Object.assign(this, { digits, dated: false, lines: [], dots: [] });
+    this.svg = svgElement("svg", { viewBox: `0 0 ${UNITS} ${UNITS}`, preserveAspectRatio: "none", role: "img", "aria-label": title });
+    this.labels = make("span", { "aria-hidden": "true" });
     this.tip = make("p", { class: "tip", "aria-hidden": "true" });
     this.tip.hidden = true;
     this.legend = make("p", { class: "legend" });
-    this.frame = make("div", { class: "chart" }, this.svg, this.tip);
+    this.frame = make("div", { class: "chart" }, this.svg, this.labels, this.tip);
+    figure.querySelectorAll(".chart, .key").forEach((x) => x.remove());
     figure.prepend(this.legend, this.frame);
     new ResizeObserver(() => this.draw()).observe(this.frame);
     this.frame.addEventListener("pointermove", (event) => this.point(event));
@@ -49,56 +39,52 @@ class Chart {
   }
 
   draw() {
-    const wide = this.frame.clientWidth;
-    const high = this.frame.clientHeight;
     const points = this.lines.flatMap((line) => line.points);
-    if (!points.length || !wide) return;
-    const xs = points.map((p) => p.x);
+    if (!points.length) return;
     const least = (values) => values.reduce((a, b) => Math.min(a, b));
     const most = (values) => values.reduce((a, b) => Math.max(a, b));
+    const [xs, ys] = [points.map((p) => p.x), points.map((p) => p.y)];
     let [x0, x1] = [least(xs), most(xs)];
     if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
-    const bare = [least(points.map((p) => p.y)), most(points.map((p) => p.y))];
-    const room = 0.6 * (bare[1] - bare[0]) + 1e-9; // wide intervals of the first matches may leave the picture
-    let y0 = Math.max(least(points.map((p) => p.y - p.spread)), bare[0] - room);
-    let y1 = Math.min(most(points.map((p) => p.y + p.spread)), bare[1] + room);
+    const room = BAND_ROOM * (most(ys) - least(ys)) + 1e-9;
+    let y0 = Math.max(least(points.map((p) => p.y - p.spread)), least(ys) - room);
+    let y1 = Math.min(most(points.map((p) => p.y + p.spread)), most(ys) + room);
     if (y1 - y0 < 1e-6) [y0, y1] = [y0 - 1, y1 + 1];
-    this.x = (x) => SPACE.left + ((x - x0) / (x1 - x0)) * (wide - SPACE.left - SPACE.right);
-    this.y = (y) => SPACE.top + ((y1 - Math.min(Math.max(y, y0), y1)) / (y1 - y0)) * (high - SPACE.top - SPACE.bottom);
-    const parts = [];
-    for (const y of roundMarks(y0, y1, 8)) {
-      parts.push(svgElement("path", { class: "grid", d: `M${SPACE.left} ${this.y(y)}H${wide - SPACE.right}` }));
-      parts.push(svgElement("text", { class: "mark end", x: SPACE.left - 6, y: this.y(y) + 4 }, Number(y.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 })));
-    }
-    const marks = this.dated ? years(x0, x1, wide / 70) : roundMarks(x0, x1, wide / 70).map((x) => [x, String(Number(x.toPrecision(9)))]);
-    marks.forEach(([x, text]) => {
-      const at = this.x(x);
-      const kind = at < 70 ? "start" : at > wide - 50 ? "end" : "middle";
-      parts.push(svgElement("text", { class: `mark ${kind}`, x: at, y: high - 6 }, text));
-    });
+    this.x = (x) => (x - x0) / (x1 - x0);
+    this.y = (y) => (y1 - y) / (y1 - y0);
+    const put = (p, y) => `${(UNITS * this.x(p.x)).toFixed(1)} ${(UNITS * this.y(y)).toFixed(1)}`;
+    const heights = roundMarks(y0, y1, 6);
+    const wide = this.frame.clientWidth / 70;
+    const marks = this.dated ? years(x0, x1, wide) : roundMarks(x0, x1, Math.max(wide, 2)).map((x) => [x, shortNumber(x)]);
+    this.labels.replaceChildren(
+      ...heights.map((y) => make("b", { class: "tall", style: `top:${100 * this.y(y)}%` }, shortNumber(y))),
+      ...marks.map(([x, text]) => make("b", { class: "wide", style: `left:${100 * this.x(x)}%` }, text)),
+    );
+    const parts = [svgElement("path", { class: "grid", d: heights.map((y) => `M0 ${(UNITS * this.y(y)).toFixed(1)}H${UNITS}`).join("") })];
     for (const line of this.lines) {
-      const put = (y) => line.points.map((p) => `${this.x(p.x).toFixed(1)} ${this.y(y(p)).toFixed(1)}`);
       if (line.points.some((p) => p.spread > 0)) {
-        const band = [...put((p) => p.y + p.spread), ...put((p) => p.y - p.spread).reverse()];
+        const band = [...line.points.map((p) => put(p, p.y + p.spread)), ...line.points.map((p) => put(p, p.y - p.spread)).reverse()];
         parts.push(svgElement("path", { class: `area ${line.class}`, d: `M${band.join("L")}Z` }));
       }
-      parts.push(svgElement("path", { class: `line ${line.class}`, d: `M${put((p) => p.y).join("L")}` }));
+      parts.push(svgElement("path", { class: `line ${line.class}`, d: `M${line.points.map((p) => put(p, p.y)).join("L")}` }));
     }
-    this.dots = this.lines.map((line) => svgElement("circle", { class: `dot ${line.class}`, r: 4, visibility: "hidden" }));
-    this.svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
-    this.svg.replaceChildren(...parts, ...this.dots);
+    this.svg.replaceChildren(...parts);
+    this.dots.forEach((dot) => dot.remove());
+    this.dots = this.lines.map(() => make("i", { class: "dot", hidden: "" }));
+    this.frame.append(...this.dots);
   }
 
   point(event) {
-    if (!this.dots) return;
+    if (!this.dots.length) return;
     const box = this.frame.getBoundingClientRect();
     const at = event.clientX - box.left;
     const nearest = this.lines.map((line) => {
-      const gap = (p) => Math.abs(this.x(p.x) - at);
+      const gap = (p) => Math.abs(this.x(p.x) * box.width - at);
       return line.points.reduce((best, p) => (gap(p) <= gap(best) ? p : best));
     });
     nearest.forEach((p, i) => {
-      for (const [name, value] of [["cx", this.x(p.x)], ["cy", this.y(p.y)], ["visibility", "visible"]]) this.dots[i].setAttribute(name, value);
+      Object.assign(this.dots[i].style, { left: `${100 * this.x(p.x)}%`, top: `${100 * this.y(p.y)}%` });
+      this.dots[i].hidden = false;
     });
     this.tip.replaceChildren(
       ...nearest.map((p, i) => {
@@ -109,14 +95,13 @@ class Chart {
     );
     this.tip.hidden = false;
     this.tip.style.left = "0"; // where it is as wide as it wants to be
-    const over = nearest.reduce((sum, p) => sum + this.y(p.y), 0) < (nearest.length * box.height) / 2;
-    [this.tip.style.top, this.tip.style.bottom] = over ? ["auto", `${SPACE.bottom}px`] : ["0", "auto"];
-    const left = Math.min(Math.max(at + 12, 0), Math.max(box.width - this.tip.offsetWidth, 0));
-    this.tip.style.left = `${left}px`;
+    const over = nearest.reduce((sum, p) => sum + this.y(p.y), 0) < nearest.length / 2;
+    [this.tip.style.top, this.tip.style.bottom] = over ? ["auto", "0"] : ["0", "auto"];
+    this.tip.style.left = `${Math.min(Math.max(at + 12, 0), Math.max(box.width - this.tip.offsetWidth, 0))}px`;
   }
 
   leave() {
     this.tip.hidden = true;
-    this.dots?.forEach((dot) => dot.setAttribute("visibility", "hidden"));
+    this.dots.forEach((dot) => (dot.hidden = true));
   }
 }

@@ -45,7 +45,7 @@ function pairFields(names, chances, places, who, changed = () => {}) {
     const known = a !== null && b !== null && a !== b;
     byId("bar").hidden = !known;
     if (!known) {
-      byId("answer").textContent = a === b && a !== null ? "Choose two different players." : "Choose two players.";
+      byId("answer").textContent = a === b && a !== null ? "Choose two different ones." : "Choose two.";
       return;
     }
     let { win, draw, loss } = chances(a, b, side?.value ?? "");

@@ -1,20 +1,24 @@
 // Tables that can be sorted, searched, paged and downloaded. A column has a name, a `value` of a row, which is sorted and
-// downloaded, and optionally `show`, which makes text or an element of the value; `text` marks columns of text.
+// downloaded, and optionally `show`, which makes text or an element of the value; `text` marks columns of text, `fixed`
+// those that are not sorted, with the `head` that they have, and `kept` those that are only downloaded. A table may
+// begin with the rows of the page itself: then `source` is a function that promises all of them.
 
 const LENGTH = 50;
 
 class Table {
-  constructor(table, columns, { caption, file, length = LENGTH, order = null, search = null, empty = "None." }) {
-    Object.assign(this, { table, columns, file, length, order, empty, part: "", page: 0, rows: [], kept: [] });
+  constructor(table, columns, { caption, file, length = LENGTH, order = null, search = null, empty = "None.", source = null, drawn = () => {} }) {
+    Object.assign(this, { table, columns, file, length, order, empty, source, drawn, part: "", page: 0, rows: [], kept: [] });
+    this.shown = columns.filter((column) => !column.kept);
     this.status = make("p", { class: "note", role: "status" });
     this.pages = make("p", { class: "pages" });
-    this.head = columns.map((column, i) => {
+    this.head = this.shown.map((column) => {
       const button = make("button", { type: "button" }, column.name);
-      button.addEventListener("click", () => this.sort(i));
-      return make("th", { scope: "col", role: "columnheader", class: column.text ? "words" : "figure", title: column.title ?? null }, button);
+      button.addEventListener("click", () => this.sort(column));
+      const head = column.fixed ? column.head : [button];
+      return make("th", { scope: "col", role: "columnheader", class: this.kind(column), title: column.title ?? null }, ...head);
     });
     table.setAttribute("role", "table");
-    this.body = make("tbody", { role: "rowgroup" });
+    this.body = source ? table.tBodies[0] : make("tbody", { role: "rowgroup" });
     table.replaceChildren(
       make("caption", { class: "hidden" }, caption),
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...this.head)),
@@ -25,8 +29,25 @@ class Table {
       button.addEventListener("click", () => this.download(kind));
       return button;
     });
-    table.after(make("div", { class: "below" }, this.status, this.pages, make("p", { class: "note" }, "Download: ", ...saved)));
+    this.below = make("div", { class: "below" }, this.status, this.pages, make("p", { class: "note" }, "Download: ", ...saved));
+    const after = table.nextElementSibling?.matches(".pages") ? table.nextElementSibling : table;
+    after.after(this.below);
     search?.addEventListener("input", () => this.find(search.value));
+  }
+
+  kind({ kind = "", text, fixed }) {
+    return `${fixed ? "" : text ? "words" : "figure"} ${kind}`.trim();
+  }
+
+  async load() {
+    if (!this.source) return;
+    this.loading ??= this.source();
+    const rows = await this.loading;
+    if (this.source) {
+      this.source = null;
+      if (this.table.nextElementSibling.matches(".pages")) this.table.nextElementSibling.remove();
+      if (!this.rows.length) this.rows = this.kept = rows;
+    }
   }
 
   fill(rows) {
@@ -34,14 +55,16 @@ class Table {
     this.arrange();
   }
 
-  find(part) {
+  async find(part) {
+    await this.load();
     this.part = fold(part).trim();
     this.arrange();
   }
 
-  sort(i) {
+  async sort(column) {
+    await this.load();
     const [at, down] = this.order ?? [];
-    this.order = [i, at === i ? !down : !this.columns[i].text];
+    this.order = [column, at === column ? !down : !column.text];
     this.arrange();
   }
 
@@ -49,18 +72,17 @@ class Table {
     const named = this.columns.find((column) => column.searched) ?? this.columns[0];
     this.kept = this.part ? this.rows.filter((row) => (row.folded ??= fold(String(named.value(row)))).includes(this.part)) : [...this.rows];
     if (this.order) {
-      const [i, down] = this.order;
-      const { value, text } = this.columns[i];
+      const [{ value, text }, down] = this.order;
       const turn = down ? -1 : 1;
       const known = (x) => x !== null && x !== undefined && x === x;
-      const compare = text ? new Intl.Collator("en").compare : (x, y) => x - y;
+      const compare = text ? new Intl.Collator().compare : (x, y) => x - y;
       this.kept.sort((a, b) => {
         const [x, y] = [value(a), value(b)];
         return known(x) && known(y) ? turn * compare(x, y) : known(y) - known(x);
       });
     }
     this.head.forEach((th, i) => {
-      if (this.order?.[0] === i) th.setAttribute("aria-sort", this.order[1] ? "descending" : "ascending");
+      if (this.order?.[0] === this.shown[i]) th.setAttribute("aria-sort", this.order[1] ? "descending" : "ascending");
       else th.removeAttribute("aria-sort");
     });
     this.page = 0;
@@ -68,10 +90,11 @@ class Table {
   }
 
   draw() {
-    const { kept, length, page, columns } = this;
+    const { kept, length, page, shown } = this;
     const from = page * length;
     const some = kept.slice(from, from + length);
-    this.body.replaceChildren(...some.map((row, i) => make("tr", { role: "row" }, ...columns.map((column) => this.cell(column, row, from + i)))));
+    this.drawn(some);
+    this.body.replaceChildren(...some.map((row, i) => make("tr", { role: "row" }, ...shown.map((column) => this.cell(column, row, from + i)))));
     const all = kept.length === this.rows.length ? "" : ` (of ${grouped(this.rows.length, 0)})`;
     this.status.textContent = kept.length ? `${grouped(from + 1, 0)} to ${grouped(from + some.length, 0)} of ${grouped(kept.length, 0)}${all}` : this.empty;
     const last = Math.max(Math.ceil(kept.length / length) - 1, 0);
@@ -93,12 +116,15 @@ class Table {
   cell(column, row, i) {
     const value = column.value(row, i);
     const shown = column.show ? column.show(value, row, i) : (value ?? "");
-    return make("td", { role: "cell", class: column.text ? "words" : "figure", "data-name": column.name }, shown);
+    const kind = [this.kind(column), column.mark?.(value, row)].filter(Boolean).join(" ");
+    return make("td", { role: "cell", class: kind, "data-name": column.fixed ? null : column.name }, shown);
   }
 
-  download(kind) {
-    const rows = this.kept.map((row, i) => this.columns.map((column) => column.value(row, i) ?? null));
-    const names = this.columns.map((column) => column.name);
+  async download(kind) {
+    await this.load();
+    const columns = this.columns.filter((column) => !column.fixed);
+    const rows = this.kept.map((row, i) => columns.map((column) => column.value(row, i) ?? null));
+    const names = columns.map((column) => column.name);
     const safe = (x) => (typeof x === "string" && /^'*[=+\-@\t\r]/.test(x) ? `'${x}` : x);
     const quoted = (x) => (x === null ? "" : /[",\n\r]/.test(safe(x)) ? `"${String(safe(x)).replaceAll('"', '""')}"` : safe(x));
     const text =

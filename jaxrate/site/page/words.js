@@ -12,13 +12,38 @@ const SINGLE = { ł: "l", ø: "o", đ: "d", ð: "d", þ: "th", ß: "ss", æ: "ae
 const fold = (text) =>
   text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[łøđðþßæœı]/g, (x) => SINGLE[x]).replace(/[-'’.]/g, " ");
 
+// Numbers and dates as the reader's language has them.
+
+const grouped = (x, digits, options = {}) => x.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options });
+const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
 const percent = (p) => {
-  const text = (100 * p).toFixed(p > 0.02 && p < 0.98 ? 0 : 1);
-  return `${text === "100.0" ? "> 99.9" : text === "0.0" ? "< 0.1" : text} %`;
+  const digits = p > 0.02 && p < 0.98 ? 0 : 1;
+  const text = (100 * p).toFixed(digits);
+  return `${text === "100.0" ? `> ${grouped(99.9, 1)}` : text === "0.0" ? `< ${grouped(0.1, 1)}` : grouped(Number(text), digits)} %`;
 };
-const grouped = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-const signed = (x, digits) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
 const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
+const spellings = [{ year: "numeric", month: "short" }, { year: "numeric", month: "short", day: "numeric" }].map((x) => new Intl.DateTimeFormat(undefined, { ...x, timeZone: "UTC" }));
+const spelledDate = (iso) => {
+  const [, date, time = ""] = iso.match(/^(\d{4}-\d\d(?:-\d\d)?)( .*)?$/) ?? [];
+  return date ? spellings[date.length > 7 ? 1 : 0].format(new Date(`${date}${date.length > 7 ? "" : "-01"}T00:00Z`)) + time : iso;
+};
+const spelledNumber = (text) =>
+  text.replace(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<![\d.,])\d+\.\d+(?![\d.,])/g, (x) => grouped(Number(x.replaceAll(",", "")), x.split(".")[1]?.length ?? 0));
+const timeElement = (iso) => make("time", { datetime: iso }, spelledDate(iso));
+
+// What was written into the page, in English and with ISO dates, in the reader's language.
+
+function translateFigures(part) {
+  for (const time of part.querySelectorAll("time:not([datetime])")) {
+    time.dateTime = time.textContent;
+    time.textContent = spelledDate(time.dateTime);
+  }
+  if (grouped(1234.5, 1) === "1,234.5") return;
+  for (const element of part.querySelectorAll("data, td.figure, dd.figure, .tall, .axis i")) {
+    const text = [...element.childNodes].find((x) => x.nodeType === Node.TEXT_NODE) ?? element.querySelector("span")?.firstChild;
+    if (text) text.data = spelledNumber(text.data);
+  }
+}
 
 // Data that several pages need are scripts, so that the site also opens without a web server.
 

@@ -37,12 +37,11 @@ class Kernel(NamedTuple):
     leaves at the edges only. Of other functions of both strengths, of those with hyperparameters of their own, and of
     other matrices it is "source".
 
-    Example:
-      >>> def steadier(x, y, *, low: Annotated[float, "positive"] = 0.1, slope: float = -0.2):
-      ...     return jnp.exp(-0.5 * ((y - x) / (low * jnp.exp(slope * x))) ** 2)
-      >>> system = jr.blat_mmr(kernel=jr.extend.kernels.Kernel(steadier))
-      >>> system.params.slope
-      -0.2
+        def steadier(x, y, *, low: Annotated[float, "positive"] = 0.1, slope: float = -0.2):
+            return jnp.exp(-0.5 * ((y - x) / (low * jnp.exp(slope * x))) ** 2)
+
+        system = jr.blat_mmr(kernel=jr.extend.kernels.Kernel(steadier))
+        system.params.slope  # -0.2
     """
 
     shape: Any = "gaussian"

@@ -68,20 +68,31 @@ def pseudodiffuse(
 
     If it does not happen, only the variance is of use.
     """
-    variance = rows.variance + growth
-    if rows.past is None:
-        return rows._replace(variance=variance)
-    past = rows.past
-    log_kappa = -jnp.log1p(growth / rows.variance)
+    past = None
+    if rows.past is not None:
+        past = diffuse_history(rows.past, rows.rating, rows.variance, growth, rho, is_applied, influence)
+    return rows._replace(variance=rows.variance + growth, past=past)
+
+
+def diffuse_history(
+    past: PerformanceHistory,
+    rating: Array,
+    variance: Array,
+    growth: Array,
+    rho: float | Array,
+    is_applied: bool | Array = True,
+    influence: Influence = LOGISTIC_INFLUENCE,
+) -> PerformanceHistory:
+    """What it makes of the factors of beliefs with this rating and variance."""
+    log_kappa = -jnp.log1p(growth / variance)
     kappa = jnp.exp(log_kappa)
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
     kappa, t = (jnp.where(is_applied, x, 1.0) for x in (kappa, t))
     total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * influence.weight
     a, b = t * past.weight, (1.0 - t) * total
-    mean = past.mean + b / _nonzero(a + b) * (rows.rating - past.mean)
-    past = past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
-    return rows._replace(variance=variance, past=past)
+    mean = past.mean + b / _nonzero(a + b) * (rating - past.mean)
+    return past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
 
 
 def _nonzero(total: Array) -> Array:

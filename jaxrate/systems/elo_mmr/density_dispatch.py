@@ -17,7 +17,8 @@ from jaxrate.systems.rounds.hazards import (
 from jaxrate.types import Array
 
 
-def _has_closed_form(density: Density) -> bool:
+def has_closed_form(density: Density) -> bool:
+    """Whether it needs no tables of its own."""
     return density.name in ("logistic", "normal")
 
 
@@ -25,7 +26,7 @@ def make_hazard_table(density: Density) -> HazardTable | None:
     """What the rules need of it; None of the logistic and the normal one."""
     return (
         None
-        if _has_closed_form(density)
+        if has_closed_form(density)
         else jax.tree.map(lambda x: jnp.asarray(x, float), tabulate_density(density).table)
     )
 
@@ -33,7 +34,7 @@ def make_hazard_table(density: Density) -> HazardTable | None:
 def table_points(density: Density, deviation: float, spread: float) -> int:
     """Points of a table for performances of this deviation or wider, in float32; `spread` is that of newcomers."""
     return cdf_sums.table_points_for(deviation, spread) * (
-        1 if _has_closed_form(density) else tabulate_density(density).fine
+        1 if has_closed_form(density) else tabulate_density(density).fine
     )
 
 
@@ -89,14 +90,20 @@ def worst_ranks_keeping_rating(
 
 
 def expected_win_counts(
-    density: Density, table: HazardTable | None, rating: Array, deviation: Array, mask: Array, table_points: int
+    density: Density,
+    table: HazardTable | None,
+    rating: Array,
+    deviation: Array,
+    mask: Array,
+    table_points: int,
+    count: Array | None,
 ) -> Array:
     """[P] how many others each is expected to beat."""
     if density.name == "normal":
-        return expected_wins.normal_wins(rating, deviation, mask, table_points)[0]
+        return expected_wins.normal_wins(rating, deviation, mask, table_points, count=count)[0]
     table_points = cdf_sums.points_in_precision(table_points)
     if table is None:
-        return expected_wins.logistic_wins(rating, deviation, mask, table_points)
+        return expected_wins.logistic_wins(rating, deviation, mask, table_points, count)
     return expected_wins.density_wins(
-        make_integrals(table, tabulate_density(density)), rating, deviation, mask, table_points
+        make_integrals(table, tabulate_density(density)), rating, deviation, mask, table_points, count
     )

@@ -38,6 +38,7 @@ from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_signatures import collect_params
 from jaxrate.hashable_values import bind
+from jaxrate.numerics import row_tiles
 from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
@@ -46,6 +47,7 @@ from jaxrate.systems.elo_mmr.belief import (
     PerformanceHistory,
     State,
     add_performance,
+    diffuse_history,
     guess_mode,
     posterior_mode,
     pseudodiffuse,
@@ -98,7 +100,7 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
     if model.teams and contest.solo is None:
         return team_inference.predict(model.teams, rows.rating, square, contest, points)
     below = density_dispatch.expected_win_counts(
-        model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points
+        model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
     )
     share = expected_wins.win_share(below, mask)
     return share[0] if isinstance(event, Matches) else share
@@ -131,7 +133,7 @@ def _learn_from_contest(
     growth = multi_team_players.largest_over_player_seats(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     influence = density_dispatch.performance_influence(constants.table)
-    drifted = pseudodiffuse(rows, growth, _rho_or_zero(constants), contested, influence)
+    drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
     share, points = variance / square, cdf_sums.points_in_precision(model.points)
     round_statistics: density_dispatch.RoundStatistics | team_inference.TeamRound
@@ -150,15 +152,22 @@ def _learn_from_contest(
         p = density_dispatch.infer_performances(round_statistics, event, model.split_ties)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
-    if drifted.past is None:
+    if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
         change, merged = multi_team_players.merge_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
-        past = add_performance(drifted.past, p, square, jnp.where(contested, rows.games, -1), influence)
-        start = guess_mode(drifted.past, rows.rating, p, square, influence)
-        rating = posterior_mode(past, start, square, influence)
+
+        def remember(belief: tuple[Array, PerformanceHistory], *columns: Array) -> tuple[Array, PerformanceHistory]:
+            (rating, past), (variance, growth, square, p, index) = belief, columns
+            past = diffuse_history(past, rating, variance, growth, _rho_or_zero(constants), contested, influence)
+            start = guess_mode(past, rating, p, square, influence)
+            past = add_performance(past, p, square, index, influence)
+            return posterior_mode(past, start, square, influence), past
+
+        columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
+        rating, past = row_tiles.replace_row_tiles(remember, event.present, (rows.rating, rows.past), *columns)
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, round_statistics
@@ -311,6 +320,7 @@ def _make_system(
     points = density_dispatch.table_points(density, math.sqrt(square), params.initial_deviation)
     model = Model(density, kept_history, split_ties, skip_ties, factors, points, team)
     learn = InferringUpdate(bind(update, model), bind(infer, model))
+    features += ("padding",) if density_dispatch.has_closed_form(density) else ()
     return RatingSystem(
         name,
         params,

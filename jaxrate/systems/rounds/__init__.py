@@ -14,4 +14,5 @@ performance_distributions.py   distributions of performances in rounds
 performance_inference.py       performances
 round_teams.py                 the teams of a round, in the order of the standing: what systems of teams ask of it
 standing_sums.py               sums over the standings of a round
+rating_roots.py                ratings at which a sum over everybody in a round is as given
 """

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxrate.events import Rounds
 from jaxrate.launch_overhead import has_launch_overhead
-from jaxrate.numerics.roots import decreasing_root
-from jaxrate.numerics.special_functions import log_quotient
+from jaxrate.numerics import row_tiles
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
 from jaxrate.types import Array
 
@@ -47,6 +47,7 @@ class Participants(NamedTuple):
     low: Array  # [] no rating that is asked for lies below, or
     high: Array  # [] above
     unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
+    present: Array | None = None  # [] as of `Rounds`
 
 
 def table_points_for(deviation: float, spread: float = 350.0) -> int:
@@ -195,21 +196,30 @@ def _tabulate_sums(distribution: DistributionFunction, participants: Participant
         gains = gain, gain, gain * inverse, gain * inverse**2
         return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
 
-    return sum_in_blocks(one, participants[:3], grid)
+    return sum_in_blocks(one, participants[:3], grid, participants.present)
 
 
 def sum_in_blocks(
-    block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array
+    block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array, count: Array | None
 ) -> list[Array]:
     """Four sums [points] over everybody in the round, some of whom at a time are `block_sums`'s."""
     if max_simultaneous_pairs():
         return block_sums(*participant_columns)
+
+    def add(total: list[Array], *columns: Array) -> list[Array]:
+        return [x + y for x, y in zip(total, block_sums(*columns), strict=True)]
+
+    def add_batch(total: list[Array], *columns: Array) -> list[Array]:
+        # XLA on a CPU makes code twice as fast of arrays [1, participants, points].
+        batch = jax.vmap(block_sums)(*(x[None] for x in columns))
+        return [x + y[0] for x, y in zip(total, batch, strict=True)]
+
+    nothing = [jnp.zeros_like(grid)] * 4
+    if count is not None and row_tiles.has_tiles(len(participant_columns[0])):
+        sums: list[Array] = row_tiles.add_row_tiles(add_batch, count, nothing, *participant_columns)
+        return sums
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
-
-    def add(total: list[Array], block: list[Array]) -> tuple[list[Array], None]:
-        return [x + y for x, y in zip(total, block_sums(*block), strict=True)], None
-
-    return lax.scan(add, [jnp.zeros_like(grid)] * 4, blocks)[0]
+    return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]
 
 
 def hermite_coefficients(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
@@ -278,7 +288,7 @@ def exclude_self(is_below: Array, smaller: Array, mask: Array) -> tuple[Array, A
 def tie_counts(event: Rounds) -> Array:
     """[P] how many share each one's rank, themselves included."""
     rank = jnp.minimum(event.rank, len(event.rank) - 1)
-    return sum_by_group(rank, participant_mask(event).astype(jnp.int32))[rank]
+    return sum_by_group(rank, participant_mask(event).astype(jnp.int32), event.present)[rank]
 
 
 def is_rated_contest(event: Rounds, skip_ties: bool) -> Array:
@@ -286,48 +296,13 @@ def is_rated_contest(event: Rounds, skip_ties: bool) -> Array:
     return jnp.any(participant_mask(event) & ((event.rank if skip_ties else event.team) > 0))
 
 
-def sum_by_group(group: Array, values: Array) -> Array:
-    """[P, ...] the sums of values [P, ...] by group, a number from 0 to P - 1."""
+def sum_by_group(group: Array, values: Array, count: Array | None = None) -> Array:
+    """[P, ...] the sums of values [P, ...] by group, a number from 0 to P - 1; `count` is `present` of `Rounds`."""
     if uses_all_pairs(len(group)):  # a kernel in place of two
         number = jnp.arange(len(group), dtype=group.dtype)
         member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
         return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)
-    return jnp.zeros_like(values).at[group].add(values)
-
-
-def ratings_at_sum(
-    sum_function: SumFunction, from_below: Array, target: Array, guess: Array, mask: Array, participants: Participants
-) -> Array:
-    """The ratings [P] at which sums are as given.
-
-    Args:
-      sum_function: below or above a rating.
-      from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
-      target: [P] what it is.
-      guess: [P] to start from; it stays where nobody is there.
-      mask: [P] where the answer is asked for.
-      participants: in the round, with the interval in which it lies.
-    """
-
-    def log_ratio(x: Array) -> tuple[Array, Array]:
-        """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
-        found, slope = sum_function(x, from_below)
-        found = jnp.where(mask, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
-        value = log_quotient(jnp.where(mask, target, 1.0), found)
-        return jnp.where(from_below, value, -value), -slope / found
-
-    return solve_ratings(log_ratio, guess, mask, participants)
-
-
-def solve_ratings(
-    function: Callable[[Array], tuple[Array, Array]], guess: Array, mask: Array, participants: Participants
-) -> Array:
-    """The zeros of a function, decreasing, that comes with its slope, in the interval of everybody in the round."""
-
-    def where_asked(x: Array) -> tuple[Array, Array]:
-        value, slope = function(x)
-        return jnp.where(mask, value, guess - x), jnp.where(mask, slope, -1.0)
-
-    low, high = (jnp.broadcast_to(x, guess.shape) for x in (participants.low, participants.high))
-    guess = jnp.where(mask, jnp.clip(guess, low, high), low)
-    return decreasing_root(where_asked, guess, low, high, participants.unit)
+    sums: Array = row_tiles.add_row_tiles(
+        lambda total, group, values: total.at[group].add(values), count, jnp.zeros_like(values), group, values
+    )
+    return sums

@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.numerics import array_sums
-from jaxrate.systems.rounds import cdf_sums, performance_distributions
+from jaxrate.systems.rounds import performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.types import Array
 
@@ -72,4 +72,4 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     )
     scale = jnp.sqrt(square + (jnp.sum((gain > 0).astype(gain.dtype)) / all_gain) ** 2)
     guess = mean + scale * jnp.log(jnp.where(mask, won, 1.0) / jnp.where(mask, lost, 1.0))
-    return cdf_sums.solve_ratings(log_ratio, guess, mask, participants)
+    return rating_roots.solve_ratings(log_ratio, guess, mask, participants)

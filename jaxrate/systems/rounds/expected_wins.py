@@ -18,6 +18,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.numerics import row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, expected_wins_by_deviation, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.cdf_sums import Participants
@@ -29,7 +30,12 @@ PAIRS_PER_POINT = 3  # participants for each point of the table up to which pair
 
 
 def normal_wins(
-    centre: Array, deviation: Array, mask: Array, table_points: int, margin: Array | None = None
+    centre: Array,
+    deviation: Array,
+    mask: Array,
+    table_points: int,
+    margin: Array | None = None,
+    count: Array | None = None,
 ) -> tuple[Array, Array]:
     """[P] how many others each is expected to beat, and to be beaten by.
 
@@ -39,11 +45,12 @@ def normal_wins(
       mask: [P] who takes part.
       table_points: of the tables, in float32.
       margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
+      count: `present` of `Rounds`.
     """
     performances = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), margin)
     if len(mask) <= max(cdf_sums.pairwise_limit(), PAIRS_PER_POINT * table_points):
         return pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, performances, mask)
-    return expected_wins_by_deviation.interpolated_wins_and_losses(performances, mask, table_points)
+    return expected_wins_by_deviation.interpolated_wins_and_losses(performances, mask, table_points, count)
 
 
 class PerformanceIntegrals(NamedTuple):
@@ -67,13 +74,18 @@ LOGISTIC_INTEGRALS = PerformanceIntegrals(
 )
 
 
-def logistic_wins(centre: Array, deviation: Array, mask: Array, table_points: int) -> Array:
+def logistic_wins(centre: Array, deviation: Array, mask: Array, table_points: int, count: Array | None = None) -> Array:
     """[P] how many others each is expected to beat, of logistic performances; `table_points` are those of the table."""
-    return density_wins(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points)
+    return density_wins(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points, count)
 
 
 def density_wins(
-    integrals: PerformanceIntegrals, centre: Array, deviation: Array, mask: Array, table_points: int
+    integrals: PerformanceIntegrals,
+    centre: Array,
+    deviation: Array,
+    mask: Array,
+    table_points: int,
+    count: Array | None = None,
 ) -> Array:
     """The same of any performances, each with mean `centre`."""
     all_of = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), None)
@@ -96,13 +108,16 @@ def density_wins(
             widest = jnp.max(jnp.where(mask, scale, 0.0))
             ends = cdf_sums.rating_interval(performances.centre, integrals.reach * widest, mask)
             everyone = Participants(
-                performances.centre, 1.0 / scale, mask.astype(scale.dtype), *ends, cdf_sums.rating_unit(widest)
+                performances.centre, 1.0 / scale, mask.astype(scale.dtype), *ends, cdf_sums.rating_unit(widest), count
             )
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (distribution.nodes, distribution.weights))
             sums, *_ = cdf_sums.make_cdf_sums(distribution.shape, everyone, table_points, len(nodes))
-            x = performances.centre[:, None] + scale[:, None] * nodes[None, :]
-            below, others = sums(x, True)[0] @ weights, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0)
-            return jnp.clip(below - 0.5, 0.0, others)
+
+            def expect(centre: Array, scale: Array) -> Array:
+                return sums(centre[:, None] + scale[:, None] * nodes[None, :], True)[0] @ weights
+
+            below = row_tiles.map_row_tiles(expect, count, performances.centre, scale)
+            return jnp.clip(below - 0.5, 0.0, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0))
 
         return found
 

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.numerics import row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
@@ -60,7 +61,7 @@ class LevelLayout(NamedTuple):
 
 
 def interpolated_wins_and_losses(
-    performances: PriorPerformances, mask: Array, table_points: int
+    performances: PriorPerformances, mask: Array, table_points: int, count: Array | None = None
 ) -> tuple[Array, Array]:
     """[P] how many each is expected to beat, and to be beaten by; `table_points` are enough for float32."""
     precise = SINGLE_PRECISION if performances.centre.dtype == jnp.float32 else DOUBLE_PRECISION
@@ -68,7 +69,7 @@ def interpolated_wins_and_losses(
     layout, narrow = _lay_out_levels(precise, performances, mask, table_points)
     floor = layout.edge[0]
     wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
-    wins = _interpolate_wins(precise, layout, wide, mask, table_points)
+    wins = _interpolate_wins(precise, layout, wide, mask, table_points, count)
     return evaluate_where_needed(
         jnp.any(narrow),
         partial(pairwise_wins.batched_wins_and_losses, pairwise_wins.normal_win_probability),
@@ -127,14 +128,18 @@ def _rating_range_by_level(
 
 
 def _interpolate_wins(
-    precision: TablePrecision, layout: LevelLayout, performances: PriorPerformances, mask: Array, table_points: int
+    precision: TablePrecision,
+    layout: LevelLayout,
+    performances: PriorPerformances,
+    mask: Array,
+    table_points: int,
+    count: Array | None,
 ) -> tuple[Array, Array]:
-    centre, deviation, margin = performances
     number = jnp.arange(table_points, dtype=jnp.int32)
     level = jnp.sum((number[:, None] >= layout.first[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
     step = layout.step[level]
     at = layout.start[level] + (number - layout.first[level]).astype(step.dtype) * step
-    below, above, first, second = _tabulate_sums(performances, mask, at, layout.square[level])
+    below, above, first, second = _tabulate_sums(performances, mask, at, layout.square[level], count)
     first, second = first * step, second * step**2
     sides = (above, -first, -second), (below, first, second)
     cells = jnp.stack(
@@ -143,30 +148,39 @@ def _interpolate_wins(
             for side in sides
         ]
     )
-    own = jnp.sum((deviation[:, None] >= layout.edge[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
-    own = jnp.maximum(own, 0)  # of padding
-    mine = jax.tree.map(lambda x: x[own], layout)
+    nodes, weights = (jnp.asarray(x, at.dtype) for x in (precision.nodes, precision.weights))
 
-    def cell(x: Array) -> tuple[Array, Array]:
-        """The cells that ratings [P, n] lie in, and where in them."""
-        one = jax.tree.map(lambda y: y[:, None], mine)
-        place = jnp.clip((x - one.start) / one.step, 0.0, (one.count - 1).astype(x.dtype))
-        inside = jnp.clip(place.astype(jnp.int32), 0, one.count - 2)
-        return one.first + inside, place - inside.astype(x.dtype)
+    def expect(performances: PriorPerformances, mask: Array) -> tuple[Array, Array]:
+        """[P] whether the number below is the smaller one, and the smaller one."""
+        centre, deviation, margin = performances
+        own = jnp.sum((deviation[:, None] >= layout.edge[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
+        own = jnp.maximum(own, 0)  # of padding
+        mine = jax.tree.map(lambda x: x[own], layout)
 
-    middle = cells[:, cell(centre[:, None])[0][:, 0], 0]
-    side = (middle[1] < middle[0]).astype(jnp.int32)  # the smaller one keeps its relative accuracy
-    nodes, weights = (jnp.asarray(x, centre.dtype) for x in (precision.nodes, precision.weights))
-    rest = jnp.sqrt(jnp.where(mask, deviation**2 - mine.square, 1.0))
-    total, shifts = jnp.zeros_like(centre), (0.0,) if margin is None else (-margin, margin)
-    for shift in shifts:
-        index, u = cell((centre + shift)[:, None] + rest[:, None] * nodes[None])
-        c = jnp.moveaxis(cells[side[:, None], index], -1, 0)
-        total += cdf_sums.horner(c, u) @ weights / len(shifts)
-    return cdf_sums.exclude_self(side == 1, total, mask)
+        def cell(x: Array) -> tuple[Array, Array]:
+            """The cells that ratings [P, n] lie in, and where in them."""
+            one = jax.tree.map(lambda y: y[:, None], mine)
+            place = jnp.clip((x - one.start) / one.step, 0.0, (one.count - 1).astype(x.dtype))
+            inside = jnp.clip(place.astype(jnp.int32), 0, one.count - 2)
+            return one.first + inside, place - inside.astype(x.dtype)
+
+        middle = cells[:, cell(centre[:, None])[0][:, 0], 0]
+        side = (middle[1] < middle[0]).astype(jnp.int32)  # the smaller one keeps its relative accuracy
+        rest = jnp.sqrt(jnp.where(mask, deviation**2 - mine.square, 1.0))
+        total, shifts = jnp.zeros_like(centre), (0.0,) if margin is None else (-margin, margin)
+        for shift in shifts:
+            index, u = cell((centre + shift)[:, None] + rest[:, None] * nodes[None])
+            c = jnp.moveaxis(cells[side[:, None], index], -1, 0)
+            total += cdf_sums.horner(c, u) @ weights / len(shifts)
+        return side == 1, total
+
+    is_below, smaller = row_tiles.map_row_tiles(expect, count, performances, mask)
+    return cdf_sums.exclude_self(is_below, smaller, mask)
 
 
-def _tabulate_sums(performances: PriorPerformances, mask: Array, grid: Array, square: Array) -> list[Array]:
+def _tabulate_sums(
+    performances: PriorPerformances, mask: Array, grid: Array, square: Array, count: Array | None
+) -> list[Array]:
     """[points] each: the sums of the cdf, its complement and two derivatives."""
 
     def one(centre: Array, variance: Array, gain: Array) -> list[Array]:
@@ -178,4 +192,4 @@ def _tabulate_sums(performances: PriorPerformances, mask: Array, grid: Array, sq
         return [jnp.dot(gain, x, precision=lax.Precision.HIGHEST) for x in values]
 
     columns = performances.centre, jnp.where(mask, performances.deviation, 1.0) ** 2, mask.astype(grid.dtype)
-    return cdf_sums.sum_in_blocks(one, columns, grid)
+    return cdf_sums.sum_in_blocks(one, columns, grid, count)

@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import array_sums, selective_evaluation, special_functions
-from jaxrate.systems.rounds import cdf_sums, exact_performance, performance_distributions
+from jaxrate.numerics import array_sums, row_tiles, selective_evaluation, special_functions
+from jaxrate.numerics.roots import RootTiles
+from jaxrate.systems.rounds import cdf_sums, exact_performance, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, cumulative_sums
 from jaxrate.types import Array
@@ -74,9 +75,8 @@ def make_logistic_cdf_sums(
         2.0 * _opponents_to_outweigh_tie(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
     )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
-    participants = Participants(
-        centre, inverse, gain, *cdf_sums.rating_interval(centre, widest * margin, mask), cdf_sums.rating_unit(widest)
-    )
+    ends = cdf_sums.rating_interval(centre, widest * margin, mask)
+    participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_unit(widest), event.present)
     return LogisticSums(
         participants,
         *cdf_sums.make_cdf_sums(performance_distributions.logistic_distribution, participants, table_points),
@@ -99,24 +99,43 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
             share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )
     tied = cdf_sums.sum_by_group(
-        group, gain
+        group, gain, event.present
     )  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = array_sums.exclusive_sums(tied, after=True), array_sums.exclusive_sums(tied)
-    from_below = won <= lost  # the smaller side keeps its relative accuracy
-    target = jnp.where(from_below, won, lost) + share * tied
+    double = 2.0 * share - 1.0  # how many times more those who tied count than in the sums of all
 
-    def sums(x: Array, below: Array) -> tuple[Array, Array]:
+    def sums_of_tied(x: Array) -> tuple[Array]:
+        """[P, 2] the sums over those who tied, and their slopes."""
+
+        def add(sums: Array, group: Array, centre: Array, inverse: Array, gain: Array) -> Array:
+            z = (x[group] - centre) * inverse
+            value, _, density, _ = performance_distributions.logistic_distribution(jnp.where(from_below[group], z, -z))
+            return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
+
+        return (
+            row_tiles.add_row_tiles(add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain),
+        )
+
+    def sums(x: Array, below: Array, of_tied: Array) -> tuple[Array, Array]:
         """The sums of all, in which those who tied count twice their share."""
-        z = (x[group] - centre) * inverse
-        value, _, density, _ = performance_distributions.logistic_distribution(jnp.where(below[group], z, -z))
-        again = cdf_sums.sum_by_group(group, jnp.stack([gain * value, gain * inverse * density], axis=-1))
         total, slope = round_sums.sums(x, below)
-        more = 2.0 * share - 1.0
-        return total + more * again[:, 0], slope + more * again[:, 1]
+        return total + double * of_tied[:, 0], slope + double * of_tied[:, 1]
 
-    guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-    performances = cdf_sums.ratings_at_sum(
-        round_sums.sums if share == 0.5 else sums, from_below, target, guess, tied > 0, round_sums.participants
+    def start(won: Array, lost: Array, tied: Array) -> tuple[Array, Array, Array]:
+        below = won <= lost  # the smaller side keeps its relative accuracy
+        guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
+        return below, jnp.where(below, won, lost) + share * tied, guess
+
+    from_below, target, guess = row_tiles.map_row_tiles(start, event.present, won, lost, tied)
+    split = share == 0.5
+    performances = rating_roots.ratings_at_sum(
+        round_sums.sums if split else sums,
+        from_below,
+        target,
+        guess,
+        tied > 0,
+        round_sums.participants,
+        RootTiles(event.present, (), None if split else sums_of_tied),
     )[group]
     again = partial(exact_performance.exact_logistic_performance, share)
     return selective_evaluation.evaluate_rows_where_needed(
@@ -180,10 +199,12 @@ def make_round_standing(
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
     order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
-    end = begin + cdf_sums.sum_by_group(group, mask.astype(jnp.int32))
-    mean, stiffness = (cdf_sums.sum_by_group(group, x) for x in (inverse**2 * (centre - low), inverse**2))
+    end = begin + cdf_sums.sum_by_group(group, mask.astype(jnp.int32), event.present)
+    mean, stiffness = (
+        cdf_sums.sum_by_group(group, x, event.present) for x in (inverse**2 * (centre - low), inverse**2)
+    )
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    participants = Participants(centre, inverse, inverse, low, high, cdf_sums.rating_unit(widest))
+    participants = Participants(centre, inverse, inverse, low, high, cdf_sums.rating_unit(widest), event.present)
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
     curves = cumulative_sums(noise.above, ordered, 3 * table_points // 2)
     return RoundStanding(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
@@ -191,27 +212,28 @@ def make_round_standing(
 
 def standing_performance(round_standing: RoundStanding, event: Rounds, split_ties: TieSplit) -> Array:
     """The same of any, of a round in which everybody's place is known."""
-    mask = round_standing.end > round_standing.begin
 
     def again(indices: Array, participants: Participants, group: Array) -> Array:
         q, alone = (
             _exact_q(round_standing.noise, split_ties, indices, participants, group),
             jnp.ones_like(indices, bool),
         )
-        return cdf_sums.solve_ratings(q, participants.centre[indices], alone, participants)
+        return rating_roots.solve_ratings(q, participants.centre[indices], alone, participants)
 
     if cdf_sums.uses_all_pairs(len(event.rank)):
         return again(jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group)
-    start = (
-        round_standing.mean
-        if round_standing.guess is None
-        else round_standing.guess(
-            round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
+
+    def solve(*groups: Array) -> Array:
+        begin, end, stiffness, mean = groups
+        some = round_standing._replace(begin=begin, end=end, stiffness=stiffness, mean=mean)
+        start = mean if some.guess is None else some.guess(*groups)
+        return rating_roots.solve_ratings(
+            _make_group_q_function(some, split_ties), start, end > begin, some.participants
         )
-    )
-    performances = cdf_sums.solve_ratings(
-        _make_group_q_function(round_standing, split_ties), start, mask, round_standing.participants
-    )[round_standing.group]
+
+    groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
+    alone = round_standing.noise.draw is None or tie_weight(split_ties) is not None  # groups need no other ones' sums
+    performances = row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[round_standing.group]
     return _recompute_coarse(round_standing, event, again, performances)
 
 

@@ -4,12 +4,14 @@ They are of any log-concave density, whose hazard they are given; `performance_i
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from jaxrate.numerics import array_sums
+from jaxrate.numerics import array_sums, row_tiles
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.types import Array
@@ -62,31 +64,67 @@ def cumulative_sums(
     if block > num_players:
         return curves(None, 0), curves(None, 1), None
 
-    def tabulate(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+    def tabulate(side: Array, sign: Array, columns: list[Array]) -> Array:
         """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
-        number, sign = side
         rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
-        return (tables[1], sum(y * hazard(number, sign * (at[None, :] - x) * y)[0] for x, y in rows)), None
+        return sum((y * hazard(side, sign * (at[None, :] - x) * y)[0] for x, y in rows), start=jnp.zeros((), at.dtype))
+
+    def add_side(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        if tiles is None:
+            return (tables[1], tabulate(*side, columns)), None
+        return (tables[1], _sums_in_tiles(partial(tabulate, *side), side[0], columns, tables[0], tiles)), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
+    tiled = standings.present is not None and row_tiles.has_tiles(num_players)
+    tiles = row_tiles.count_row_tiles(standings.present) if tiled else None
     none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
     sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
-    losses, wins = lax.scan(tabulate, (none, none), sides)[0]
-    losses, wins = array_sums.exclusive_sums(losses), array_sums.exclusive_sums(wins, after=True)
+    losses, wins = lax.scan(add_side, (none, none), sides)[0]
+    if tiles is None:
+        losses, wins = array_sums.exclusive_sums(losses), array_sums.exclusive_sums(wins, after=True)
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
         """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""
 
-        def among(table: Array, k: Array) -> Array:
+        def among(table: Array, k: Array, shift: int) -> Array:  # from a block on is behind the one before it
             whole = k // block
             part = (k - whole * block).astype(at.dtype)[:, None] / block
-            return (1.0 - part) * table[whole] + part * table[jnp.minimum(whole + 1, len(table) - 1)]
+            left, right = jnp.maximum(whole - shift, 0), jnp.minimum(whole + 1, len(table) - 1) - shift
+            return (1.0 - part) * table[left] + part * table[right]
 
-        q = among(wins_from, end) - among(losses, begin) - stiffness[:, None] * (at[None, :] - mean[:, None])
+        q = among(wins, end, 1) - among(losses, begin, 0) - stiffness[:, None] * (at[None, :] - mean[:, None])
         cell = jnp.clip(jnp.sum(q > 0, axis=1) - 1, 0, len(at) - 2)
         left, right = (jnp.take_along_axis(q, (cell + i)[:, None], axis=1)[:, 0] for i in (0, 1))
         part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
         return at[cell] + part / per_point
 
-    wins_from = jnp.concatenate([wins[:1], wins[:-1]])  # from a block on; of the first nearly
     return curves(losses, 0), curves(wins, 1), guess
+
+
+def _sums_in_tiles(
+    tabulate: Callable[[list[Array]], Array], side: Array, columns: list[Array], table: Array, tiles: Array
+) -> Array:
+    """[blocks, points] the exclusive sums over blocks, before each of side 0 and after each of side 1.
+
+    Args:
+      tabulate: the sums over some blocks, of their columns [block, some].
+      side: [] 0 or 1.
+      columns: [block, blocks] each.
+      table: [blocks, points] zeros.
+      tiles: [] how many tiles of participants there are.
+    """
+    size = row_tiles.TILE_ROWS // BLOCK_SIZE
+    triangle = jnp.where(side == 0, np.tri(size, size, -1, dtype=bool), np.tri(size, size, -1, dtype=bool).T)
+
+    def add(number: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
+        table, total = so_far
+        first = jnp.where(side == 0, number, tiles - 1 - number) * size
+        values = tabulate([lax.dynamic_slice_in_dim(x, first, size, axis=1) for x in columns])
+        inside = jnp.dot(triangle.astype(values.dtype), values, precision=lax.Precision.HIGHEST)
+        table = lax.dynamic_update_slice_in_dim(table, total[None] + inside, first, axis=0)
+        return table, total + jnp.sum(values, axis=0)
+
+    table, total = lax.fori_loop(0, tiles, add, (table, jnp.zeros_like(table[0])))
+    # Behind everybody all are before and nobody is after.
+    behind = jnp.where(side == 0, total, 0.0)
+    return lax.dynamic_update_slice_in_dim(table, behind[None], tiles * size, axis=0)

@@ -1,0 +1,16 @@
+"""Calibration
+===========
+
+Whether predictions of 0.7 come true seven times in ten. The bars above count the predictions.
+"""
+
+import jaxrate as jr
+from jaxrate import plots
+
+data = jr.data.datasets.nfl()
+
+predictions = {
+    "Glicko": jr.run(jr.glicko(side_advantage=60), data).prediction,
+    "Elo": jr.run(jr.elo(side_advantage=60), data).prediction,
+}
+plots.calibration(predictions, data)

@@ -1,0 +1,14 @@
+"""Loss by rating difference
+=========================
+
+The log loss of close and of uneven games. In grey is what it would be if the predictions were right.
+"""
+
+import jaxrate as jr
+from jaxrate import plots
+
+data = jr.data.datasets.nfl()
+
+glicko = jr.league.rating_history(jr.glicko(side_advantage=60), data)
+elo = jr.league.rating_history(jr.elo(side_advantage=60), data)
+plots.loss_by_difference({"Glicko": glicko, "Elo": elo}, data.matches.score)

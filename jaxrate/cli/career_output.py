@@ -1,0 +1,66 @@
+"""The output of `jaxrate rate` about players: a career, two players against each other, strengths by category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jaxrate as jr
+from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.terminal_tables import TextTable, column_table
+from jaxrate.text_format import format_number, format_unquoted_name, rating_decimals
+
+SHOWN_EVENTS = 20  # of a career, the last ones
+
+
+def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
+    """The strengths of the leaders against each category, if the table of ratings has modifiers."""
+    columns = jr.league.rating_table(rated) if rated.categories is not None else {}
+    if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
+        return []
+    row = {name: i for i, name in enumerate(columns["player"])}
+    strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
+    rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
+    return [TextTable(["strength against", *map(str, rated.categories)], rows, ("strength against",))]
+
+
+def career_sections(
+    rated: jr.Rated, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), *, is_whole: bool = False
+) -> list[str | TextTable]:
+    """The career of a player, the whole or its end; `point_columns` are further columns in points."""
+    kind = "matches" if rated.contests is None else "contests"
+    total, digits = len(career["rating"]), rating_decimals(career["rating"])
+    career_columns = career if is_whole else {key: x[-SHOWN_EVENTS:] for key, x in career.items()}
+    times = career_columns["time"]
+    career_columns = {key: x for key, x in career_columns.items() if key != "time"}
+    if rated.clock is not None:
+        career_columns = {
+            "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
+        } | career_columns
+    formats = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
+    formats |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), f".{digits}f")
+    formats |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
+    rows = [
+        [
+            "" if x != x else format(x, formats[key]) if key in formats else x
+            for key, x in zip(career_columns, row, strict=True)
+        ]
+        for row in zip(*career_columns.values(), strict=True)
+    ]
+    headings = [key.replace("_", " ") for key in career_columns]
+    extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
+    return [
+        f"{format_unquoted_name(name)}: {total:,} {kind}{extent}",
+        TextTable(headings, rows, ("time", "opponent", "contest")),
+    ]
+
+
+def head_to_head_sections(meetings: Any) -> list[str | TextTable]:
+    """How it stands between two players, and their latest matches."""
+    from jaxrate.league.match_records import PRINTED_MATCHES
+
+    total = len(meetings.matches["score"])
+    if not total:
+        return [meetings.summary]
+    caption = f"and {total - PRINTED_MATCHES:,} before" if total > PRINTED_MATCHES else ""
+    return [meetings.summary, column_table(meetings.matches, caption, PRINTED_MATCHES)]

@@ -1,0 +1,148 @@
+"""What `rate` and `report` learn from if no system is named: the sides, points, seasons and surfaces of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import jaxrate as jr
+from jaxrate.cli.input_options import is_multi_file, is_shipped, read_events
+from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.progress import ProgressReport
+from jaxrate.cli.shared_options import RatingRequest
+from jaxrate.text_format import to_one_line
+
+SKILLS = "skills"  # the system that learns from margins and surfaces
+
+
+def plain_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The option --plain."""
+    text = "Learn from results alone, not from the sides, points, seasons and surfaces in the file."
+    return click.option("--plain", is_flag=True, help=text)(command)
+
+
+def read_evidence(
+    report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
+) -> tuple[jr.data.Dataset, RatingRequest]:
+    """The events of a file with all that improves predictions, and the request with the columns that were recognised.
+
+    Where a system or hyperparameters are named, and where the request is `plain`, options alone name columns.
+    """
+    if plain and not _names_side():
+        columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
+        return drop_sides(read_events(report, file, columns)), request._replace(columns=columns)
+    if plain:
+        return read_events(report, file, request.columns), request
+    if request.name is not None or request.changes:
+        return read_events(report, file, request.columns), request
+    evidence = _recognise_columns(file, request.columns)
+    data, evidence = _read_recognised(report, file, request.columns, evidence)
+    if not isinstance(data.events, jr.Matches):
+        return data, request
+    if "margin" in evidence and not has_informative_margins(data):
+        data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
+    return data, request._replace(columns=evidence | request.columns)
+
+
+def default_system(data: jr.data.Dataset) -> str:
+    """The system of those who name none: skills where the data have more than results, sides and seasons."""
+    from jaxrate.league.system_choice import default_system_name
+
+    has_more = data.margin or data.categories is not None or data.covariates or data.statistics
+    return SKILLS if has_more and isinstance(data.events, jr.Matches) else default_system_name(data)
+
+
+def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
+    """Say in a line what the system learns from beside results."""
+    if used := describe_evidence(system, data):
+        report.note(f"{system.name} also learns from {used}, with default settings; --plain turns this off")
+
+
+def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> str:
+    """What a system learns from beside results, as "the sides (50 points), margins and seasons"."""
+    from jaxrate.league.comparison_notes import has_sides, join_names, unused_data_features
+
+    unused = unused_data_features(system, data)
+    points = getattr(system.params, "side_advantage", None)
+    kinds = {
+        "the side": f"the sides ({points or 0.0:.3g} points)" if has_sides(data) else "",
+        "margins": "margins" if data.margin else "",
+        "seasons": "seasons" if data.seasons else "",
+        "categories": "categories" if data.categories is not None else "",
+    }
+    used = [text for kind, text in kinds.items() if text and kind not in unused]
+    return join_names(used) if used else ""
+
+
+def drop_sides(data: jr.data.Dataset) -> jr.data.Dataset:
+    """The dataset, in whose matches nobody has the side."""
+    if not isinstance(data.events, jr.Matches):
+        return data
+    context = data.events.context._replace(side=None)
+    return data._replace(events=data.events._replace(context=context))
+
+
+def drop_evidence(data: jr.data.Dataset) -> jr.data.Dataset:
+    """The dataset without sides, margins and seasons."""
+    return drop_sides(data)._replace(margin=(), seasons=None)
+
+
+def has_informative_margins(data: jr.data.Dataset) -> bool:
+    """Whether margins are more than results: some are above 1."""
+    from jaxrate.data.seasons_and_margins import first_player_lead
+
+    columns: Any = data.matches.context.columns
+    lead = first_player_lead([np.asarray(columns[name], float) for name in data.margin])
+    return bool(np.any(np.abs(lead) > 1.0))
+
+
+def _names_side() -> bool:
+    """Whether --side was given, and not only recognised."""
+    return click.get_current_context().params.get("side") is not None
+
+
+def _recognise_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `read` for columns that improve predictions, by the names of columns."""
+    from jaxrate.data.column_recognition import recognise_columns
+    from jaxrate.data.column_roles import select_role_arguments
+    from jaxrate.data.evidence_columns import FORMAT_EVIDENCE, recognise_evidence
+    from jaxrate.data.source_opening import open_source
+
+    if "format" in columns:
+        evidence = FORMAT_EVIDENCE.get(columns["format"], {})
+        return {role: x for role, x in evidence.items() if role not in columns}
+    if is_multi_file(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+        return {}
+    try:
+        table = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else file)
+        evidence = recognise_evidence(table.names, columns)
+        if "margin" in evidence and "score" not in columns:  # a column of results tells who won, and not the points
+            roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
+            score = recognise_columns(table, roles, False, columns.get("dates"), na_values).arguments["score"]
+            evidence |= {} if score is None else {"score": score}
+        return evidence
+    except (ValueError, OSError):  # reading the file says what is wrong
+        return {}
+
+
+def _read_recognised(
+    report: ProgressReport, file: str, columns: dict[str, Any], evidence: dict[str, Any]
+) -> tuple[jr.data.Dataset, dict[str, Any]]:
+    """The events with the evidence that can be read, and this evidence."""
+    reasons: list[str] = []
+    while evidence:
+        try:
+            data = read_events(report, file, columns | evidence)
+            break
+        except ValueError as error:
+            reasons.append(to_one_line(str(error)))
+            failed = {x for x in evidence if any(str(y) in reasons[-1] for y in (x, *np.atleast_1d(evidence[x])))}
+            evidence = {role: x for role, x in evidence.items() if role not in (failed or evidence)}
+    else:
+        data = read_events(report, file, columns)  # whose error is about the results
+    for reason in reasons:
+        report.note(f"a column was recognised, but is not used: {reason}")
+    return data, evidence

@@ -1,0 +1,122 @@
+"""The pages of --help: options in groups, and examples. rich-click draws them, and loads Rich for that alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+from rich_click import RichCommand, RichGroup
+from rich_click.rich_panel import RichCommandPanel, RichOptionPanel
+
+HELP_STYLE = {
+    "theme": "default-slim",  # without boxes: a pipe gets the same text
+    "max_width": 110,
+    "force_terminal": None,  # colour is Rich's own decision
+    "text_markup": None,
+    "text_paragraph_linebreaks": "\n\n",
+    "options_table_help_sections": ["help", "required", "default"],
+    "style_helptext": "",
+    "style_options_panel_border": "",
+    "style_commands_panel_border": "",
+    "style_options_panel_title_style": "bold",
+    "style_commands_panel_title_style": "bold",
+    "padding_helptext_first_line": (0, 0, 1, 0),
+    "commands_before_options": True,
+    "default_string": r"\[default: {}]",
+}
+OPTION_GROUPS: dict[str, Sequence[str]] = {
+    "Input": (
+        *("format", "a", "b", "score", "winner", "loser", "time", "dates", "sort", "drop", "na-values"),
+        *("skip-incomplete", "normalise-names", "first", "names"),
+    ),
+    "Columns that improve predictions": (
+        *("plain", "side", "neutral", "margin", "season", "league-season", "category", "mixtures", "weight"),
+        *("statistics", "shares", "covariates", "rest", "form", "age", "columns"),
+    ),
+    "Columns of contests": ("contest", "participant", "rank", "team", "last-rank", "ceiling", "noise"),
+    "System": ("system", "param", "params", "period", "outlook", "smooth"),
+    "Saved runs": ("state", "as-of"),
+    "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks"),
+    "Players and matches": ("player", "all-matches", "against", "upsets"),
+    "Large files and several leagues": ("chunk", "brief", "resume", "by"),
+    "Output": ("out", "csv", "csv-safe", "last", "save", "report", "title", "json"),
+    "Messages": ("quiet", "verbose", "help"),
+}
+COMMAND_GROUPS = {
+    "Rate": ("rate", "compare", "fit", "arena", "systems", "plan"),
+    "Forecast": ("predict", "season", "tournament"),
+    "Publish": ("report", "site"),
+    "Try it": ("demo", "simulate"),
+}
+
+
+class HelpCommand(RichCommand):
+    """A command whose help has `groups` of options of its own beside `OPTION_GROUPS`, and `examples`."""
+
+    def __init__(
+        self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, examples: Sequence[str], **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.examples = examples
+        self.panels = _option_panels(self.params, groups or {})
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        write_examples(formatter, self.examples)
+
+
+class LazyGroup(RichGroup):
+    """The commands, by name and in a line; their modules are imported when they are called."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], summaries: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for name, text in summaries.items():
+            self.add_command(click.Command(name, short_help=text))
+        self.modules = modules
+        self.panels = [RichCommandPanel(name, list(members)) for name, members in COMMAND_GROUPS.items()]
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that the arguments name, imported, and the other arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.load_command(name), rest
+
+    def load_command(self, name: str) -> click.Command:
+        """The command of this name, imported."""
+        return getattr(import_module(self.modules[name]), name)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write where a beginner begins."""
+        write_examples(formatter, ("jaxrate demo", "jaxrate rate games.csv", "jaxrate rate --help"))
+
+
+def write_examples(formatter: Any, lines: Sequence[str]) -> None:
+    """Write examples as the last group of a page; lines that do not begin with a command stand as they are."""
+    from rich.text import Text
+
+    text = Text().append("Examples:\n", formatter.config.style_options_panel_title_style)
+    for line in lines:
+        program, blank, arguments = line.partition(" ")
+        text.append(f"  {program}{blank}", formatter.config.style_usage_command if program == "jaxrate" else "")
+        text.append(f"{arguments}\n", "")
+    text.rstrip()
+    formatter.write(text)
+
+
+def _option_panels(parameters: Sequence[click.Parameter], own_groups: Mapping[str, Sequence[str]]) -> list[Any]:
+    """The groups in order, those of the command before its output; none is empty."""
+    own = {name for members in own_groups.values() for name in members}
+    present = {option.removeprefix("--") for parameter in parameters for option in parameter.opts} | {"help"}
+    panels: list[RichOptionPanel] = []
+
+    def add_panel(title: str, members: Sequence[str]) -> None:
+        if options := [f"--{name}" for name in members if name in present]:
+            panels.append(RichOptionPanel(title, options))
+
+    for title, members in OPTION_GROUPS.items():
+        if title == "Output":
+            for own_title, own_members in own_groups.items():
+                add_panel(own_title, own_members)
+        add_panel(title, [name for name in members if name not in own])
+    return panels

@@ -1,0 +1,50 @@
+"""Columns that improve predictions, by the names that people give them: points, the season, the surface."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxrate.data.column_recognition import letters_and_digits, matching_pair, player_columns
+from jaxrate.data.column_roles import CONTEST_ROLES
+from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS
+from jaxrate.data.role_resolution import default_column
+from jaxrate.data.table_sources import find_column_ignoring_case
+
+MARGIN_NAME, SEASON_NAME, SURFACE_NAME = "margin", "season", "surface"
+NO_MARGINS = "{}sets", "{}result", "result{}"  # spellings of results whose size says little
+WINNER_TEMPLATES = "{}score", "{}points", "{}goals", "{}runs"  # "WPts" are points of a ranking
+FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
+
+
+def recognise_evidence(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
+
+        recognise_evidence(["date", "home", "away", "home_goals", "away_goals", "season"], {})
+        # {"margin": ["home_goals", "away_goals"], "season": "season"}
+
+    Args:
+      names: the columns of a table.
+      arguments: those of `read` that are given, which are not sought; nothing is sought in contests.
+    """
+    if not arguments.keys().isdisjoint(CONTEST_ROLES[:3]):
+        return {}
+    columns_by_spelling: dict[str, str] = {}
+    for name in names:
+        columns_by_spelling.setdefault(letters_and_digits(name), name)
+    has_players = all(
+        arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("a", "b")
+    )
+    has_winner = all(
+        arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("winner", "loser")
+    )
+    if not (has_players or has_winner or player_columns(columns_by_spelling, False)):
+        return {}
+    evidence: dict[str, Any] = {}
+    for spelling in SIDE_PAIRS:
+        templates = WINNER_TEMPLATES if spelling.won else [x for x in POINT_TEMPLATES if x not in NO_MARGINS]
+        if "margin" not in evidence and (points := matching_pair(columns_by_spelling, templates, spelling)):
+            evidence["margin"] = list(points)
+    for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):
+        if name in columns_by_spelling and role not in evidence:
+            evidence[role] = columns_by_spelling[name]
+    given = {*arguments, *(["season"] if "league_season" in arguments else [])}
+    return {role: x for role, x in evidence.items() if role not in given}

@@ -1,0 +1,149 @@
+"""The settings of Sphinx. Paths are relative to the folder of sources that `page_sources.write_sources` makes."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
+
+import jaxrate
+from jaxrate.docs.docstring_markup import class_docstring, strip_annotations, to_restructured
+from jaxrate.docs.public_names import list_pages, list_sections, system_pages
+
+HERE = Path(__file__).parent
+LOGO = str(HERE / "static" / "bars.svg")
+SECTIONS = list_sections()
+PUBLIC = {name for section in SECTIONS for name in list_pages(section)}
+for section in SECTIONS:  # public names of modules are no paths of files; Sphinx imports them
+    sys.modules |= {f"jaxrate.{space.name}": space.module for space in section.namespaces}
+
+project = "jaxrate"
+version = release = jaxrate.__version__
+project_copyright = "the authors of jaxrate. Apache-2.0"
+html_title = f"jaxrate {version}"
+html_short_title = "jaxrate"
+language = "en"
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+templates_path = [str(HERE / "templates")]  # autosummary looks beside the sources otherwise
+html_static_path = ["static"]
+html_context = {"default_mode": "auto"}
+html_theme = "pydata_sphinx_theme"
+html_css_files = ["identity.css"]
+html_favicon = LOGO
+html_search_scorer = str(HERE / "static" / "search_order.js")
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars: dict[str, list[str]] = {"index": [], "search": []}
+html_theme_options = {
+    "logo": {"image_light": LOGO, "image_dark": LOGO, "text": "jaxrate", "alt_text": ""},
+    "navbar_end": ["versions", "theme-switcher"],
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "back_to_top_button": False,
+}
+
+nb_execution_mode = "off"  # the outputs that are kept are shown
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "attrs_inline"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autosummary_context = {"systems": system_pages(), "public": PUBLIC}
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 80
+napoleon_numpy_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Fields", "params_style")]
+add_module_names = True
+toc_object_entries = False
+copybutton_prompt_text = r">>> |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def convert_docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Before napoleon reads a docstring, make it reStructuredText."""
+    own = class_docstring(value, lines) if what == "class" else lines
+    namespace = name.removeprefix("jaxrate.").rpartition(".")[0]
+    lines[:] = to_restructured(own, PUBLIC, namespace)
+
+
+def skip_field(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of NamedTuples have a section of the docstring, and what Python makes is not shown."""
+    if type(value).__name__ == "_tuplegetter" or name in ("count", "index"):
+        return True
+    return None
+
+
+def strip_signature(app: Any, value: Any, is_bound: bool) -> None:
+    """Before a signature is printed, leave types alone in its annotations."""
+    strip_annotations(value)
+    if inspect.isclass(value):
+        for method in ("__new__", "__init__"):
+            strip_annotations(getattr(value, method))
+
+
+def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Mend what axe-core and links would stumble over.
+
+    Parameters are no definitions without terms. The gallery has several empty lists of tags. Links from the source back
+    to the reference take names of the code for public names.
+    """
+    body = context.get("body", "").replace("<dl>\n<dd><em", '<dl role="presentation">\n<dd><em')
+    body = re.sub(r'<a class="viewcode-back".*?</a>', "", body)
+    context["body"] = body.replace("<div id='sg-tag-list' class='sphx-glr-tag-list'></div>", "")
+
+
+def setup(app: Any) -> None:
+    """Connect the changes of docstrings, signatures and pages, and add the gallery if there are scripts for it."""
+    app.add_lexer("csv", TextLexer)
+    app.connect("autodoc-process-docstring", convert_docstring, priority=400)
+    app.connect("autodoc-skip-member", skip_field)
+    app.connect("autodoc-before-process-signature", strip_signature)
+    app.connect("html-page-context", mend_page)
+    if Path(app.srcdir, "scripts").exists():
+        app.setup_extension("sphinx_gallery.gen_gallery")
+        app.config.autosummary_context["has_gallery"] = True
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "scripts",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": ["scripts/ratings", "scripts/predictions", "scripts/fitting", "scripts/arena"],
+    "backreferences_dir": "gallery_backreferences",
+    "exclude_implicit_doc": {r"jaxrate\.(rate|glicko|data\..*)$"},
+    "doc_module": ("jaxrate",),
+    "prefer_full_module": {r"jaxrate\.plots\..*"},
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e6,
+    "show_signature": False,
+    "image_scrapers": ("matplotlib",),
+    "remove_config_comments": True,
+}
+exclude_patterns = [
+    "scripts",
+    "gallery_backreferences",
+    "gallery/**/*.ipynb",  # to be downloaded; the pages are made of other files
+    "**/GALLERY_HEADER.rst",
+    "**sg_execution_times.rst",
+]

@@ -1,0 +1,154 @@
+"""The source files of all pages: front page, guides, lists of notebooks and of public names."""
+
+import json
+import re
+import shutil
+from itertools import groupby
+from pathlib import Path
+
+from jaxrate.docs.public_names import Namespace, Section, list_pages, list_sections
+
+PACKAGE = Path(__file__).parents[1]
+GUIDES = PACKAGE / "guides"
+GALLERY_MARK = "<!-- gallery -->"  # where a guide shows the plots of the gallery
+
+
+def guide_titles() -> dict[str, dict[str, str]]:
+    """The titles of the guides by file name, grouped by task as in `start.md`."""
+    sections = re.split(r"^### ", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    link = re.compile(r"^- \[(?P<title>.+?)\]\((?P<name>\w+)\.md\)", re.MULTILINE)
+    titles = {part.partition("\n")[0]: {x["name"]: x["title"] for x in link.finditer(part)} for part in sections}
+    return {task: guides for task, guides in titles.items() if guides}
+
+
+def write_sources(folder: Path, examples: bool = True) -> None:
+    """Write the source files of the pages.
+
+    Args:
+      folder: the new folder for them.
+      examples: whether there are a gallery and notebooks, which lie beside the package in its source.
+
+    Raises:
+      ValueError: if the package is installed without its source, and examples are wanted.
+    """
+    root = PACKAGE.parent
+    if examples and not (root / "gallery").is_dir():
+        raise ValueError("gallery and notebooks are not here: build the documentation in a clone of the source")
+    sections = list_sections()
+    (folder / "guides").mkdir(parents=True)
+    public = [name for section in sections for name in list_pages(section)]
+    for path in GUIDES.glob("*.md"):
+        _write(folder / "guides" / path.name, link_public_names(path.read_text(encoding="utf-8"), public, examples))
+    with (folder / "guides" / "start.md").open("a", encoding="utf-8") as start:
+        start.write("".join(_toctree(guides, task) for task, guides in guide_titles().items()))
+    _write(folder / "index.md", _front_page(examples))
+    _write_reference(folder / "reference", sections)
+    if examples:
+        shutil.copytree(root / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(root / "experiments" / "results" / "nfl.png", folder)
+        _write_notebooks(root / "notebooks", folder / "notebooks")
+
+
+def link_public_names(text: str, public: list[str], examples: bool) -> str:
+    """A guide whose inline code `jr.NAME` leads to the page of that name, and which shows the gallery if there is one.
+
+    Args:
+      text: of the guide, in Markdown.
+      public: names with pages, as after `jaxrate.`.
+      examples: whether there is a gallery.
+    """
+    names = "|".join(re.escape(name) for name in sorted(public, key=len, reverse=True))
+    call = re.compile(rf"(?<!\[)`(?:jr\.({names})|(plots\.\w+))\b[^`\n]*`")
+    lines, in_code = [], False
+    for line in text.split("\n"):
+        in_code ^= line.startswith("```")
+        is_text = not in_code and not line.startswith("#")
+        lines.append(_link_names(call, line) if is_text else line)
+    plots = "```{minigallery} ../scripts/*/plot_*.py\n```" if examples else ""
+    return "\n".join(lines).replace(GALLERY_MARK, plots)
+
+
+def _link_names(call: re.Pattern[str], line: str) -> str:
+    """A line of text with links to the pages of the names that it calls."""
+    return call.sub(lambda x: f"[{x[0]}](../reference/jaxrate.{x[1] or x[2]}.rst)", line)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _toctree(guides: dict[str, str], caption: str) -> str:
+    """A hidden list of guides for the side of the page; the changes stand in the head of all pages."""
+    return "\n".join(
+        ["", "```{toctree}", ":hidden:", f":caption: {caption}", *(x for x in guides if x != "changes"), "```", ""]
+    )
+
+
+def _front_page(examples: bool) -> str:
+    """The front page, with the first example of the first guide."""
+    start = (GUIDES / "start.md").read_text(encoding="utf-8")
+    code, output = re.findall(r"^```(?:python|text)\n.*?^```$", start, re.MULTILINE | re.DOTALL)[:2]
+    page = (Path(__file__).parent / "templates" / "front_page.md").read_text(encoding="utf-8")
+    pages = ["Guides <guides/start>", "Reference <reference/index>", "Changes <guides/changes>"]
+    if examples:
+        pages[1:1] = ["Gallery <gallery/index>", "Notebooks <notebooks/index>"]
+    else:
+        page = re.sub(r"^<!-- examples -->$.*?^<!-- end -->$", "", page, flags=re.MULTILINE | re.DOTALL)
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
+    return page.replace("<!-- example -->", f"{code}\n\n{output}").replace("<!-- pages -->", toctree)
+
+
+def _write_notebooks(source: Path, folder: Path) -> None:
+    """Copy the notebooks, with links to guides as these pages have them, and list them by number."""
+    folder.mkdir()
+    rows, names = [], []
+    for path in sorted(source.glob("*.ipynb"), key=lambda x: int(x.stem.partition("_")[0])):
+        text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
+        _write(folder / path.name, text)
+        head = "".join(json.loads(text)["cells"][0]["source"])
+        title, summary = head.partition("\n")[0].lstrip("# "), head.partition("\n\n")[2].partition(". ")[0]
+        rows.append(f":::{{grid-item-card}} {title}\n:link: {path.stem}\n:link-type: doc\n\n{summary.strip()}.\n:::\n")
+        names.append(path.stem)
+    grid = "\n".join(["::::{grid} 1 2 2 3", ":gutter: 3", "", *rows, "::::"])
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
+    _write(folder / "index.md", f"# Notebooks\n\nWorked examples with their outputs.\n\n{grid}\n\n{toctree}\n")
+
+
+def _write_reference(folder: Path, sections: list[Section]) -> None:
+    """A page for each section; autosummary makes those of functions and classes."""
+    folder.mkdir()
+    stems = {x.title: x.title.lower().replace(" ", "_") for x in sections}
+    contents = [f"   {stem}" for stem in stems.values()]
+    lines = [*_heading("Reference", "="), "Every public function and class has a page, by section.", ""]
+    lines += [".. toctree::", "   :maxdepth: 2", "", *contents, ""]
+    _write(folder / "index.rst", "\n".join(lines))
+    for section in sections:
+        lines = [*_heading(section.title, "="), ".. currentmodule:: jaxrate", "", *_summary(section.names)]
+        for namespace in section.namespaces:
+            lines += _namespace_lines(namespace)
+        if section.result_types:
+            lines += [*_heading("Types of results", "-"), *_summary([f"~{x}" for x in section.result_types])]
+        _write(folder / f"{stems[section.title]}.rst", "\n".join(lines))
+
+
+def _namespace_lines(namespace: Namespace) -> list[str]:
+    """A namespace on the page of its section: what it is, its functions, its classes, its constants."""
+    head = _heading(f"jr.{namespace.name}", "-")
+    lines = [*head, f".. automodule:: {namespace.module.__name__}", "   :no-index:", ""]
+    lines += [".. currentmodule:: jaxrate", ""]
+    for _, members in groupby(namespace.members, key=lambda x: x.rpartition(".")[2][0].isupper()):
+        lines += _summary([*members])
+    if namespace.constants:
+        lines += ["Constants: " + ", ".join(f"``{name}``" for name in namespace.constants) + ".", ""]
+    return lines
+
+
+def _heading(title: str, sign: str) -> list[str]:
+    return [title, sign * len(title), ""]
+
+
+def _summary(names: list[str]) -> list[str]:
+    """A table of names with the first sentences of their docstrings, whose pages autosummary makes."""
+    if not names:
+        return []
+    return [".. autosummary::", "   :toctree: .", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]

@@ -1,0 +1,204 @@
+"""The same plots as interactive charts of Altair, which hold their own data and need no network for it."""
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.plots.name_labels import spread_labels
+from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
+from jaxrate.types import HostArray
+
+WIDTH = 640  # pixels
+HEIGHT = 360
+ROW_HEIGHT = 20
+MAX_ROWS_HEIGHT = 4000
+MAX_MATRIX_SIDE = 640
+LABEL_HEIGHT = 13
+
+
+class ChartText(NamedTuple):
+    """The texts of a chart."""
+
+    title: str
+    subtitle: str
+    x: str
+    y: str
+    source: str = ""
+
+
+class ChartLine(NamedTuple):
+    """A line through points [m]; NaN interrupts it."""
+
+    name: str
+    x: HostArray  # numbers or dates
+    y: HostArray
+    half_width: HostArray | None = None  # of a band about it
+    is_named: bool = True  # False: in grey, behind the others
+
+
+def import_altair() -> Any:
+    """Altair; ImportError if it is not installed."""
+    try:
+        return import_module("altair")
+    except ImportError as error:
+        raise ImportError("interactive plots need altair: pip install 'jaxrate[interactive]'") from error
+
+
+def line_chart(lines: Sequence[ChartLine], text: ChartText, *, is_rank: bool = False, is_stepped: bool = False) -> Any:
+    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
+
+    Ranks have a logarithmic axis with 1 on top.
+    """
+    altair = import_altair()
+    named = [line for line in lines if line.is_named]
+    is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
+    x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, axis=altair.Axis(grid=False))
+    scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False)
+    y = altair.Y("y:Q", title=text.y, scale=scale)
+    colour = altair.Color(
+        "name:N",
+        scale=altair.Scale(domain=[line.name for line in named], range=[*COLOURS][: max(len(named), 1)]),
+        legend=None if len(named) <= len(COLOURS) else altair.Legend(title=None),
+    )
+    interpolate = "step-before" if is_stepped else "linear"
+    layers = []
+    if len(named) < len(lines):
+        grey = altair.Chart(altair.Data(values=_line_rows([line for line in lines if not line.is_named])))
+        layers.append(grey.mark_line(color=PALE, strokeWidth=0.7, interpolate=interpolate).encode(
+            x=x, y=y, detail="name:N"
+        ))  # fmt: skip
+    chart = altair.Chart(altair.Data(values=_line_rows(named)))
+    if any(line.half_width is not None for line in named):
+        bands = chart.mark_area(opacity=0.18, interpolate=interpolate)
+        layers.append(bands.encode(x=x, y=altair.Y("low:Q", scale=scale), y2="high:Q", color=colour))
+    tooltip = [
+        altair.Tooltip("name:N", title="name"),
+        altair.Tooltip("x:T" if is_dated else "x:Q", title=text.x, format="%Y-%m-%d" if is_dated else ",.6~g"),
+        altair.Tooltip("y:Q", title=text.y, format=",.0f" if is_rank else ",.1f"),
+    ]
+    layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=x, y=y, color=colour))
+    nearest = altair.selection_point(on="pointerover", nearest=True, fields=["name", "x"], empty=False)
+    points = chart.mark_circle(size=50).encode(
+        x=x, y=y, color=colour, tooltip=tooltip, opacity=altair.condition(nearest, altair.value(1), altair.value(0))
+    )
+    layers.append(points.add_params(nearest))
+    if len(named) <= len(COLOURS):
+        ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
+        layers.append(ends.mark_text(align="left", dx=6, clip=False).encode(x=x, y=y, text="name:N", color=colour))
+    chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return _style_chart(chart.interactive(bind_y=False), text)
+
+
+def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
+    """The points of lines for JSON."""
+    rows = []
+    for line in lines:
+        x, y = np.asarray(line.x), np.asarray(line.y, float)
+        times = np.datetime_as_string(x, unit="s").tolist() if x.dtype.kind == "M" else x.astype(float).tolist()
+        half_width = np.full(len(y), np.nan) if line.half_width is None else np.asarray(line.half_width, float)
+        for at, value, half in zip(times, y.tolist(), half_width.tolist(), strict=True):
+            row: dict[str, Any] = {"name": line.name, "x": at, "y": round(value, 3) if value == value else None}
+            if half == half:
+                row |= {"low": round(value - half, 3), "high": round(value + half, 3)}
+            rows.append(row)
+    return rows
+
+
+def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is_rank: bool) -> list[dict[str, Any]]:
+    """The ends of lines for JSON, spread so that names do not overlap."""
+    scale, inverse = (np.log, np.exp) if is_rank else (np.positive, np.positive)
+    values = scale(np.concatenate([np.asarray(line.y, float) for line in lines]))
+    distance = LABEL_HEIGHT / HEIGHT * float(np.nanmax(values) - np.nanmin(values))
+    rows = [_line_rows([line])[-1] for line in named]
+    heights = inverse(spread_labels(scale(np.array([row["y"] for row in rows], float)), distance))
+    return [row | {"y": round(height, 3)} for row, height in zip(rows, heights.tolist(), strict=True)]
+
+
+def interval_chart(names: list[str], values: HostArray, half_widths: HostArray | None, text: ChartText) -> Any:
+    """A row for each player with the interval of their value; the pointer shows the numbers."""
+    altair = import_altair()
+    half = np.zeros(len(names)) if half_widths is None else half_widths
+    rows = [
+        {"rank": i + 1, "name": name, "value": round(value, 3), "low": round(value - w, 3), "high": round(value + w, 3)}
+        for i, (name, value, w) in enumerate(zip(names, values.tolist(), half.tolist(), strict=True))
+    ]
+    chart = altair.Chart(altair.Data(values=rows))
+    y = altair.Y("name:N", sort=None, title=None, axis=altair.Axis(labelLimit=400, labelColor=INK, grid=False))
+    x = altair.X("low:Q", title=text.x, scale=altair.Scale(zero=False), axis=altair.Axis(grid=True))
+    number = {"format": ",.1f"}
+    tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("rank:Q", title="row"),
+               *(altair.Tooltip(f"{key}:Q", title=title, **number)
+                 for key, title in (("value", text.x), ("low", "from"), ("high", "to")))]  # fmt: skip
+    bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2).encode(x=x, x2="high:Q", y=y)
+    dots = chart.mark_tick(color=COLOURS[0], thickness=3, size=11).encode(
+        x=altair.X("value:Q", scale=altair.Scale(zero=False)), y=y
+    )
+    hover = chart.mark_rule(strokeWidth=14, opacity=0).encode(x=x, x2="high:Q", y=y, tooltip=tooltip)
+    height = min(ROW_HEIGHT * len(names), MAX_ROWS_HEIGHT)
+    return _style_chart(altair.layer(bars, dots, hover).properties(width=WIDTH, height=height), text)
+
+
+def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
+    """Cells of percentages of each in rows against each other; the pointer shows both names."""
+    altair = import_altair()
+    rows = [
+        {"row": names[i], "column": names[j], "percent": round(float(percent[i, j]), 2)}
+        for i, j in np.argwhere(~np.isnan(percent)).tolist()
+    ]
+    side = min(24 * len(names), MAX_MATRIX_SIDE)
+    axis = altair.Axis(labelLimit=240, labelColor=INK, labelOverlap=True, domain=False, ticks=False)
+    chart = altair.Chart(altair.Data(values=rows)).mark_rect().encode(
+        x=altair.X("column:N", sort=names, title=text.x, axis=axis),
+        y=altair.Y("row:N", sort=names, title=None, axis=axis),
+        color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
+            domain=[0, 25, 50, 75, 100], range=[*DIVERGING_COLOURS], interpolate="rgb")),
+        tooltip=[altair.Tooltip("row:N", title="name"), altair.Tooltip("column:N", title="against"),
+                 altair.Tooltip("percent:Q", title=text.y, format=".1f")],
+    )  # fmt: skip
+    return _style_chart(chart.properties(width=side, height=side), text)
+
+
+def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) -> Any:
+    """Observed by predicted scores of each system, (predicted, observed, low, high, count) [bins] by label."""
+    altair = import_altair()
+    keys = "predicted", "observed", "low", "high", "count"
+    rows = [
+        {"system": name} | {key: round(float(x), 4) for key, x in zip(keys, values, strict=True)}
+        for name, bins in lines.items()
+        for values in zip(*bins, strict=True)
+    ]
+    chart = altair.Chart(altair.Data(values=rows))
+    share = altair.Scale(domain=[0, 1])
+    x = altair.X("predicted:Q", title=text.x, scale=share)
+    colour = altair.Color("system:N", title="calibration error", scale=altair.Scale(
+        domain=[*lines], range=[COLOURS[i % len(COLOURS)] for i in range(len(lines))]))  # fmt: skip
+    diagonal = altair.Chart(altair.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(
+        color=GREY, strokeDash=[4, 4], strokeWidth=1
+    )
+    tooltip = ["system:N", *(altair.Tooltip(f"{key}:Q", format=".3f") for key in keys[:4]),
+               altair.Tooltip("count:Q", format=",.0f")]  # fmt: skip
+    layers = (
+        diagonal.encode(x=altair.X("x:Q", scale=share), y=altair.Y("y:Q", scale=share)),
+        chart.mark_rule(opacity=0.5).encode(x=x, y=altair.Y("low:Q", scale=share), y2="high:Q", color=colour),
+        chart.mark_line(strokeWidth=1.2).encode(x=x, y=altair.Y("observed:Q", title=text.y), color=colour),
+        chart.mark_circle(size=50, opacity=1).encode(x=x, y="observed:Q", color=colour, tooltip=tooltip),
+    )
+    return _style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text)
+
+
+def _style_chart(chart: Any, text: ChartText) -> Any:
+    """The style of all plots: no box, a horizontal grid, the title at the left."""
+    altair = import_altair()
+    subtitle = [line for line in (text.subtitle, text.source) if line]
+    axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}
+    title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="group", color=INK, offset=14,
+                               fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip
+    return (
+        chart.properties(title=title, background=PAPER)
+        .configure_view(stroke=None)
+        .configure_axis(**axis)
+        .configure_axisY(domain=False, ticks=False)
+        .configure_legend(labelColor=INK, titleColor=GREY, titleFontWeight="normal")
+    )

@@ -1,0 +1,135 @@
+"""Names of players in plots: as text on one line, chosen by name or by id, and at the ends of lines."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from jaxrate.league.rated_history import find_player
+from jaxrate.plots.scoreboard_style import (
+    CHARACTER_WIDTH,
+    LINE_SPACING,
+    SMALL_FONT,
+    get_figure,
+    points_per_pixel,
+    text_line_share,
+)
+from jaxrate.types import HostArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
+MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
+NAME_SHARE = 0.4  # share of the width of a figure that names may take
+MAX_TITLE_NAMES = 3  # players whose names are in the title
+SMALLEST_NAME_FONT = 4.0  # font size of rows and columns below which only some have names
+MAX_UNTHINNED_NAMES = 40  # names of rows or columns that are all shown, however small
+
+
+def format_plot_name(name: Any) -> str:
+    """A name on one line, escaped so that it is no formula and not hidden from legends."""
+    text = cut_name(" ".join(str(name).split()), MAX_NAME_LENGTH).replace("$", r"\$")
+    return "\u200b" + text if text.startswith("_") else text
+
+
+def cut_name(name: str, length: int) -> str:
+    """A name of at most this many characters; an ellipsis ends one that is cut."""
+    return name if len(name) <= length else name[: length - 1].rstrip(" \\") + "…"
+
+
+def fit_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -> list[str]:
+    """Names that take at most `NAME_SHARE` of the width of the figure."""
+    room = NAME_SHARE * get_figure(ax).bbox.width * points_per_pixel(ax)
+    length = max(int(room / (CHARACTER_WIDTH * font_size)), MIN_NAME_LENGTH)
+    return [cut_name(name, length) for name in names]
+
+
+def label_chosen_players(players: Any, names: Any, count: int) -> dict[int, str]:
+    """Labels of chosen players by id. `players` is one or several of `count` players, by name or by id."""
+    is_single = isinstance(players, (str, bytes)) or np.ndim(players) == 0
+    labels: dict[int, str] = {}
+    for player in [players] if is_single else list(players):
+        number = find_player(names, player, count)
+        if number in labels:
+            raise ValueError(f"player {player!r} is named twice")
+        labels[number] = player_label(number, names)
+    return labels
+
+
+def player_label(number: int, names: Any) -> str:
+    return f"player {number}" if names is None else format_plot_name(names[number])
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Names for a title, as "Ada, Bo and Cy"; of more than three "Ada and 4 others"."""
+    names = list(names)
+    if len(names) > MAX_TITLE_NAMES:
+        return f"{names[0]} and {len(names) - 1:,} others"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def spread_labels(positions: HostArray, min_distance: float) -> HostArray:
+    """Positions [n] moved at least `min_distance` apart, in the same order, and each as little as possible in sum."""
+    order = np.argsort(-positions, kind="stable")
+    rank = min_distance * np.arange(len(positions))
+    result = np.empty(len(positions))
+    result[order] = _decreasing_fit(positions[order].astype(float) + rank) - rank
+    return result
+
+
+def _decreasing_fit(values: HostArray) -> HostArray:
+    """The nearest values [n] that do not increase, by least squares: means of adjacent violators are pooled."""
+    pools: list[tuple[float, int]] = []
+    for value in values.tolist():
+        pools.append((value, 1))
+        while len(pools) > 1 and pools[-2][0] < pools[-1][0]:
+            (first, m), (second, n) = pools[-2:]
+            pools[-2:] = [((first * m + second * n) / (m + n), m + n)]
+    return np.concatenate([np.full(count, value) for value, count in pools]) if pools else values
+
+
+def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
+    """Write the label of each line beside the axes, in its colour, as near to the line's end as there is room."""
+    for text in [text for text in ax.texts if text.get_gid() == "name"]:
+        text.remove()
+    if not lines:
+        return
+    ax.autoscale_view()
+    tips = [tuple(np.asarray(line.get_xydata())[-1]) for line in lines]
+    height = ax.transAxes.inverted().transform(ax.transData.transform(tips))[:, 1]
+    names = fit_names([str(line.get_label()) for line in lines], ax)
+    for line, name, tip, place in zip(lines, names, tips, spread_labels(height, text_line_share(ax)), strict=True):
+        ax.annotate(
+            name, tip, (1.02, place), textcoords="axes fraction", va="center", color=line.get_color(),
+            fontsize=SMALL_FONT, gid="name",
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0},
+        )  # fmt: skip
+
+
+def set_name_ticks(
+    ax: "Axes", axis_name: Literal["x", "y"], labels: list[str], endings: Sequence[str] = (), **look: Any
+) -> None:
+    """Set names of rows or columns as tick labels, in a font size that fits; where they do not fit, only some.
+
+    Endings of names are never cut.
+    """
+    pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
+    room = pixels * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING  # the font size that fits
+    font_size = float(np.clip(room, SMALLEST_NAME_FONT, 10.0))
+    step = 1 if room >= SMALLEST_NAME_FONT or len(labels) <= MAX_UNTHINNED_NAMES else round_step(SMALL_FONT / room)
+    shown = np.arange(0, len(labels), step)
+    axis = ax.yaxis if axis_name == "y" else ax.xaxis
+    font_size = SMALL_FONT if step > 1 else font_size
+    names = fit_names([labels[i] for i in shown], ax, font_size)
+    if endings:
+        names = [f"{name}{endings[i]}" for name, i in zip(names, shown.tolist(), strict=True)]
+    axis.set_ticks(shown, names, fontsize=font_size, **look)
+    ax.tick_params(axis=axis_name, which="both", length=0.0)
+
+
+def round_step(least: float) -> int:
+    """The least of 1, 2, 5, 10, 20, ... that is not below a number."""
+    size = 10 ** int(np.floor(np.log10(max(least, 1.0))))
+    return next(size * digit for digit in (1, 2, 5, 10) if size * digit >= least)

@@ -1,0 +1,77 @@
+"""Matrices of percentages: each player against each other, or players by how far they come."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.name_labels import set_name_ticks
+from jaxrate.plots.plot_helpers import evenly_spaced_indices
+from jaxrate.plots.scoreboard_style import (
+    CHARACTER_WIDTH,
+    INK,
+    RULE,
+    SMALL_FONT,
+    add_colour_bar,
+    diverging_map,
+    make_axes,
+    points_per_pixel,
+    sequential_map,
+)
+from jaxrate.types import HostArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_WRITTEN_COLUMNS = 12  # number of columns up to which percentages are written into a matrix
+MAX_MATRIX_PLAYERS = 200  # players of a matrix; of more, some at even distances are drawn
+MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells
+
+
+def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
+    """The ids as they are; of more than 200 those of 100 players at even distances by rating, the best first."""
+    if len(ids) <= MAX_MATRIX_PLAYERS:
+        return ids
+    order = np.argsort(-ratings, kind="stable")
+    return [ids[i] for i in order[evenly_spaced_indices(len(ids), MAX_MATRIX_PLAYERS // 2)]]
+
+
+def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
+    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers."""
+    side = 1.6 + 0.42 * min(len(labels), 2 * MAX_WRITTEN_COLUMNS) if len(labels) <= MAX_MATRIX_PLAYERS // 2 else 13.0
+    room = CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, labels))  # for names
+    ax = make_axes(ax, (side + room + 0.6, side + room), text.title, text.subtitle, source=text.source, grid="none")
+    draw_percent_cells(ax, percent, text.y, is_diverging=True)
+    set_name_ticks(ax, "x", labels, rotation=90, color=INK)
+    set_name_ticks(ax, "y", labels, color=INK)
+    ax.set_xlabel(text.x)
+    return ax
+
+
+def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
+    """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
+    ax.set_facecolor(RULE)  # colour of the diagonal
+    colour_map = diverging_map() if is_diverging else sequential_map()
+    image = ax.imshow(percent, cmap=colour_map, vmin=0.0, vmax=100.0, interpolation="nearest", aspect="auto")
+    rows, columns = percent.shape
+    ax.spines[:].set_visible(False)
+    if columns <= MAX_GAPPED_COLUMNS and rows <= MAX_GAPPED_COLUMNS:
+        for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
+            for edge in range(1, count):
+                draw(edge - 0.5, color="white", linewidth=1.0)
+    high, wide = (points_per_pixel(ax) * x for x in (ax.bbox.height / rows, ax.bbox.width / columns))
+    size = min(SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
+    if size < 5.0 or columns > MAX_WRITTEN_COLUMNS:
+        add_colour_bar(ax, image, quantity)
+        return
+    for i, j in np.argwhere(~np.isnan(percent)):
+        is_dark = np.dot(image.to_rgba(percent[i, j])[:3], (0.299, 0.587, 0.114)) < 0.55
+        ax.text(j, i, format_percent(percent[i, j]), ha="center", va="center", color="white" if is_dark else INK,
+                fontsize=size)  # fmt: skip
+
+
+def format_percent(percent: float) -> str:
+    """A percentage in two digits; "<1" and ">99" for values that would round to 0 and 100."""
+    if 0.0 < percent < 0.5:
+        return "<1"
+    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"

@@ -1,0 +1,69 @@
+"""Plots with a row for each player: names at the left, values at the right; of very many, names of some."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxrate.plots.name_labels import set_name_ticks
+from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
+from jaxrate.types import HostArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW_HEIGHT = 0.25  # inches
+MAX_FIGURE_HEIGHT = 16.0  # inches
+MAX_ROWS = 10_000  # of many rows only some have names
+WIDTH = 6.8  # inches, if names have up to 24 characters
+MAX_RULED_ROWS = 150  # rows with a line below each
+
+
+def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
+    """Size in inches of a figure with a row for each of these labels."""
+    lengths = [len(label) for label in labels]
+    longest = min(max(lengths, default=0), 60)
+    width = WIDTH + max(longest - 24, 0) * CHARACTER_WIDTH * 10.0 / 72.0
+    return width, min(1.5 + ROW_HEIGHT * len(lengths), MAX_FIGURE_HEIGHT)
+
+
+def draw_player_rows(ax: "Axes", labels: list[str], values: Iterable[str] = (), endings: Sequence[str] = ()) -> None:
+    """Draw one row for each player, the first on top: a name with its ending at the left, a value at the right."""
+    size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
+    if size >= 5.0 or len(labels) <= 30:
+        for row, value in enumerate(values):
+            ax.text(
+                1.01, row, value, transform=ax.get_yaxis_transform(), va="center", color=INK,
+                fontsize=float(np.clip(size, 4.0, SMALL_FONT)),
+            )  # fmt: skip
+    set_name_ticks(ax, "y", labels, endings, color=INK)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    if len(labels) <= MAX_RULED_ROWS:
+        ax.hlines(np.arange(len(labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,
+                  transform=ax.get_yaxis_transform())  # fmt: skip
+
+
+def draw_intervals(
+    ax: "Axes", values: HostArray, half_widths: HostArray | None, colour: str, rows: HostArray | None = None
+) -> Any:
+    """Draw a dot with its interval in each row; the more rows, the thinner. Returns the container of errorbar."""
+    rows = np.arange(len(values)) if rows is None else rows
+    points = ax.bbox.height * points_per_pixel(ax) / max(len(rows), 1)  # height of a row
+    look: dict[str, Any] = {"markersize": float(np.clip(0.35 * points, 1.5, 4.5)), "capsize": 0.0}
+    bars = ax.errorbar(
+        values, rows, xerr=half_widths, fmt="o", color=colour, elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)),
+        markeredgewidth=0.0, **look,
+    )  # fmt: skip
+    for bar in bars[2]:
+        bar.set_alpha(0.35)
+        bar.set_capstyle("round" if points > 6.0 else "butt")
+    return bars
+
+
+def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:
+    """Ratings as text, with half the widths of their intervals."""
+    largest = np.abs(values).max()
+    number_format = f",.{0 if largest >= 100 else 1 if largest > 1 else 2}f"
+    if half_widths is None:
+        return [format(x, number_format) for x in values]
+    return [f"{x:{number_format}} ± {y:{number_format}}" for x, y in zip(values, half_widths, strict=True)]

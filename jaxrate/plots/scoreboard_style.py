@@ -1,0 +1,167 @@
+"""The style of all plots: colours, axes without a box, and titles at the left over a line that says what is shown."""
+
+import textwrap
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jaxrate.argument_checks import format_value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"  # Okabe and Ito, without yellow
+INK = "#14213d"  # text
+GREY = "#596579"  # axes, notes, and lines of reference
+PALE = "#c3c8d1"  # lines of players without names
+RULE = "#e4e1d8"  # grids, and cells without a value
+PAPER = "#fbfaf7"
+DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
+SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
+MARKERS = "os^DvPX"
+LINE_STYLES = "-", "--", "-.", ":"
+SMALL_FONT = 8.5  # font size in points
+TITLE_FONT = 13.0
+LINE_SPACING = 1.3  # distance of lines, relative to the font size
+CHARACTER_WIDTH = 0.56  # mean width of a character, relative to the font size
+SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
+
+
+def make_axes(
+    ax: "Axes | None",
+    size: tuple[float, float] | None = None,
+    title: str = "",
+    subtitle: str = "",
+    *,
+    source: str = "",
+    grid: str = "y",
+) -> "Axes":
+    """`ax`, or the axes of a new figure of this size in inches, in the style of all plots.
+
+    Only a new figure has a title, a subtitle and a line for the source. The grid is of "x", "y", "both" or "none".
+    """
+    if ax is not None:
+        if not hasattr(ax, "figure"):
+            raise ValueError(f"ax must be axes of matplotlib, got {format_value(ax)}")
+        style_axes(ax, grid)
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
+    figure, ax = pyplot.subplots(figsize=size, layout="constrained", facecolor=PAPER)
+    _write_titles(figure, title, subtitle, source)
+    style_axes(ax, grid)
+    return ax
+
+
+def style_axes(ax: "Axes", grid: str = "y") -> None:
+    """Axes without a box, with a pale grid behind the data and grey labels."""
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["bottom"].set_color(GREY)
+    ax.spines["bottom"].set_linewidth(0.8)
+    ax.set_facecolor("none")
+    ax.tick_params(which="both", color=GREY, labelcolor=GREY, labelsize=9.0)
+    ax.tick_params(axis="y", which="both", length=0.0)
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        label.set(color=GREY, fontsize=9.0)
+    ax.set_axisbelow(True)
+    ax.grid(False)
+    if grid != "none":
+        ax.grid(axis=grid, color=RULE, linewidth=0.8)  # type: ignore[arg-type]
+
+
+def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> None:
+    """Write the title over its subtitle at the left edge of a figure, and the source at the bottom."""
+    from matplotlib.text import Annotation
+
+    if title:
+        width = 72.0 * figure.get_figwidth()
+        title_lines = textwrap.wrap(title, max(int(width / (1.1 * CHARACTER_WIDTH * TITLE_FONT)), 16))
+        lines = textwrap.wrap(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
+        room = "\n" * round(1.05 * len(lines) * 9.5 / TITLE_FONT + 0.3 * bool(lines))
+        heading = figure.suptitle(
+            "\n".join(title_lines) + room, x=0.01, ha="left", color=INK, fontsize=TITLE_FONT, fontweight="bold",
+            fontfamily="serif", linespacing=1.15,
+        )  # fmt: skip
+        note = Annotation(
+            "\n".join(lines), (0.0, 0.0), xycoords=heading, va="bottom", ha="left", color=GREY, fontsize=9.5,
+            linespacing=1.25,
+        )  # fmt: skip
+        note.set_in_layout(False)
+        figure.add_artist(note)
+    if source:
+        figure.supxlabel(source, x=0.01, ha="left", color=GREY, fontsize=SMALL_FONT - 1.0)
+
+
+@lru_cache
+def diverging_map() -> "Colormap":
+    """From orange through white, at parity, to blue."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("orange-white-blue", DIVERGING_COLOURS)
+
+
+@lru_cache
+def sequential_map() -> "Colormap":
+    """From white to dark blue."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("white-blue", SEQUENTIAL_COLOURS)
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and style of the line of a player or system, by its number in the plot."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
+
+
+def get_figure(ax: "Axes") -> "Figure":
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def points_per_pixel(ax: "Axes") -> float:
+    """The size of a pixel in points."""
+    return 72.0 / get_figure(ax).dpi
+
+
+def text_line_share(ax: "Axes", axis_name: str = "y") -> float:
+    """The height of a line of small text as a share of the height or width of the axes."""
+    pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
+    return LINE_SPACING * SMALL_FONT / (pixels * points_per_pixel(ax))
+
+
+def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:
+    """Add a narrow colour bar without a box."""
+    bar = get_figure(ax).colorbar(image, ax=ax, label=label, shrink=0.6, aspect=25, pad=0.02, **look)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(color=GREY, labelcolor=GREY, labelsize=SMALL_FONT, length=2)
+    bar.ax.yaxis.label.set(color=GREY, fontsize=9.0)
+
+
+def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any = None) -> None:
+    """Add a legend above the axes, where it hides nothing."""
+    names = ax.get_legend_handles_labels()[1] if handles is None else [x.get_label() for x in handles]
+    columns = 1 + all(len(name) <= SHORT_NAME_LENGTH for name in names)
+    if ax.bbox.width * points_per_pixel(ax) > 400.0:
+        columns = 4 if columns == 2 else 2
+    legend = ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, above), ncols=min(columns, max(len(names), 1)),
+        fontsize="small", frameon=False, labelcolor=INK, borderaxespad=0.2, handlelength=1.8,
+    )  # fmt: skip
+    legend.set_title(title)
+    legend.set_alignment("left")
+    legend.get_title().set(fontsize="small", color=GREY)
+
+
+def label_time_axis(ax: "Axes", name: str, ticks: int = 6) -> None:
+    """Label the time axis; dates explain themselves, and have few ticks, so that they fit into a narrow figure."""
+    ax.set_xlabel(name)
+    if name == "date":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=ticks)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -1,0 +1,123 @@
+"""The charts of all careers, drawn at once: lines with bands as SVG, and labels in percent of its size."""
+
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxrate.site.drawings import round_marks
+from jaxrate.site.site_data import SiteData
+from jaxrate.types import HostArray
+
+UNITS = 1000  # width and height of a chart in its own units
+BINS = 200  # of the width; each shows its last event
+BAND_ROOM = 0.6  # of the height of a line: what bands add at most, since those of first events are wide
+YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
+MAX_YEARS = 9  # labels
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+class _Line(NamedTuple):
+    """One line of each career, [M]."""
+
+    style: str
+    mean: HostArray
+    half_width: HostArray | None
+
+
+def draw_career_charts(data: SiteData) -> list[str]:
+    """The inside of the chart of each player; empty for those with fewer than two events."""
+    careers = data.careers
+    counts = np.diff(careers.start)
+    lines = [_Line("first", careers.mean, None if careers.deviation is None else 1.96 * careers.deviation)]
+    if data.hindsight is not None:
+        mean, deviation = (careers.select_own_side(*x.T) for x in data.hindsight)
+        lines.append(_Line("second now", mean, 1.96 * deviation))
+    charts = [""] * len(counts)
+    drawn = np.flatnonzero(counts > 1)
+    if not len(drawn):
+        return charts
+    row = np.flatnonzero(np.repeat(counts > 1, counts))
+    lines = [_Line(x.style, x.mean[row], None if x.half_width is None else x.half_width[row]) for x in lines]
+    count = counts[drawn]
+    begin = np.append(0, np.cumsum(count)[:-1])
+    across, left, right, by_date = _across(data, careers.time[row], begin, count)
+    low, high = _heights(lines, begin)
+    x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
+    top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
+    bins = np.floor(BINS * x / UNITS)
+    is_kept = np.append(bins[1:] != bins[:-1], True)
+    is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = True
+    start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
+    texts = np.array([str(i) for i in range(-UNITS, 2 * UNITS + 1)], object)
+    columns = texts[np.round(x[is_kept]).astype(int) + UNITS]
+
+    def points(values: HostArray) -> list[str]:
+        y = np.clip(np.round((top - values) * scale)[is_kept], -UNITS, 2 * UNITS).astype(int)
+        return list((columns + " " + texts[y + UNITS]).tolist())
+
+    paths = []
+    for line in lines:
+        band = None
+        if line.half_width is not None:
+            band = points(line.mean + line.half_width), points(line.mean - line.half_width)
+        paths.append((line.style, points(line.mean), band))
+    axes = zip(low.tolist(), high.tolist(), left.tolist(), right.tolist(), by_date.tolist(), strict=True)
+    for i, (player, axis) in enumerate(zip(drawn.tolist(), axes, strict=True)):
+        some = slice(start[i], start[i + 1])
+        parts = []
+        for style, line_points, band in paths:
+            if band is not None:
+                outline = "L".join(band[0][some] + band[1][some][::-1])
+                parts.append(f'<path class="area {style}" d="M{outline}Z"/>')
+            parts.append(f'<path class="line {style}" d="M{"L".join(line_points[some])}"/>')
+        charts[player] = _frame("".join(parts), *axis)
+    return charts
+
+
+def _across(
+    data: SiteData, time: HostArray, begin: HostArray, count: HostArray
+) -> tuple[HostArray, HostArray, HostArray, HostArray]:
+    """Positions [M]: times, or numbers of events; the ends of each axis, and whether it is of dates."""
+    number = np.arange(len(time)) - np.repeat(begin, count) + 1.0
+    first, last = time[begin], time[begin + count - 1]
+    is_timed = last > first  # neither NaN nor equal
+    across = np.where(np.repeat(is_timed, count), time, number)
+    dated = is_timed & (data.rated.clock == "dates")
+    return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), dated
+
+
+def _heights(lines: list[_Line], begin: HostArray) -> tuple[HostArray, HostArray]:
+    """The lowest and highest ratings of each chart."""
+    means = [x.mean for x in lines]
+    low = np.min([np.minimum.reduceat(x, begin) for x in means], axis=0)
+    high = np.max([np.maximum.reduceat(x, begin) for x in means], axis=0)
+    room = BAND_ROOM * (high - low) + 1e-9
+    band_low = [np.minimum.reduceat(x.mean - (0 if x.half_width is None else x.half_width), begin) for x in lines]
+    band_high = [np.maximum.reduceat(x.mean + (0 if x.half_width is None else x.half_width), begin) for x in lines]
+    low, high = np.maximum(np.min(band_low, axis=0), low - room), np.minimum(np.max(band_high, axis=0), high + room)
+    is_flat = high - low < 1e-6
+    return np.where(is_flat, low - 1.0, low), np.where(is_flat, high + 1.0, high)
+
+
+def _frame(paths: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:
+    """The chart around its lines: grid and labels."""
+    heights = [
+        ((high - y) / (high - low), f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in round_marks(low, high, 6)
+    ]
+    grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in heights)
+    tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in heights)
+    widths = _year_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
+    wide = "".join(
+        f'<b class="wide" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>' for x, text in widths
+    )
+    return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}</span>'
+
+
+def _year_marks(left: float, right: float) -> list[tuple[float, str]]:
+    """Years within the axis, or where there are fewer than two, its ends as dates."""
+    first, last = date.fromordinal(EPOCH + int(left)).year + 1, date.fromordinal(EPOCH + int(right)).year
+    if last - first < 1:
+        return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in (left, right)]
+    step = next((k for k in YEAR_STEPS if (last - first) / k <= MAX_YEARS), 100)
+    return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in range(-(-first // step) * step, last + 1, step)]

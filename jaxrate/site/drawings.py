@@ -1,0 +1,117 @@
+"""Drawings of one line each as SVG: intervals on an axis, the course of a career, the mark of the site."""
+
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxrate.text_format import LARGE_RATING
+from jaxrate.types import HostArray
+
+COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
+MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
+NAVY = "#14213d"
+
+
+class Axis(NamedTuple):
+    """An axis of ratings, with round marks."""
+
+    low: float
+    high: float
+    marks: list[tuple[float, str]]  # positions in percent, and labels
+
+    def position(self, rating: float, length: int = 1000) -> int:
+        """Where a rating is, from the left."""
+        return round(length * (rating - self.low) / (self.high - self.low))
+
+
+def round_marks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers between two others, at most so many."""
+    rough = (high - low) / most
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = size * next(k for k in (1, 2, 5, 10) if size * k >= rough * (1 - 1e-9))
+    return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def make_axis(low: float, high: float, most: int = 7) -> Axis:
+    """The axis that shows these ratings."""
+    if not high - low > 1e-9:
+        low, high = low - 1.0, high + 1.0
+    room = 0.02 * (high - low)
+    low, high = low - room, high + room
+    marks = [x for x in round_marks(low, high, most) if 0.05 < (x - low) / (high - low) < 0.95]  # labels have room
+    return Axis(low, high, [(100 * (x - low) / (high - low), f"{x:,.10g}") for x in marks])
+
+
+def interval_bar(axis: Axis, rating: float, half_width: float | None) -> str:
+    """A rating as a mark, on a bar of its interval."""
+    at = axis.position(rating)
+    head = '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none"'
+    if half_width is None:
+        return f'{head} aria-hidden="true"><path/><path d="M{at} 0v10"/></svg>'
+    begin, end = axis.position(rating - half_width), axis.position(rating + half_width)
+    digits = 0 if abs(rating) >= LARGE_RATING else 2
+    text = f"95 % interval {rating - half_width:,.{digits}f} to {rating + half_width:,.{digits}f}"
+    return f'{head} role="img" aria-label="{text}"><path d="M{begin} 5H{end}"/><path d="M{at} 0v10"/></svg>'
+
+
+def course_levels(ratings: HostArray, span: float) -> str:
+    """Ratings [COURSE_POINTS] as letters, "A" for the lowest level; blanks where they are NaN.
+
+    One level is the same number of points in all lines with the same `span`, and each is around its own middle.
+    """
+    known = ratings[~np.isnan(ratings)]
+    if not len(known):
+        return ""
+    middle = 0.5 * (known.min() + known.max())
+    levels = np.clip(np.round(COURSE_HEIGHT * (0.5 + (ratings - middle) / max(span, 1e-9))), 0, COURSE_HEIGHT)
+    return "".join(" " if x != x else chr(65 + int(x)) for x in levels.tolist())
+
+
+def course_line(levels: str) -> str:
+    """The line of a career, from `course_levels`, with a dot at its end."""
+    points = [(x, COURSE_HEIGHT + 65 - ord(level)) for x, level in enumerate(levels) if level != " "]
+    if not points:
+        return ""
+    steps = (f"1 {y - before}" for (_, before), (_, y) in pairwise(points))
+    x, y = points[0]
+    return (
+        f'<svg class="course" viewBox="0 0 {COURSE_POINTS - 1} {COURSE_HEIGHT}" preserveAspectRatio="none" '
+        f'aria-hidden="true"><path d="M{x} {y}l{" ".join(steps)}"/><path d="M{points[-1][0]} {points[-1][1]}h0"/></svg>'
+    )
+
+
+def site_mark() -> str:
+    """Three stacked bars, as SVG."""
+    bars = "".join(f'<path fill="{x}" d="M0 {7 * i}h10v4H0z"/>' for i, x in enumerate(MARK_COLOURS))
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 18" aria-hidden="true">{bars}</svg>'
+
+
+def site_icon() -> str:
+    """The mark on navy, as SVG of a square."""
+    bars = "".join(f'<path fill="{x}" d="M9 {7 + 7 * i}h14v4H9z"/>' for i, x in enumerate(MARK_COLOURS))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path fill="{NAVY}" d="M0 0h32v32H0z"/>'
+        f"{bars}</svg>"
+    )
+
+
+def preview_image(bars: Sequence[float] = (1.0, 0.8, 0.6), width: int = 1200, height: int = 630) -> bytes:
+    """The mark as a PNG for previews: three bars of these lengths on navy."""
+    colours = [bytes.fromhex(x[1:]) for x in (NAVY, *MARK_COLOURS)]
+    pixels = np.zeros((height, width), np.uint8)
+    for i, length in enumerate(bars):
+        top = 115 + 145 * i
+        pixels[top : top + 110, 150 : 150 + round((width - 300) * length)] = i + 1
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1).tobytes()
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    parts = chunk(b"IHDR", header), chunk(b"PLTE", b"".join(colours)), chunk(b"IDAT", zlib.compress(rows, 9))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")

@@ -1,0 +1,187 @@
+"""Rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets."""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.site.site_data import SiteData
+from jaxrate.types import HostArray
+
+MAX_OPPONENTS, MAX_UPSETS = 10, 5
+CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
+    "chance": "c",
+    "draw": "d",
+    "place": "p",
+    "expected": "e",
+    "rating": "r",
+    "change": "g",
+    "matches": "m",
+    "contests": "m",
+    "won": "w",
+    "drawn": "n",
+    "lost": "l",
+    "last met": "t",
+}
+RESULTS = {1.0: ("won", "up"), 0.5: ("drew", ""), 0.0: ("lost", "drop")}
+
+
+class EventRows(NamedTuple):
+    """Cells [M] of each event, by column."""
+
+    headings: list[tuple[str, bool]]  # of columns, and whether they are figures
+    cells: list[HostArray]
+
+    def rows(self, places: HostArray | slice) -> str:
+        """The rows of events at these places, as HTML."""
+        columns = [x[places] for x in self.cells]
+        return "".join(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def build_event_rows(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventRows:
+    """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
+    careers, digits = data.careers, data.digits
+    headings, cells = [], []
+
+    def add(heading: str, values: HostArray, *, figure: bool = True) -> None:
+        headings.append((heading, figure))
+        cells.append(values)
+
+    if data.rated.clock is not None:
+        name = "date" if data.rated.clock == "dates" else "time"
+        add(name, _cells(careers.time, lambda x: _time_cell(data, name, x)), figure=False)
+    if careers.opponent is not None:
+        add("opponent", player_cells(data, linked)[careers.opponent], figure=False)
+        add("result", _result_cells(data, columns), figure=False)
+        add("chance", _cells(_array(columns["chance"]), lambda x: figure_cell("chance", format_chance(x))))
+        if "draw" in columns:
+            add("draw", _cells(_array(columns["draw"]), lambda x: figure_cell("draw", format_chance(x))))
+    else:
+        labels, number = np.unique(np.array(columns["contest"], object).astype(str), return_inverse=True)
+        texts = [f"<td><bdi>{escape(x)}</bdi>" for x in labels.tolist()]
+        add("contest", np.array(texts, object)[number], figure=False)
+        place = [f"{i:,} of {n:,}" for i, n in zip(columns["place"], columns["among"], strict=True)]
+        add("place", np.array([figure_cell("place", x) for x in place], object))
+        add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
+    add("rating", _cells(np.round(careers.mean, digits), lambda x: figure_cell("rating", f"{x:,.{digits}f}")))
+    change = np.diff(careers.mean, prepend=0.0)
+    has_events = np.diff(careers.start) > 0
+    first = careers.start[:-1][has_events]
+    change[first] = careers.mean[first] - careers.before[has_events]
+    add("change", _cells(np.round(change, digits) + 0.0, lambda x: figure_cell("change", f"{x:+,.{digits}f}")))
+    for name in data.columns:
+        heading, values = escape(name), columns[f"column {name}"]
+        is_text = any(isinstance(x, str) for x in values)
+        known = {None: f'<td data-name="{heading}">'}
+        kind = "words" if is_text else "figure"
+        for x in values:
+            if x not in known:
+                text = f"<bdi>{escape(x)}</bdi>" if is_text else f"{x:.12g}"
+                known[x] = f'<td class="{kind}" data-name="{heading}">{text}'
+        add(heading, np.array([known[x] for x in values], object), figure=not is_text)
+    if cells:
+        cells[0] = np.array(["<tr>"], object) + cells[0]
+    return EventRows(headings, cells)
+
+
+def _array(values: list[Any]) -> HostArray:
+    return np.array(values, float)
+
+
+def _cells(values: HostArray, cell: Any) -> HostArray:
+    """[M] the cell of each value, made once for each different one."""
+    different, number = np.unique(values, return_inverse=True)
+    return np.array([cell(x) for x in different.tolist()], object)[number]
+
+
+def figure_cell(name: str, text: str) -> str:
+    return f"<td class={CELL_CLASSES[name]}>{text}"
+
+
+def player_cells(data: SiteData, linked: bool = True) -> HostArray:
+    """[num_players] the cell of each player."""
+    texts = map(escape, data.names)
+    if not linked:
+        return np.array([f"<td><bdi>{x}</bdi>" for x in texts], object)
+    return np.array([f"<td><a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)], object)
+
+
+def format_chance(p: float) -> str:
+    """A probability in percent, as on all pages."""
+    if p != p:
+        return ""
+    text = f"{100 * p:.{0 if 0.02 < p < 0.98 else 1}f}"
+    return f"{ {'100.0': '&gt; 99.9', '0.0': '&lt; 0.1'}.get(text, text) } %"
+
+
+def _time_cell(data: SiteData, name: str, time: float) -> str:
+    text = "" if time != time else f"{round(time, 3):.12g}"
+    if text and data.rated.clock == "dates":
+        text = f"<time>{np.datetime64(int(np.floor(time)), 'D')}</time>"
+    return figure_cell(name, text) if name in CELL_CLASSES else f"<td>{text}"
+
+
+def _result_cells(data: SiteData, columns: dict[str, Any]) -> HostArray:
+    points = columns.get("points")
+    texts = {}
+    for x in set(columns["score"]):
+        word, kind = RESULTS.get(x, (f"scored {x:g}", ""))
+        texts[x] = f"<td class={kind}>{word}" if kind else f"<td>{word}"
+    if points is None:
+        return np.array([texts[x] for x in columns["score"]], object)
+    return np.array([f"{texts[x]} {y}" for x, y in zip(columns["score"], points, strict=True)], object)
+
+
+def iterate_upsets(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:
+    """For each player, the places of the wins that had the lowest chances, the lowest first."""
+    start = data.careers.start
+    player = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    score, chance = _array(columns["score"]), _array(columns["chance"])
+    wins = np.flatnonzero(score == 1.0)
+    wins = wins[np.lexsort((-wins, chance[wins], player[wins]))]
+    bounds = np.searchsorted(player[wins], np.arange(len(start)))
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield wins[begin : min(end, begin + MAX_UPSETS)]
+
+
+def opponent_rows(data: SiteData, columns: dict[str, Any], has_draws: bool) -> tuple[list[str], list[int]]:
+    """For each player, rows of the opponents whom they met most often, and how many opponents they met."""
+    careers, count = data.careers, len(data.slugs)
+    start = careers.start
+    player = np.repeat(np.arange(count, dtype=np.int64), np.diff(start))
+    key = player * count + np.asarray(careers.opponent)
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    first = np.flatnonzero(np.diff(sorted_key, prepend=-1))
+    score = _array(columns["score"])[order]
+    met = np.diff(np.append(first, len(order)))
+    won, lost = (np.add.reduceat(score == x, first) if len(first) else np.zeros(0, int) for x in (1.0, 0.0))
+    last = order[np.append(first[1:], len(order)) - 1] if len(first) else first
+    pair_player, opponent = np.divmod(sorted_key[first], count)
+    ranked = np.lexsort((-last, -met, pair_player))
+    bounds = np.searchsorted(pair_player[ranked], np.arange(count + 1)).tolist()
+    chosen = np.concatenate([ranked[a : min(b, a + MAX_OPPONENTS)] for a, b in pairwise(bounds)])
+    names = player_cells(data)[opponent[chosen]].tolist()
+    figures = [met, won, *([met - won - lost] if has_draws else []), lost]
+    headings = [data_events(data), "won", *(["drawn"] if has_draws else []), "lost"]
+    cells = [
+        [figure_cell(name, f"{x:,}") for x in values[chosen].tolist()]
+        for name, values in zip(headings, figures, strict=True)
+    ]
+    if data.rated.clock is not None:
+        cells.append(_cells(careers.time[last[chosen]], lambda x: _time_cell(data, "last met", x)).tolist())
+    rows = ["<tr>" + "".join(x) for x in zip(names, *cells, strict=True)]
+    sizes = np.diff(bounds)
+    ends = np.append(0, np.cumsum(np.minimum(sizes, MAX_OPPONENTS))).tolist()
+    return ["".join(rows[a:b]) for a, b in pairwise(ends)], sizes.tolist()
+
+
+def data_events(data: SiteData) -> str:
+    return "matches" if data.rated.contests is None else "contests"
+
+
+def heading_row(headings: Iterable[tuple[str, bool]]) -> str:
+    """The heads of columns, given with whether they are figures."""
+    return "".join(f'<th scope="col" class="{"figure" if y else "words"}">{x}</th>' for x, y in headings)

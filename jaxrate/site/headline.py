@@ -1,0 +1,106 @@
+"""The headline of a site: a finding made from the data, and one sentence: who leads, who rose most, what comes next."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.league.column_table import ColumnTable
+from jaxrate.league.leaderboards import ranks_over_time
+from jaxrate.site.site_data import SiteData
+from jaxrate.site.wording import format_times
+
+MONTH_DAYS = 365.25 / 12
+LOOKBACK_MONTHS = 36, 480  # in which the beginning of a lead is sought: first in the last few years
+RECENT_DAYS = 60.0  # a lead that is younger is news
+LONG_DAYS = 330.0  # a lead that is older lasts "still"
+CLOSE_CHANCE = 0.6  # of the leader to be the better one, up to which two are level
+TOP_RISERS = 50  # ranks among which the greatest rise is sought
+
+
+class Headline(NamedTuple):
+    title: str
+    sentence: str
+
+
+def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
+    """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
+    current, noun, names = data.current, data.noun, [data.names[i] for i in data.listed[:2]]
+    if len(names) < 2:
+        return Headline(f"{names[0]} {'are' if noun.is_collective else 'is'} on top" if names else "", "")
+    gap = float(current.rating[0] - current.rating[1])
+    gap_text = f"{gap:,.{data.digits}f} point{'' if round(gap, data.digits) == 1 else 's'}"
+    since = _lead_start(data)
+    title = _write_title(data, names, gap_text, since)
+    sentence = f"They lead by {gap_text}"
+    if since is not None:
+        day = format_times(np.array([since]), dates=True)[0]
+        sentence = f"They have led since {day[:7]}{'' if gap_text in title else f', now by {gap_text}'}"
+    parts = [sentence, _greatest_rise(data), _next_match(data, coming)]
+    return Headline(title, "; ".join(x for x in parts if x) + ".")
+
+
+def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None) -> str:
+    leader, second = names
+    plural = data.noun.is_collective
+    held = None if since is None or data.rated.last is None else data.rated.last - since
+    if held is not None and held < RECENT_DAYS:
+        return f"{leader} {'take' if plural else 'takes'} the lead"
+    deviation = data.current.deviation
+    if deviation is not None:
+        gap, spread = float(data.current.rating[0] - data.current.rating[1]), math.hypot(*deviation[:2].tolist())
+        if spread > 0 and 0.5 * (1 + math.erf(gap / spread / math.sqrt(2))) < CLOSE_CHANCE:
+            return f"{leader} and {second} are almost level at the top"
+    if held is not None and held >= LONG_DAYS:
+        return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
+    return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
+
+
+def _lead_start(data: SiteData) -> float | None:
+    """The month in which the leader took the lead, as its first day known; None without dates."""
+    rated = data.rated
+    if rated.clock != "dates" or rated.last is None or data.current.last is None:
+        return None
+    first = float(np.nanmin(data.careers.time))
+    for months in LOOKBACK_MONTHS:
+        times = rated.last - MONTH_DAYS * np.arange(months, -1, -1)
+        times = times[times >= first]
+        if not len(times):
+            return None
+        rank = ranks_over_time(rated, data.listed[:1], times, **data.leaderboard_options)[:, 0]
+        behind = np.flatnonzero(rank != 1)
+        if len(behind) and behind[-1] + 1 < len(times):
+            return float(times[behind[-1] + 1])
+        if len(behind):
+            return float(rated.last)
+    return float(times[0])
+
+
+def _greatest_rise(data: SiteData) -> str:
+    current = data.current
+    if current.change is None or current.rank_then is None:
+        return ""
+    change = np.where(current.rank_then > 0, current.change, np.nan)[:TOP_RISERS]
+    if np.isnan(change).all() or np.nanmax(change) <= 0:
+        return ""
+    at = int(np.nanargmax(change))
+    since = data.current.scope.partition("since ")[2]
+    return (
+        f"{data.names[data.listed[at]]} rose most since {since}, by {change[at]:,.{data.digits}f} to number {at + 1:,}"
+    )
+
+
+def _next_match(data: SiteData, coming: ColumnTable | None) -> str:
+    """The leader's next match, or else the first one."""
+    if coming is None or not {"a", "b"} <= set(coming):
+        return ""
+    names: Mapping[str, str] = dict(zip(map(str, data.rated.players.tolist()), data.names, strict=True))
+    leader = str(data.rated.players[data.listed[0]])
+    rows = coming.to_records()
+    row: dict[str, Any] | None = next((x for x in rows if leader in (str(x["a"]), str(x["b"]))), next(iter(rows), None))
+    if row is None:
+        return ""
+    a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
+    day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
+    return f"next, {a} {'meet' if data.noun.is_collective else 'meets'} {b}{day}"

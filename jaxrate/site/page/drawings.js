@@ -1,0 +1,50 @@
+// Drawings of one line each, as jaxrate/site/drawings.py makes them: intervals on an axis, and the course of a career.
+
+const svgElement = (tag, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+};
+const roundMarks = (low, high, most) => {
+  const rough = (high - low) / most;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = size * [1, 2, 5, 10].find((k) => size * k >= rough * (1 - 1e-9));
+  const marks = [];
+  for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) marks.push(Number((i * step).toPrecision(12)));
+  return marks;
+};
+const shortNumber = (x) => x.toLocaleString(undefined, { maximumFractionDigits: 6 });
+
+// The axis of rows { rating, half }: its ends and marks.
+
+const axisOf = (rows) => {
+  let [low, high] = rows.reduce(([a, b], { rating, half }) => [Math.min(a, rating - half), Math.max(b, rating + half)], [Infinity, -Infinity]);
+  if (!(high - low > 1e-9)) [low, high] = [low - 1, high + 1];
+  const room = 0.02 * (high - low);
+  [low, high] = [low - room, high + room];
+  return { low, high, marks: roundMarks(low, high, 7).filter((x) => (x - low) / (high - low) > 0.05 && (high - x) / (high - low) > 0.05) };
+};
+const onAxis = ({ low, high }, x) => Math.round((1000 * (x - low)) / (high - low));
+
+const intervalBar = (axis, { rating, half }, digits) => {
+  const [begin, at, end] = [rating - half, rating, rating + half].map((x) => onAxis(axis, x));
+  const label = `95 % interval ${grouped(rating - half, digits)} to ${grouped(rating + half, digits)}`;
+  return svgElement(
+    "svg",
+    { class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", ...(half ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }) },
+    svgElement("path", half ? { d: `M${begin} 5H${end}` } : {}),
+    svgElement("path", { d: `M${at} 0v10` }),
+  );
+};
+
+const courseLine = (levels) => {
+  const points = [...levels].map((level, x) => [x, level === " " ? null : 93 - level.charCodeAt(0)]).filter(([, y]) => y !== null);
+  if (!points.length) return "";
+  return svgElement(
+    "svg",
+    { class: "course", viewBox: "0 0 39 28", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svgElement("path", { d: `M${points.map((p) => p.join(" ")).join("L")}` }),
+    svgElement("path", { d: `M${points.at(-1).join(" ")}h0` }),
+  );
+};

@@ -1,0 +1,77 @@
+// The ranking, which the page has already: its columns, to be sorted and searched once the data of all players are there.
+
+function ranking(table, about, { source, linked }) {
+  const { dated, digits, events, noun, since } = about;
+  const [search, choice] = ["search", "who"].map(byId);
+  let board;
+  let axis = { low: 0, high: 1, marks: [] };
+  const has = (kind) => table.tHead.querySelector(`.${kind}`) !== null;
+  const dates = [...table.tHead.querySelectorAll(".more")].some((th) => th.textContent === "last played");
+  const spread = (i) => board.spread?.[i] ?? 0;
+  const of = (key) => (row) => board[key]?.[row.i] ?? null;
+  const rating = (x) => (x === null ? "" : grouped(x, digits));
+  const shownDay = (x) => (x === null ? "" : dated ? day(x) : String(x));
+  const onDay = (x) => (dated && x ? timeElement(x) : x);
+  const scale = make("span", { class: "axis" });
+  scale.append(...(table.tHead.querySelector(".axis")?.cloneNode(true).childNodes ?? []));
+  const rank = { name: "rank", kind: "rank", value: null, show: (x) => grouped(x, 0) };
+  const columns = [rank];
+  if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
+  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, row) => linked(board, row.i) });
+  columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
+  columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95 % interval")], value: () => null, show: (_, { i }) => intervalBar(axis, { rating: board.rating[i], half: spread(i) }, digits) });
+  columns.push({ name: "±", kept: true, value: of("spread") });
+  if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
+  columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });
+  columns.push({ name: "peak", kind: "peak", title: "the highest rating", value: of("peak"), show: (x, { i }) => peak(x, i) });
+  columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
+  if (dates) {
+    columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
+    columns.push({ name: "peak on", kind: "more", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
+  }
+  for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
+
+  function moveOf(row) {
+    const then = board.then?.[row.i];
+    return board.current[row.i] ? (then ? then - row.rank : Infinity) : null;
+  }
+  function movement(x) {
+    if (x === null) return "";
+    if (x === 0) return "–";
+    return make("span", { class: x > 0 ? "up" : "drop" }, x === Infinity ? "new" : `${x > 0 ? "▲" : "▼"} ${grouped(Math.abs(x), 0)}`);
+  }
+  function peak(x, i) {
+    const year = dated && board.peaked?.[i] != null ? [" ", make("small", {}, day(board.peaked[i]).slice(0, 4))] : [];
+    return make("span", {}, rating(x), ...year);
+  }
+  const drawn = (rows) => {
+    axis = axisOf(rows.map(({ i }) => ({ rating: board.rating[i], half: spread(i) })));
+    scale.replaceChildren(...axis.marks.map((x) => make("i", { style: `left:${onAxis(axis, x) / 10}%` }, shortNumber(x))));
+  };
+  const chosen = () => {
+    const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => choice?.value === "all" || choice?.value === "best" || board.current[i]);
+    if (choice?.value === "best") rows.sort((a, b) => board.peak[b.i] - board.peak[a.i]);
+    rows.forEach((row, i) => (row.rank = i + 1));
+    return rows;
+  };
+  rank.value = (row) => row.rank;
+  const all = async () => {
+    board = await source();
+    return chosen();
+  };
+  const shown = new Table(table, columns, { caption: "Ranking", file: "players", search, empty: "No such name.", source: all, drawn });
+  const choose = async () => {
+    await shown.load();
+    shown.order = null;
+    shown.fill(chosen());
+  };
+  choice?.addEventListener("change", choose);
+  search.addEventListener("input", async () => {
+    await shown.load();
+    if (choice?.value === "current" && search.value && !shown.kept.length) {
+      choice.value = "all";
+      choose();
+    }
+  });
+  return shown;
+}

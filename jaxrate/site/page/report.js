@@ -1,0 +1,79 @@
+// The report: its ranking, the section of a player, and pairs.
+
+const data = JSON.parse(byId("data").textContent);
+const { board, sections, dated, digits, events, noun } = data;
+const linked = (_, place) => {
+  const shown = make("bdi", {}, board.name[place]);
+  return place in sections ? make("a", { href: `#player-${place}` }, shown) : shown;
+};
+
+document.documentElement.dataset.script = "";
+translateFigures(document);
+const rankingTable = ranking(byId("board"), { ...data, further: Object.keys(board.columns ?? {}) }, { source: () => Promise.resolve(board), linked });
+
+byId("rest")?.addEventListener("click", () => rankingTable.find(""));
+
+const [choice, other] = ["choice", "other"].map(byId);
+let chart;
+let table;
+
+function draw() {
+  const named = (place) => [board.name[place], sections[place]];
+  const others = other.value && other.value !== choice.value ? [named(other.value)] : [];
+  showCareers(chart, [named(choice.value), ...others], dated);
+}
+
+function open(place) {
+  const career = sections[place];
+  career.others ??= new Proxy([], { get: (_, i) => [null, board.name[i]] });
+  choice.value = place;
+  byId("name").replaceChildren(make("bdi", {}, board.name[place]));
+  byId("summary").textContent = spelledNumber(career.summary).replace(/\d{4}-\d\d-\d\d/g, spelledDate);
+  byId("search-events").value = "";
+  const several = career.played > 1;
+  byId("chart").hidden = !several;
+  byId("compare").hidden = !several;
+  if (several) {
+    chart ??= new Chart(byId("chart"), { title: "Rating", digits });
+    chart.svg.setAttribute("aria-label", `Rating of ${board.name[place]}`);
+    other.value = "";
+    draw();
+  }
+  const rows = latestFirst(career);
+  const columns = eventColumns(career, data, ([, name]) => make("bdi", {}, name));
+  table?.below.remove();
+  const fresh = byId("events").cloneNode(false);
+  byId("events").replaceWith(fresh);
+  const search = byId("search-events").cloneNode(false);
+  byId("search-events").replaceWith(search);
+  table = new Table(fresh, columns, { caption: events, file: "player", length: 10, search });
+  table.fill(rows);
+  const missing = career.played - rows.length;
+  byId("missing").textContent = missing > 0 ? `The latest ${grouped(rows.length, 0)} of ${grouped(career.played, 0)} ${events}.` : "";
+}
+
+function followAddress() {
+  const place = location.hash.match(/^#player-(\d+)$/)?.[1];
+  if (place in sections) {
+    open(place);
+    byId("player").scrollIntoView();
+    byId("name").focus({ preventScroll: true });
+  }
+}
+
+if (choice) {
+  open(choice.value);
+  choice.addEventListener("change", () => open(choice.value));
+  other.addEventListener("change", draw);
+  addEventListener("hashchange", followAddress);
+  addEventListener("click", (event) => event.target.closest?.("a")?.hash === location.hash && followAddress());
+  followAddress();
+}
+
+if (data.pairs) {
+  const names = board.name.slice(0, data.pairs.even.players);
+  const best = names.map((_, i) => i).filter((i) => board.current[i]);
+  pairFields(names, chancesOf(data.pairs), [best[0] ?? 0, best[1] ?? 1], (place) => linked(board, place));
+}
+
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,130 @@
+"""Rows of the ranking as HTML: rank, move, name, rating, interval, change, course of the career, peak."""
+
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.site.drawings import COURSE_POINTS, Axis, course_levels, course_line, interval_bar, make_axis
+from jaxrate.site.event_rows import data_events
+from jaxrate.site.site_data import SiteData
+from jaxrate.types import HostArray
+
+YEAR_DAYS = 365.25
+COURSE_YEARS = 10  # of the line of a career
+SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all lines
+
+
+class Courses(NamedTuple):
+    """The lines of careers of current players."""
+
+    levels: list[str]  # of each, by rank, as of `course_levels`
+    heading: str
+
+
+def build_courses(data: SiteData) -> Courses:
+    """The lines of careers of current players, all over the same time."""
+    careers, dated = data.careers, data.rated.clock == "dates"
+    has_times = data.rated.clock is not None and not np.isnan(careers.time).any() and len(careers.time) > 0
+    grid, heading = np.zeros(0), "Career"
+    if has_times:
+        first, last = float(careers.time.min()), float(careers.time.max())
+        years = int((last - first) / YEAR_DAYS)
+        if dated and years >= 2:
+            first, heading = max(first, last - COURSE_YEARS * YEAR_DAYS), f"{min(years, COURSE_YEARS)} years"
+        grid = np.linspace(first, last, COURSE_POINTS)
+    ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
+    for row, i in zip(ratings, data.listed.tolist(), strict=True):
+        begin, end = careers.start[i : i + 2].tolist()
+        if end > begin:
+            mean = careers.mean[begin:end]
+            at = np.searchsorted(careers.time[begin:end], grid, side="right") - 1 if has_times else _spread(end - begin)
+            row[:] = np.where(at < 0, np.nan, mean[np.maximum(at, 0)])
+    return Courses([course_levels(row, _span(ratings)) for row in ratings], heading)
+
+
+def _spread(count: int) -> HostArray:
+    return np.round(np.linspace(0, count - 1, COURSE_POINTS)).astype(int)
+
+
+def _span(ratings: HostArray) -> float:
+    """The height of lines in points: the greatest range among the first players."""
+    some = ratings[:SPAN_PLAYERS]
+    some = some[~np.isnan(some).all(axis=1)]
+    return float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
+
+
+def ranking_axis(data: SiteData, begin: int, end: int) -> Axis:
+    """The axis of the intervals of ranks `begin` to `end`, from 0."""
+    rating, deviation = data.current.rating[begin:end], data.current.deviation
+    half = np.zeros(len(rating)) if deviation is None else 1.96 * deviation[begin:end]
+    return make_axis(float((rating - half).min()), float((rating + half).max()))
+
+
+def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
+    """The heads of the columns."""
+    since = data.current.scope.partition("since ")[2]
+    marks = "".join(f'<i style="left:{at:.1f}%">{text}</i>' for at, text in axis.marks)
+    heads = [("rank", "#", "rank"), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
+    heads.append(("interval", f'<span class="axis">{marks}</span><span class="hidden">95 % interval</span>', ""))
+    if data.current.change is not None:
+        heads.insert(1, ("move", "move", f"since {since}"))
+        heads.append(("figure change", "change", f"since {since}"))
+    heads += [("course", courses.heading, ""), ("figure peak", "peak", "the highest rating")]
+    heads.append(("figure more", data_events(data), ""))
+    if data.current.last is not None:
+        heads += [("words more", "last played", ""), ("words more", "peak on", "")]
+    titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
+    return "".join(
+        f'<th scope="col" class="{kind}"{title}>{text}</th>'
+        for (kind, text, _), title in zip(heads, titles, strict=True)
+    )
+
+
+def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin: int, end: int, link: Any) -> str:
+    """The rows of ranks `begin` to `end`, from 0; `link` makes the address of a player from their id and rank."""
+    board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
+    events, rows = data_events(data), []
+    for at in range(begin, min(end, len(data.listed))):
+        i = int(data.listed[at])
+        rating = float(board.rating[at])
+        half = None if board.deviation is None else 1.96 * float(board.deviation[at])
+        peak, games = np.asarray(board.peak)[at], int(np.asarray(board.games)[at])
+        year = f" <small>{str(board.peak_time[at])[:4]}</small>" if dated and board.peak_time is not None else ""
+        address = link(i, at)
+        name = f"<bdi>{escape(data.names[i])}</bdi>"
+        name = f'<a href="{address}">{name}</a>' if address else name
+        cells = [f'<td class="figure rank" data-name="rank">{at + 1:,}']
+        if board.change is not None and board.rank_then is not None:
+            cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
+        cells.append(f'<td class="words name" data-name="name">{name}')
+        cells.append(f'<td class="figure rating" data-name="rating">{rating:,.{digits}f}')
+        cells.append(f'<td class="interval">{interval_bar(axis, rating, half)}')
+        if board.change is not None:
+            change = float(board.change[at])
+            text = "" if change != change else f"{change:+,.{digits}f}"
+            cells.append(f'<td class="figure change" data-name="change">{text}')
+        cells.append(f'<td class="course">{course_line(courses.levels[at])}')
+        text = "" if peak != peak else f"{peak:,.{digits}f}{year}"
+        cells.append(f'<td class="figure peak" data-name="peak">{text}')
+        cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
+        if board.last is not None and board.peak_time is not None:
+            for heading, time in (("last played", board.last[at]), ("peak on", board.peak_time[at])):
+                cells.append(f'<td class="words more" data-name="{heading}">{_time_text(time, dated)}')
+        rows.append(f"<tr>{''.join(cells)}\n")
+    return "".join(rows)
+
+
+def _move(rank: int, rank_then: int) -> str:
+    if rank_then == 0:
+        return '<span class="up">new</span>'
+    if rank == rank_then:
+        return "\u2013"
+    up = rank < rank_then
+    return f'<span class="{"up" if up else "drop"}">{"▲" if up else "▼"} {abs(rank_then - rank):,}</span>'
+
+
+def _time_text(time: Any, dated: bool) -> str:
+    if time != time or (dated and np.isnat(time)):
+        return ""
+    return f"<time>{str(time)[:10]}</time>" if dated else f"{round(float(time), 3):.12g}"

@@ -1,0 +1,102 @@
+"""Matches to come, and what else takes tables."""
+
+import pytest
+
+import jaxrate as jr
+from jaxrate.data.table_reading import read
+from tests.read.test_recognition import COMING
+
+pa = pytest.importorskip("pyarrow")
+
+
+# Matches to come
+
+
+def read_coming(games, **options):
+    with pytest.warns(UserWarning) as notes:
+        data = read(games(COMING), **options)
+    return data, [str(note.message) for note in notes]
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_rows_without_result_are_fixtures(games):
+    data, notes = read_coming(games)
+    assert data.rows.tolist() == [0, 1] and data.players.tolist() == ["x", "y"]
+    assert data.fixtures.rows.tolist() == [2, 3] and data.fixtures.players.tolist() == ["x", "y", "z"]
+    assert data.fixtures.matches.context.side.tolist() == [1, 1]
+    assert "left out 2 of 4 rows, which have no result: 2 are to come (`fixtures` of the data)" in notes
+    assert "to come    2 matches (`fixtures`)" in repr(data)
+    rated = jr.rate(jr.elo(), data)
+    chances = jr.forecasts.predict_fixtures(rated, data.fixtures, newcomers=True)
+    assert chances["a"].tolist() == ["x", "z"] and chances["row"].tolist() == [2, 3]
+    with pytest.warns(UserWarning, match="of 4 rows the 2 without a result are to come"):
+        again = jr.forecasts.predict_fixtures(rated, games(COMING), newcomers=True)
+    assert {name: again[name].tolist() for name in again} == {name: chances[name].tolist() for name in chances}
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_what_was_never_played_is_not_to_come(games):
+    text = "date,home,away,result\n2024-01-01,x,y,H\n2024-01-02,y,x,P\n2024-01-03,x,y,D\n2024-01-03,y,x,\n,,,\n"
+    with pytest.warns(
+        UserWarning, match="left out 3 of 5 rows.*: 1 are to come.*; 2 are incomplete otherwise, or earlier"
+    ):
+        data = read(games(text))
+    assert data.rows.tolist() == [0, 2] and data.fixtures.rows.tolist() == [3]
+
+
+def test_nothing_but_fixtures(games):
+    text = "date,home,away,result\n2024-01-01,x,y,\n"
+    with pytest.raises(
+        ValueError, match="^games.csv: no row has a result; matches to come are read with upcoming=True"
+    ):
+        read(games(text))
+    with pytest.warns(UserWarning, match="took home and away for a and b"):
+        assert read(games(text), upcoming=True).rows.tolist() == [0]
+
+
+def test_fixtures_of_other_players_are_refused(games):
+    data, _ = read_coming(games)
+    other = jr.rate(jr.elo(), read({"a": list("yx"), "b": list("xz"), "score": [1, 1], "date": ["2024-01-01"] * 2}))
+    with pytest.raises(
+        ValueError, match="the players have other ids than in the run; read what is to come with players="
+    ):
+        jr.forecasts.predict_fixtures(other, data.fixtures)
+
+
+# What else takes tables
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_functions_take_what_read_takes(games):
+    pandas = pytest.importorskip("pandas")
+    first = pandas.DataFrame(
+        {"home": list("xyz"), "away": list("yzx"), "result": list("HDA"), "date": ["13/07/2024"] * 3}
+    )
+    second = pandas.DataFrame({"home": ["z"], "away": ["w"], "result": ["H"], "date": ["01/08/2024"]})
+    data = read(first)
+    rated = jr.rate(jr.elo(), first)
+    assert rated.predictions.equals(jr.rate(jr.elo(), data).predictions)
+    more = jr.rate(rated.system, second, onto=rated)  # whose dates are as those of the first table
+    assert more.players.tolist() == ["x", "y", "z", "w"] and str(more.predictions["time"][-1]) == "2024-08-01"
+    assert jr.compare(first, ["elo"]).results[0].quality == jr.compare(data, ["elo"]).results[0].quality
+    assert (
+        jr.arena.fit_strengths(first, prior=1.0).rating.tolist()
+        == jr.arena.fit_strengths(data, prior=1.0).rating.tolist()
+    )
+    path = games("a,b,score\nx,y,1\nz,y,0\ny,x,1\nx,z,0\n")
+    assert jr.fit(jr.elo(), path, free=["k"], steps=2).loss == jr.fit(jr.elo(), read(path), free=["k"], steps=2).loss
+    for call in (lambda x: jr.rate(jr.elo(), x), jr.compare):
+        with pytest.raises(ValueError, match="takes a Dataset, or a table or path as `read` does, and not int"):
+            call(5)
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_dates_of_questions_as_in_the_file(games):
+    rated = jr.rate(jr.elo(), read(games("home,away,result,date\nx,y,H,05/07/2010\ny,x,H,15/07/2010\n")))
+    early, late = (jr.leaderboard(rated, as_of=day) for day in ("05/07/2010", "15/07/2010"))
+    assert early.player[0] == "x" and early.games.tolist() == [1, 1] and late.games.tolist() == [2, 2]
+    assert jr.leaderboard(rated, as_of="2010-07-05").rating.tolist() == early.rating.tolist()
+    american = jr.rate(jr.elo(), read({"a": ["x"], "b": ["y"], "score": [1.0], "date": ["2010-05-07"]}))
+    assert jr.leaderboard(american, as_of="05/15/2010").games.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="time 05/08/2010: its day and month cannot be told apart; write 2026-05-31"):
+        jr.leaderboard(american, as_of="05/08/2010")

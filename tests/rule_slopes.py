@@ -1,0 +1,144 @@
+"""Slopes of the rules of a system on one step: events are rated under `vmap`, without a scan, which compiles soon."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.events import periods
+from jaxrate.league.ratings_at_times import ratings
+from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
+from jaxrate.replay.gather import as_device_arrays, gather_rows
+from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
+from jaxrate.testing.batch_and_chunk_properties import (
+    DIFFERENCE_STEP,
+    float_column_indices,
+    parameter_scale,
+    perturbable_parameters,
+)
+from jaxrate.testing.property_cases import as_float_arrays, jit_quickly, strict_precision
+from jaxrate.testing.replay_properties import replay_first_season
+from jaxrate.testing.scan_chunks import PADDED_PERIOD, stack_trees
+from jaxrate.testing.synthetic_histories import PERIOD_LENGTH, SLOTS, TIME_AFTER_EVENTS, split_seasons
+
+SCORE_SHIFT = 0.015  # away from the scores at which rules may switch formulas
+NUMBERS = {"stream": [0, 20, 50, 119], "levels": [0, 20, 50, 119], "periods": [0, 4, 8], "rounds": [0, 6]}
+
+
+class StepInputs(NamedTuple):
+    """What a step depends on."""
+
+    params: Any
+    rows: Any  # leaves [events, players, ...]
+    events: Any  # leaves [events, ...]
+
+
+def padded_events(case):
+    """Events of the second season, leaves [events, ...], all padded to one size."""
+    season, number = split_seasons(case)[1], np.array(NUMBERS[case.form])
+    if case.form in ("stream", "levels"):
+        return jax.tree.map(lambda x: x[number], as_device_arrays(season))
+    size = (SLOTS, SLOTS) if case.form == "rounds" else PADDED_PERIOD
+    history = season if case.form == "rounds" else periods(season, PERIOD_LENGTH)
+    blocks = arrange_blocks(history, [Block(number[:, None].astype(np.int32), size)])
+    flat, starts = as_device_arrays(blocks.events), tuple(None if x is None else jnp.asarray(x) for x in blocks.starts)
+    return gather_events(flat, starts, jnp.asarray(number, jnp.int32), size)[0]
+
+
+def step_inputs(case):
+    """A step after the first season, at scores and times at which rules switch no formulas."""
+    state, events = jax.tree.map(jnp.asarray, replay_first_season(case).state), padded_events(case)
+    leaves, structure = jax.tree.flatten(events)
+    for name, i in float_column_indices(events).items():
+        if name == "score":
+            leaves[i] = jnp.where(leaves[i] < 1.0, leaves[i] + SCORE_SHIFT, leaves[i] - SCORE_SHIFT)
+        elif name == "time":
+            leaves[i] = leaves[i] + 0.01
+    params = as_float_arrays(case.system.params)
+    return StepInputs(params, gather_rows(state, events.player), jax.tree.unflatten(structure, leaves))
+
+
+def summarise_step(case, inputs):
+    """A number that depends on every prediction, every leaf of the rows after the step, and newcomers."""
+    system, (state, _) = case.system, replay_first_season(case)
+    rules, random = make_replay_rules(system.rules, inputs.params), np.random.default_rng(6)
+    rows, prediction = jax.vmap(partial(rate_event, rules, prepare_replay(rules, inputs.params), drawn=None))(
+        inputs.rows, inputs.events
+    )
+    weight = getattr(inputs.events, "weight", getattr(inputs.events, "context", inputs.events).weight)
+    num_players = len(jax.tree.leaves(state)[0])
+
+    def weighted_mean(values, scale=1.0, mask=True):
+        values = jnp.asarray(values, float)
+        mask = jnp.isfinite(values) & jnp.reshape(mask, np.shape(mask) + (1,) * (values.ndim - np.ndim(mask)))
+        weights = jnp.asarray(random.uniform(0.5, 1.5, values.shape) / scale, float)
+        return jnp.mean(weights * jnp.where(mask, values, 0.0))
+
+    def largest(x):
+        return np.abs(x)[np.isfinite(x)].max(initial=1e-3)
+
+    summary = sum(weighted_mean(x**2, mask=weight > 0.0) for x in jax.tree.leaves(prediction))
+    summary += sum(weighted_mean(x, 1e3) for x in jax.tree.leaves(system.init(inputs.params, 2)))
+    rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
+    present = inputs.events.player.ravel() < num_players
+    for x, before in zip(jax.tree.leaves(rows), jax.tree.leaves(state), strict=True):
+        summary += weighted_mean(x, largest(before), present)
+    later = ratings(system, rows, time=TIME_AFTER_EVENTS, params=inputs.params)
+    return summary + sum(weighted_mean(x, 1e3, present) for x in jax.tree.leaves(later))
+
+
+def perturbation_directions(case, inputs):
+    """Each hyperparameter, the rows of players, towards those of newcomers, and all columns of floats."""
+    random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
+    directions = {}
+    for name, value in perturbable_parameters(case.system).items():
+        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(parameter_scale(value))}))
+    newcomers = gather_rows(case.system.init(inputs.params, 1), jnp.zeros(inputs.events.player.shape, int))
+    rows = jax.tree.map(lambda new, x: np.asarray(new - x if x.dtype.kind == "f" else 0 * x), newcomers, inputs.rows)
+    directions["the rows"] = zero._replace(rows=jax.tree.map(lambda x: np.where(np.isfinite(x), x, 0), rows))
+    leaves, structure = jax.tree.flatten(zero.events)
+    for name, i in float_column_indices(inputs.events).items():
+        x = np.asarray(jax.tree.leaves(inputs.events)[i])
+        direction = 0.1 * x if name == "time" else random.uniform(0.5, 1.5, x.shape)
+        leaves[i] = np.where(np.isfinite(x) & ((name != "weight") | (x > 0.0)), direction, 0.0)  # padding stays
+    return directions | {"the columns": zero._replace(events=jax.tree.unflatten(structure, leaves))}
+
+
+def slopes_of_one_step_equal_finite_differences(case):
+    """In every hyperparameter, in the rows before it, and in every column of floats."""
+    with strict_precision(True):
+        center = jax.tree.map(np.asarray, step_inputs(case))
+        directions = perturbation_directions(case, center)
+        moved = [
+            jax.tree.map(lambda x, y, by=by: x + (by * y).astype(x.dtype), center, direction)
+            for direction in directions.values()
+            for by in (-DIFFERENCE_STEP, DIFFERENCE_STEP)
+        ]
+        leaves, structure = jax.tree.flatten(stack_trees([center, *moved]))
+        floats = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
+
+        def summary_of_floats(values, others):
+            filled = dict(enumerate(others)) | dict(zip(floats, values, strict=True))
+            return summarise_step(case, jax.tree.unflatten(structure, filled.values()))
+
+        program = jit_quickly(jax.vmap(jax.value_and_grad(summary_of_floats)))  # one program for values and slopes
+        value, slopes = jax.tree.map(np.asarray, program([leaves[i] for i in floats], leaves))
+    low, high = value[1:].reshape(-1, 2).T
+    for (name, direction), wanted in zip(directions.items(), (high - low) / (2.0 * DIFFERENCE_STEP), strict=True):
+        along = [x for x in jax.tree.leaves(direction) if x.dtype.kind == "f"]
+        slope = sum(float(np.sum(x * y[0])) for x, y in zip(along, slopes, strict=True))
+        tolerance = 2e-4 if name == "the rows" else 2e-5  # points of tables move with the rows
+        np.testing.assert_allclose(slope, wanted, rtol=tolerance, atol=1e-8, err_msg=f"the slope in {name}")
+    assert all(np.isfinite(x).all() for x in slopes)
+    assert np.any(high != low)
+
+
+def slopes_of_one_step_are_finite(case):
+    """In forward mode, which overflows first, in single precision."""
+    with strict_precision(False):
+        inputs = step_inputs(case)
+        forward = jit_quickly(jax.jacfwd(lambda params: summarise_step(case, inputs._replace(params=params))))
+        slopes = forward(inputs.params)
+    assert all(np.isfinite(x) for x in jax.tree.leaves(slopes)), slopes

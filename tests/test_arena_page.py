@@ -1,0 +1,164 @@
+"""The page of an arena: what it says against what was fitted, without a script and in a browser."""
+
+import json
+import re
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+
+import jaxrate as jr
+from jaxrate.site.arena_page import build_heat_map, expected_percentages
+from jaxrate.site.percent_heat_map import LIGHT_COLOURS, heat_map_png
+from tests.browser import findings, texts, wait_for
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def fitted(count, wins=30):
+    """Strengths of so many players, each against the next three; the better ones have the lower numbers."""
+    first = np.repeat(np.arange(count), 3)
+    second = (first + np.tile([1, 2, 3], count)) % count
+    better = np.where(first < second, 0.7, 0.3)
+    names = np.array([f"model {i:03}" for i in range(count)])
+    votes = jr.arena.count_votes(
+        names[first], names[second], (wins * better).round(), (wins * (1 - better)).round(), np.full(3 * count, 4.0)
+    )
+    return jr.arena.fit_strengths(votes)
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    strengths = fitted(12)
+    return strengths, jr.arena.rank_sets(strengths)
+
+
+@pytest.fixture(scope="module")
+def forty():
+    strengths = fitted(40)
+    return strengths, jr.arena.rank_sets(strengths)
+
+
+def cells(page, kind):
+    return re.findall(rf'<td class="{kind}[^"]*"[^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</td>', page)
+
+
+def test_one_table_has_all_without_a_script(twelve):
+    strengths, ranks = twelve
+    page = jr.site.arena_page_html(strengths, ranks=ranks).partition("<script")[0]
+    order = strengths.order
+    assert cells(page, "name") == strengths.players[order].tolist()
+    assert cells(page, "figure rating") == [f"{x:,.0f}" for x in strengths.rating[order]]
+    text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
+    assert cells(page, "figure ranks") == text
+    assert page.count(strengths.players[5]) == 3  # the table, and the row and the column of the matrix
+
+
+def test_bars_are_where_the_axis_says(twelve):
+    strengths, ranks = twelve
+    page = jr.site.arena_page_html(strengths, ranks=ranks)
+    ticks = [
+        (float(at), float(x.replace(",", ""))) for at, x in re.findall(r'<i style="left:([\d.]+)%">([\d,]+)</i>', page)
+    ]
+    (left, low), (right, high) = ticks[0], next(tick for tick in ticks if tick[0] == 100.0)
+    bars = re.findall(
+        r'<td class="lane grid"><span class="track"><i style="left:(.*?)%;width:(.*?)%"></i><b style="left:(.*?)%">',
+        page.replace("\n", ""),
+    )
+    at = low + (high - low) * (np.array(bars, float)[:, 2] - left) / (right - left)
+    np.testing.assert_allclose(at, strengths.rating[strengths.order], atol=0.0001 * (high - low) + 0.01)
+    wide = (high - low) * np.array(bars, float)[:, 1] / 100
+    np.testing.assert_allclose(wide, 2 * 1.96 * strengths.standard_error[strengths.order], atol=0.05)
+
+
+def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
+    strengths, ranks = twelve
+    leaders = [strengths.players[i] for i in strengths.order if ranks.least[i] == 1]
+    page = jr.site.arena_page_html(strengths, ranks=ranks)
+    heading = re.search("<h1>(.*?)</h1>", page)[1]
+    assert len(leaders) > 1 and heading.startswith(f"{leaders[0]} leads, but ")
+    if len(leaders) <= 3:
+        assert all(name in heading for name in leaders)
+    ordered = int(ranks.surely_better.sum())
+    assert f"The votes tell who is better in {ordered} of 66 pairs." in page
+    points, error = strengths.difference(*leaders[:2])
+    assert f"leads {leaders[1]} by {points:.0f} points; the margin of error is {1.96 * error:.0f}." in page
+    one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
+    assert f"<h1>{leaders[0]} is surely the best</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert f"<h1>{leaders[0]} is first</h1>" in jr.site.arena_page_html(strengths)
+
+
+def test_numbers_become_a_heat_map_and_groups():
+    strengths = fitted(40)
+    players = strengths.order.tolist()
+    percent = expected_percentages(strengths, players)
+    a, b = strengths.players[players[3]], strengths.players[players[9]]
+    win, tie, _ = strengths.probability(a, b)
+    assert percent[3, 9] == pytest.approx(100 * (win + tie / 2)) and np.isnan(np.diag(percent)).all()
+    heat = build_heat_map(strengths, players)
+    shown = np.frombuffer(b64decode(heat.data["percent"]), np.uint8).reshape(40, 40)
+    away = ~np.eye(40, dtype=bool)
+    np.testing.assert_array_equal(shown[away], percent[away].round())
+    assert (np.diag(shown) == 101).all() and not heat.grouped and heat.ticks[0][1] == "1"
+    strengths = fitted(230, wins=100)
+    players = strengths.order.tolist()
+    heat = build_heat_map(strengths, players)
+    places = heat.data["places"]
+    assert heat.grouped and len(places) == 100 and places[0][0] == 1 and places[-1][1] == 230
+    shown = np.frombuffer(b64decode(heat.data["percent"]), np.uint8).reshape(100, 100)
+    (low, high), (left, right) = places[2], places[70]
+    block = expected_percentages(strengths, players[low - 1 : high], players[left - 1 : right])
+    assert shown[2, 70] == round(block.mean())
+
+
+def test_the_image_has_a_pixel_for_each_pair():
+    percent = np.array([[np.nan, 0.0], [100.0, 50.0]])
+    image = b64decode(heat_map_png(percent, LIGHT_COLOURS).partition(",")[2])
+    assert image.startswith(b"\x89PNG") and image[16:24] == b"\0\0\0\2\0\0\0\2"
+    start = image.index(b"IDAT") + 4
+    size = int.from_bytes(image[start - 8 : start - 4], "big")
+    assert zlib.decompress(image[start : start + size]) == bytes([0, 101, 0, 0, 100, 50])
+    palette = image[image.index(b"PLTE") + 4 :]
+    assert palette[:3] == bytes.fromhex("b3450b") and palette[150:153] == b"\xff\xff\xff"
+
+
+@pytest.fixture(params=["twelve", "forty"])
+def opened(request, chromium, tmp_path):
+    strengths, ranks = request.getfixturevalue(request.param)
+    (tmp_path / "page.html").write_text(jr.site.arena_page_html(strengths, ranks=ranks), encoding="utf-8")
+    chromium.get((tmp_path / "page.html").as_uri())
+    return chromium, strengths, ranks
+
+
+def test_a_browser_finds_sorts_and_reads(opened):
+    browser, strengths, _ = opened
+    assert findings(browser) == {}
+    search = browser.find_element("id", "search")
+    search.send_keys("MODEL 003")
+    wait_for(browser, lambda: texts(browser, "#board tbody tr:not([hidden]) .name") == ["model 003"])
+    search.clear()
+    search.send_keys(" ")
+    browser.find_element("css selector", "#board thead th.votes button").click()
+    votes = [float(x.replace(",", "")) for x in texts(browser, "#board tbody .votes")]
+    assert votes == sorted(votes, reverse=True) and texts(browser, "[aria-sort]") == ["Votes"]
+    if texts(browser, "#heat"):
+        browser.execute_script(
+            "const box = arguments[0].getBoundingClientRect(), at = (i) => (i + 0.5) / 40;"
+            "arguments[0].dispatchEvent(new PointerEvent('pointermove',"
+            "{ clientX: box.left + at(9) * box.width, clientY: box.top + at(3) * box.height }))",
+            browser.find_element("id", "heat"),
+        )
+        a, b = strengths.players[strengths.order[[3, 9]]]
+        win, tie, _ = strengths.probability(a, b)
+        assert texts(browser, "#cell") == [f"{a} (4) against {b} (10): {100 * (win + tie / 2):.0f} of 100 votes."]
+
+
+def test_downloads_have_all_columns(twelve):
+    strengths, ranks = twelve
+    page = jr.site.arena_page_html(strengths, ranks=ranks)
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+    assert data["columns"] == ["place", "name", "rating", "low", "high", "best rank", "worst rank", "votes", "score"]
+    assert [row[1] for row in data["board"]] == strengths.players[strengths.order].tolist()

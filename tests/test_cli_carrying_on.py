@@ -1,0 +1,221 @@
+"""Commands that carry on from a saved run, and those that look at it: as of, player, predict."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.test_cli import csv
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@pytest.fixture
+def halves(tmp_path, games):
+    """The first and the second half of games.csv; players 30 to 39 appear only in the second."""
+    lines = games.read_text().splitlines()
+    late = [line for line in lines[1:] if re.search(r"player 3\d", line)]
+    early = [line for line in lines[1:301] if line not in late]
+    rest = [line for line in lines[1:] if line not in early and float(line.split(",")[3]) > 500]
+    for name, part in (("first", early), ("second", rest), ("both", early + rest)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *part]) + "\n")
+    return tmp_path / "first.csv", tmp_path / "second.csv", tmp_path / "both.csv"
+
+
+@pytest.fixture
+def run(jaxrate, halves, tmp_path):
+    assert jaxrate("rate", halves[0], "--param", "c=20", "--out", tmp_path / "run")[0] == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("period", [(), ("--period", 50)])
+def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
+    first, second, both = halves
+    options = ("--system", "glicko2", "--param", "tau=0.4", "--side", "home", "--param", "side_advantage=20", *period)
+    assert jaxrate("rate", first, *options, "--out", tmp_path / "run")[0] == 0
+    code, text, errors = jaxrate("rate", second, "--state", tmp_path / "run", "--out", tmp_path / "run", "--top", 40)
+    assert code == 0, errors
+    before = len(first.read_text().splitlines()) - 1
+    assert " matches of 40 players" in text and f"\n{455 - before} new matches in " in text
+    code, whole, _ = jaxrate("rate", both, *options, "--out", tmp_path / "whole", "--top", 40)
+    assert code == 0 and text.split("\n\n")[:2] == whole.split("\n\n")[:2]
+    for name in ("ratings", "predictions"):
+        one, two = (pa.parquet.read_table(tmp_path / run / f"{name}.parquet").to_pydict() for run in ("run", "whole"))
+        assert one.pop("row", None) != two.pop("row", []) and one == two
+    one, two = (np.load(tmp_path / run / "state.npz") for run in ("run", "whole"))
+    assert all((one[leaf] == two[leaf]).all() for leaf in two)
+
+
+def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
+    saved = jr.load(run)
+    code, text, errors = jaxrate("rate", "--state", run, "--as-of", 2000, "--top", 3)
+    assert code == 0 and errors == ""
+    assert text == (
+        f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players\n\n"
+        f"{jr.leaderboard(saved, top=3, as_of=2000)}\n"
+    )
+    assert str(jr.leaderboard(saved, top=3)) not in text
+
+
+def test_a_state_says_who_beat_whom(jaxrate, run):
+    saved = jr.load(run)
+    first = saved.predictions.slice(0, 1).to_pylist()[0]
+    both = "--player", first["a"], "--against", first["b"]
+    code, text, _ = jaxrate("rate", "--state", run, *both, "--upsets", "--top", 3)
+    assert code == 0 and text.endswith(f"{jr.league.head_to_head(saved, first['a'], first['b'])}\n")
+    assert f"biggest upsets\n\n{jr.league.upsets(saved, player=first['a'], top=3)}\n" in text
+    assert "--against needs --player" in jaxrate("rate", "--state", run, *both[2:])[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("second.csv", "--system", "elo"), "the saved run is of glicko, not elo; rate its matches again by elo"),
+        (("second.csv", "--param", "c=30"), "the saved run has c=20.0; continue without --param"),
+        (("second.csv", "--period", "7"), "was rated match by match; continue without --period"),
+        (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
+        (("--as-of", "100", "--out", "new"), "--out: the run in .*run ends after --as-of; rate its file again"),
+        (("--active", "few"), "--active few: write a number of days above 0, a share below 1, or all"),
+        (("--since", "5000"), "since 5000 must be before the moment of the list"),
+        (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
+    ],
+)
+def test_what_cannot_follow_a_state(jaxrate, run, arguments, message):
+    arguments = (run.parent / x if x.endswith(".csv") else x for x in arguments)
+    code, _, errors = jaxrate("rate", *arguments, "--state", run)
+    assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
+
+
+def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(halves[0])))
+    (tmp_path / "coming.csv").write_text("a,b\nplayer 01,player 02\n")
+    code, text, errors = jaxrate("rate", halves[1], "--state", tmp_path / "run")
+    assert code == 0 and errors == "" and "of 40 players" in text
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
+    assert code == 0 and errors == "" and text.splitlines()[0].split() == PREDICTED
+
+
+def test_a_state_that_is_none(jaxrate, games, tmp_path):
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "nowhere")
+    assert code == 2 and "nowhere: no saved run there: run.json is missing" in errors
+
+
+# as of, player, predict
+
+
+def test_as_of_leaves_out_what_came_later(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("a,b,score,date\nx,y,1,2024-01-01T12:00\ny,x,0,2024-01-05T18:30\nx,y,0,2024-01-06T00:30\n")
+    code, text, _ = jaxrate("rate", path, "--as-of", "2024-01-05", "--out", tmp_path / "run")
+    assert code == 0 and "glicko: 2 matches" in text and len(jr.load(tmp_path / "run").predictions) == 2
+    for moment, n in (
+        ("2024-01-05T18:29", 1),
+        ("2024-01-05T18:30", 2),
+        ("2024-01-06", 3),
+        ("2024-01-05T19:30+01:00", 2),
+    ):
+        code, text, _ = jaxrate("rate", path, "--as-of", moment)
+        assert code == 0 and f"glicko: {n} matches" in text, moment
+    for moment, message in (
+        ("2023-01-01", "no matches up to --as-of"),
+        ("May", "--as-of May: write a date, as in 2026-05-31"),
+        ("19727.5", "--as-of 19727.5: write a date"),
+        ("nan", "--as-of nan: write a date"),
+    ):
+        code, _, errors = jaxrate("rate", path, "--as-of", moment)
+        assert code == 2 and message in errors
+
+
+def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text("winner,loser,t\nAda,Bo,0\nCy,Bo,1\nCy,Di,9\n")
+    out = tmp_path / "run"
+    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--as-of", 1, "--out", out, "--csv", "--param", "c=90")
+    assert code == 0 and text.startswith("glicko: 2 matches of 3 players") and "Di" not in text
+    assert sorted(jr.load(out).players) == ["Ada", "Bo", "Cy"]
+    (tmp_path / "later.csv").write_text("winner,loser,t\nCy,Di,9\n")
+    carried = jaxrate("rate", tmp_path / "later.csv", "--state", out, "--as-of", 100, "--top", 4)[1]
+    whole = jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--as-of", 100, "--top", 4)[1]
+    assert carried.split("\n\n")[1] == whole.split("\n\n")[1]
+    assert carried.split("\n\n")[1] not in jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--top", 4)[1]
+    one, two = csv(out / "ratings.csv"), pa.parquet.read_table(out / "ratings.parquet")
+    np.testing.assert_allclose(one["deviation"], two["deviation"], rtol=1e-6)
+    assert jaxrate("rate", tmp_path / "games.csv", "--out", out)[0] == 0  # and no tables of the earlier run stay
+    assert {path.name for path in out.iterdir()} == {"ratings.parquet", "predictions.parquet", "run.json", "state.npz"}
+    assert jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "not", "--player", "Zed")[0] == 2
+    assert not (tmp_path / "not" / "run.json").exists()
+
+
+def test_player_shows_every_match(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
+    code, text, _ = jaxrate("rate", path, "--system", "elo", "--player", "Ada", "--out", tmp_path / "run")
+    assert code == 0
+    lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
+    assert lines[0].split() == ["time", "opponent", "score", "probability", "rating", "change"]
+    assert lines[1].split() == ["2024-01-01", "Bo", "1", "0.500", "1500.0", "+16.0"]
+    when, opponent, score, probability, rating, change = lines[2].split()
+    assert (when, opponent, score, rating) == ("2024-01-03", "Cy", "0", "1516.0")
+    final = jr.load(tmp_path / "run").state.rating[0]
+    assert float(change) == pytest.approx(float(final) - 1516, abs=0.051) and 0.49 < float(probability) < 0.51
+    code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
+    assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
+
+
+def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tmp_path):
+    path, out = tmp_path / "games.csv", tmp_path / "run"
+    path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
+    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--smooth"
+    code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out, "--csv")
+    assert code == 0
+    found = jr.smooth(jr.load(out).system, jr.read(path))
+    best = text.split("peak ratings in hindsight")[1].splitlines()[2:4]
+    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rating.mean[:, 0].max():.1f}"]
+    assert best[1].split()[-1] in ("2024-01-02", "2024-01-03")
+    career = text.split("Ada: 2 matches\n\n")[1].splitlines()
+    assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
+    assert [float(x.split()[-2]) for x in career[1:3]] == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.06)
+    saved = (out / "hindsight.csv").read_text().splitlines()
+    head = saved[0].replace('"', "")
+    assert head == "row,time,a,b,score,prediction,rating_a,deviation_a,rating_b,deviation_b" and len(saved) == 4
+    for refused, why in ((("rate", "--state", out), "a whole history"), (("rate", path, "--system", "elo"), "skills")):
+        code, _, error = jaxrate(*refused, "--smooth")
+        assert code == 2 and why in error
+
+
+PREDICTED = ["time", "a", "b", "win", "draw", "loss", "expected", "odds", "win", "odds", "draw", "odds", "loss"]
+
+
+def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
+    saved = jr.load(run)
+    coming, out = tmp_path / "coming.csv", tmp_path / "out.csv"
+    coming.write_text("a,b,time\nplayer 01,player 02,1500\nplayer 02,stranger,1501\n")
+    code, _, errors = jaxrate("predict", run, coming)
+    assert code == 2 and "no player 'stranger'; --newcomers takes them as new players" in errors
+    code, text, errors = jaxrate("predict", run, coming, "--newcomers", "--out", out)
+    assert code == 0 and "1 of these players have not played yet: stranger" in errors
+    ids = [list(saved.players).index(name) for name in ("player 01", "player 02")]
+    pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
+    want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)
+    for line, guess in zip(text.splitlines()[-2:], want, strict=True):
+        assert line.split()[-4] == f"{guess:.3f}"
+    table = csv(out).to_pydict()
+    assert table["b"] == ["player 02", "stranger"]
+    np.testing.assert_allclose(table["expected"], want, rtol=1e-5)
+    assert json.loads(jaxrate("predict", run, coming, "--newcomers", "--json")[1])[0]["a"] == "player 01"
+    coming.write_text("a,b\n" + "player 01,player 02\n" * 40)  # without times: right after the last match
+    code, text, _ = jaxrate("predict", run, coming)
+    assert code == 0 and "... and 10 more; --out writes them all" in text
+    for given, when in (((), saved.last), (("--at", 1700), 1700.0)):
+        pairs = jr.matches([ids], [0.5], [when])
+        guess = jr.predict(saved.system, saved.state, pairs)[0]
+        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-4] == f"{guess:.3f}"
+    coming.write_text("a,b\nplayer 01,player 01\n")
+    for given, said in (
+        ((), "coming.csv: row 0 (counting from 0, line 2): player"),
+        (("--at", "May"), "--at May: write"),
+    ):
+        code, _, errors = jaxrate("predict", run, coming, *given)
+        assert code == 2 and said in errors

@@ -1,0 +1,98 @@
+"""The command that compares systems."""
+
+import json
+import re
+
+import pytest
+
+import jaxrate as jr
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+# compare
+
+
+def test_compare_scores_every_form(jaxrate, games):
+    systems = [x for name in ("elo", "glicko", "glicko2", "blat_mmr") for x in ("--system", name)]
+    arguments = ("--period", 50, "--param", "c=30", "--param", "glicko2.tau=0.3", *systems)
+    code, text, errors = jaxrate("compare", games, *arguments)
+    assert code == 0 and errors == ""
+    head, *lines = text.split("\n\n")[1].splitlines()
+    assert head.split("  ")[0] == "system" and "matches/s" in head
+    data = jr.read(games)
+    runs = {
+        ("elo", "by match"): (jr.elo(), data.matches),
+        ("elo", "periods of 50"): (jr.elo(), jr.periods(data.matches, 50.0)),
+        ("glicko", "by match"): (jr.glicko(c=30), data.matches),
+        ("glicko", "periods of 50"): (jr.glicko(c=30, period=50), jr.periods(data.matches, 50.0)),
+        ("glicko2", "by match"): (jr.glicko2(tau=0.3), data.matches),
+        ("glicko2", "periods of 50"): (jr.glicko2(tau=0.3, period=50), jr.periods(data.matches, 50.0)),
+        ("blat_mmr", "by match"): (jr.blat_mmr(), data.matches),
+    }
+    table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
+    assert list(table)[-1][0] == "(blend)" and float(list(table)[-1][1]) < 0.69
+    del table[[*table][-1]]
+    assert table.keys() == runs.keys()
+    for key, (system, events) in runs.items():
+        p, s = jr.run(system, events).prediction, data.matches.score
+        error = jr.metrics.calibration(p, s).error
+        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier_score(p, s), jr.metrics.accuracy(p, s), error)
+        assert table[key][:4] == [f"{x:.4f}" for x in quality]
+    losses = [float(values[0]) for values in table.values()]
+    assert losses == sorted(losses)
+
+
+def test_compare_in_json_of_the_last_matches(jaxrate, games):
+    code, text, errors = jaxrate("compare", games, "--system", "elo", "--last", 0.25, "--json")
+    assert code == 0 and errors == ""
+    about = json.loads(text)
+    assert (about["matches"], about["players"], about["scored"]) == (600, 40, 150)
+    assert [(x["system"], x["period"]) for x in about["results"]] in (
+        [("elo", None), ("elo", 7)],
+        [("elo", 7), ("elo", None)],
+    )
+    data = jr.read(games)
+    loss = jr.metrics.log_loss(jr.run(jr.elo(), data.matches).prediction[450:], data.matches.score[450:])
+    by_match = next(x for x in about["results"] if x["period"] is None)
+    assert by_match["log loss"] == pytest.approx(loss, abs=1e-9) and by_match["params"]["k"] == 32
+    assert by_match["matches/s"] > 0
+    assert list(about["blend"]["weights"]) == ["elo", "elo, periods of 7"]
+    assert about["blend"]["quality"].keys() == {"log loss", "Brier score", "accuracy", "calibration error"}
+
+
+def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
+    code, text, errors = jaxrate("compare", path)
+    assert code == 0 and "no rating periods" in errors and "periods of" not in text
+    rows = [re.split(r"\s\s+", line) for line in text.split("\n\n")[1].splitlines()[1:]]
+    assert all(
+        0.0 < float(row[4]) < 1.0 for row in rows
+    )  # a winner's column makes calibration neither perfect nor worst
+    assert jaxrate("compare", path, "-q")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
+        (
+            ("--system", "elo", "--system", "glicko", "--param", "kk=3"),
+            "elo and glicko: no parameter 'kk'; did you mean 'k'?",
+        ),
+        (("--param", "elo.c=3"), "elo: no parameter 'c'"),
+        (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
+        (("--param", ".k=3"), "--param .k: no system '' here"),
+        (("--system", "elo", "--param", "tau=3"), "elo: no parameter 'tau'"),
+        (("--param", "tau=x"), "glicko2: tau must be a number, got 'x'"),
+        (("--period", "-1"), "--period must be above 0, got -1"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--last", "nan"), "--last must be above 0 and at most 1, got nan"),
+        (("--last", "20"), "--last must be above 0 and at most 1, got 20"),
+    ],
+)
+def test_compare_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("compare", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1

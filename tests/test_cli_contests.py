@@ -1,0 +1,287 @@
+"""Commands for contests and teams."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.cli import hyperparameters
+from jaxrate.league.system_choice import make_system
+from tests.test_cli import csv
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+# contests
+
+
+RACES = 30, 6  # contests of so many
+
+
+@pytest.fixture
+def contests(tmp_path, share):
+    """races.csv: named drivers in races every other day, and ties."""
+    random = np.random.default_rng(2)
+    strength = np.arange(14) / 5
+    rows = []
+    for race in range(RACES[0]):
+        who = random.permutation(8 + race // 5)[: RACES[1]]
+        place = np.argsort(np.argsort(-strength[who] - random.normal(size=RACES[1]))) // 2 * 2
+        day = np.datetime64("2024-01-01") + 2 * race
+        rows += [f"race {race},driver {w:02},{p + 1},{p + 2},{day}\n" for w, p in zip(who, place, strict=True)]
+    (tmp_path / "races.csv").write_text("race,driver,place,last,date\n" + "".join(rows))
+    return tmp_path / "races.csv"
+
+
+COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place", "--last-rank", "last")
+SHARE = ("--system", "share", "--param", "k=60")
+
+
+def lines_of(rounds, rating, mask=None):
+    """The quality that is printed."""
+    masks = [jr.metrics.experience_mask(rounds, games) & (True if mask is None else mask) for games in (1, 5)]
+    metrics = jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation
+    return [f"{100 * metric(rounds, rating, mask=mask):.2f}%" for mask in masks for metric in metrics]
+
+
+def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, tmp_path):
+    out = tmp_path / "run"
+    code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", out, "--csv", "--player", "driver 03")
+    assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
+    system = jr.extend.SYSTEMS["share"](k=60)
+    result = jr.league.rating_history(system, data.rounds)
+    assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
+    assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
+    assert "\n30 contests, 180 participations in " in text
+    quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+%)", text)
+    assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
+    predictions = csv(out / "predictions.csv")
+    np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
+    assert sum(csv(out / "ratings.csv")["games"].to_pylist()) == 180
+    career = text.split("driver 03: ")[1].splitlines()
+    games = jr.career(jr.load(out), "driver 03")
+    assert career[0] == f"{len(games['rank'])} contests"
+    head = ["time", "contest", "participants", "rank", "expected rank", "rating", "deviation", "change"]
+    assert re.split(r"  +", career[2]) == head
+    first = [f"{games[name][0]}" for name in ("time", "contest", "participants", "rank")]
+    rest = " ".join(f"{games[name][0]:.1f}" for name in ("expected_rank", "rating", "deviation"))
+    rest += f" {games['change'][0]:+.1f}"
+    assert re.split(r"  +", career[3]) == [*first, *rest.split()]
+    again = jaxrate("rate", "--state", out, "--player", "driver 03")[1]
+    assert (
+        again.split("\n\n")[:2] == text.split("\n\n")[:2]
+        and again.split("driver 03: ")[1] == text.split("driver 03: ")[1]
+    )
+
+
+def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
+    head, *rows = contests.read_text().splitlines()
+    loud = [0.5 + (int(row.split(",")[0][5:]) % 3) for row in rows]
+    rows = [f"{row},{x}" for row, x in zip(rows[:60], loud, strict=False)]
+    contests.write_text("\n".join([f"{head},loud", *rows, ""]))
+    given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
+    code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--noise", "loud")
+    assert code == 0
+    data = jr.read(contests, contest="race", participant="driver", rank="place", noise="loud")
+    np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
+    system = jr.elo_mmr(2, density="gumbel")
+    board = str(jr.leaderboard(jr.rate(system, data), top=10))
+    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given)[1]
+
+
+def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
+    head, *rows = contests.read_text().splitlines(keepends=True)
+    (tmp_path / "first.csv").write_text(head + "".join(rows[:60]))
+    (tmp_path / "second.csv").write_text(head + "".join(rows[60:]))
+    assert jaxrate("rate", tmp_path / "first.csv", *COLUMNS, *SHARE, "--out", tmp_path / "run")[0] == 0
+    (tmp_path / "coming.csv").write_text("race,driver\nnext,driver 03\nnext,driver 07\nnext,nobody\n")
+    code, text, errors = jaxrate(
+        "rate", tmp_path / "second.csv", "--state", tmp_path / "run", "--out", tmp_path / "run"
+    )
+    assert code == 0
+    whole = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", tmp_path / "whole")[1]
+    assert text.split("\n\n")[:2] == whole.split("\n\n")[:2] and "\n20 new contests, 120 participations in " in text
+    one, two = (jr.load(tmp_path / name) for name in ("run", "whole"))
+    np.testing.assert_allclose(one.predictions["prediction"], two.predictions["prediction"], rtol=1e-5)
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
+    late = np.arange(180) >= 60
+    assert re.findall(r"(\S+%)", text) == lines_of(data.rounds, two.predictions["rating"].to_numpy(), late)
+    ids = [data.players.tolist().index(name) for name in ("driver 03", "driver 07")]
+    coming = jr.rounds([0] * 3, [*ids, 13], [0] * 3, time=[two.last] * 3)
+    want = jr.predict(two.system, two.state, coming, num_players=14)
+    more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)
+    assert code == 0 and "1 of these players have not played yet: nobody" in errors
+    assert [line.split()[-1] for line in text.splitlines()[1:]] == [f"{x:.3f}" for x in want]
+    found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
+    assert found["contest"] == ["next"] * 3 and found["player"] == ["driver 03", "driver 07", "nobody"]
+    np.testing.assert_allclose(found["expected_rank"], 1 + 2 * (1 - np.asarray(want)), rtol=1e-6)
+    code, text, _ = jaxrate("rate", contests, *COLUMNS, *SHARE, "--as-of", "2024-01-20")
+    assert code == 0 and text.startswith("share: 10 contests, 60 participations of 9 players")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rate", "--system", "glicko"), "glicko does not rate contests of many players; try "),
+        (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (
+            ("rate", "--side", "a"),
+            "races.csv: contests take no side",
+        ),
+        (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
+        (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
+        (("rate", "--format", "contests"), "--contest cannot be combined with --format contests, which knows its own"),
+        (("rate", *SHARE, "--as-of", "2023-05-01"), "no contests up to --as-of"),
+        (("compare", "--system", "elo"), "none of these systems rates rounds: elo"),
+    ],
+)
+def test_mistakes_about_contests(jaxrate, contests, arguments, message):
+    command, *more = arguments
+    code, text, errors = jaxrate(command, contests, *COLUMNS, *more)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("r,Cy,,3,2024-01-01", r"row 2 \(counting from 0, line 4\): column 'place' has no value"),
+        ("r,Cy,2,3,2024-01-01", "row 2 .*: the places 2 to 3 overlap others of the same contest"),
+        ("r,Bo,3,3,2024-01-01", "row 2 .*: player 'Bo' is in contest 'r' twice"),
+        ("r,Cy,3,3,2024-01-02", "row 2 .*: time 19724.0 differs within contest 'r'"),
+        ("s,Cy,1,1,2023-12-31\ns,Bo,2,2,2023-12-31", "row 2 .*: time 2023-12-31 is earlier than 2024-01-01.* --sort\n"),
+    ],
+)
+def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
+    path = tmp_path / "races.csv"
+    path.write_text(f"race,driver,place,last,date\nr,Ada,1,1,2024-01-01\nr,Bo,2,2,2024-01-01\n{row}\n")
+    code, text, errors = jaxrate("rate", path, *COLUMNS, "--system", "share", "--out", tmp_path / "out")
+    assert code == 2 and text == "" and errors.count("\n") == 1 and re.search(f"races.csv: {message}", errors)
+    assert not (tmp_path / "out").exists()
+    for command in ("compare", "plan"):
+        assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
+
+
+def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
+    rows = "contest,player,rank\nr,Ada,1\nr,Bo,2\ns,Ada,1\nt,Bo,1\nt,Ada,1\n"
+    (tmp_path / "races.csv").write_text(rows)
+    for command in ("rate", "compare"):
+        code, text, errors = jaxrate(command, tmp_path / "races.csv", "--system", "share")
+        assert (
+            code == 0
+            and errors == "jaxrate: contest 's' has one participant; that changes nothing in systems of ranks\n"
+        )
+        assert re.search(r"5plus .* -", text, re.DOTALL)  # nobody has played so often
+    assert "one participant" in jaxrate("rate", tmp_path / "races.csv", "--system", "share", "-q")[2]
+
+
+def test_a_folder_of_contests(jaxrate, tmp_path, share):
+    (tmp_path / "c").mkdir()
+    for i, last in ((0, 2), (1, 3)):
+        standings = [["Ada", 1, 2], ["Bo", 0, 0], ["Cy", 1, last]]
+        (tmp_path / "c" / f"{i}.json").write_text(json.dumps({"time_seconds": 0, "standings": standings}))
+    arguments = ("rate", tmp_path / "c", "--format", "contests", "--system", "share", "--player", "Ada")
+    code, text, errors = jaxrate(*arguments)
+    assert code == 2 and text == "" and errors.count("\n") == 1
+    assert "1.json: standings entry 2 (counting from 0): the places 1 to 3 overlap others of the same" in errors
+    (tmp_path / "c" / "1.json").unlink()
+    code, text, errors = jaxrate(*arguments)
+    assert code == 0 and errors == "" and text.startswith("share: 1 contests, 3 participations of 3 players")
+    assert text.splitlines()[-1].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
+
+
+def test_compare_of_contests(jaxrate, contests):
+    systems = ("--system", "share", "--system", "glicko", "--param", "share.k=60")
+    code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
+    assert code == 0 and errors == ""
+    data = jr.read(contests, contest="race", participant="driver", rank="place")
+    before = jr.league.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
+    title, body, notes = text.split("\n\n")
+    assert title == "30 contests, 180 participations of 13 players"
+    assert notes == "Hyperparameters are the default ones, except those of share.\n"
+    head, line = body.splitlines()
+    labels = ["pair inversion", "rank deviation", "pair inversion, 5plus", "rank deviation, 5plus"]
+    assert re.split("  +", head) == ["system", *labels, "participations/s"]
+    assert re.split("  +", line)[:5] == ["share", *lines_of(data.rounds, before)]
+    about = json.loads(jaxrate("compare", contests, *COLUMNS, *systems, "--last", 0.2, "--json")[1])
+    assert [about[key] for key in ("contests", "participations", "players", "scored")] == [30, 180, 13, 6]
+    wanted = jr.metrics.pairwise_accuracy(
+        data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.experience_mask(data.rounds, 1)
+    )
+    assert about["results"][0]["pair inversion"] == pytest.approx(wanted)
+
+
+TEAMS = """contest,player,side,rank,t
+a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2
+c,Ada,x,1,3\nc,Bo,y,1,3\n"""
+
+
+def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
+    (tmp_path / "games.csv").write_text(TEAMS)
+    (tmp_path / "coming.csv").write_text("contest,player,side\nnext,Ada,1\nnext,Bo,1\nnext,Cy,2\nnext,Eve,3\n")
+    out = ("--out", tmp_path / "run")
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", *out, "--player", "Ada")
+    assert code == 0 and text.startswith("trueskill: 3 contests, 9 participations of 4 players")
+    guess = jr.load(tmp_path / "run").predictions["prediction"].to_numpy()
+    assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
+    for label, value in jr.metrics.match_metrics(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
+        assert f"\n{label:<18}{value:.4f}" in text
+    head, *lines = text.split("Ada: 3 contests\n\n")[1].splitlines()
+    assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
+    assert [line.split()[2:5] for line in lines] == [["3", "2", "1"], ["4", "2", "2"], ["2", "2", "1"]]
+    more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
+    assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)[0] == 0
+    found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
+    assert found["share"][0] == found["share"][1] and sum(found["expected_rank"][1:]) == pytest.approx(6)
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", "--system", "share")
+    assert code == 0 and "share does not use teams: team-mates count as opponents who tie" in errors
+    assert "pair inversion" in text
+    compared = ("--system", "elo_mmx", "--system", "elo_mmr")
+    code, text, errors = jaxrate("compare", tmp_path / "games.csv", "--team", "side", *compared)
+    assert code == 0 and errors == "jaxrate: left out, since team-mates would be opponents: elo_mmr\n"
+    assert re.search("\nelo_mmx +0", text) and "log loss" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rate", "--team", "sid"), "games.csv: no column 'sid'; did you mean 'side'?"),
+        (("rate", "--team", "contest"), "row 2 (counting from 0, line 4): rank 2.0 differs from 1.0 of the same team"),
+        (("rate", "--team", "side", "--format", "pgn"), "--team cannot be combined with --format pgn"),
+        (("compare", "--team", "side", "--system", "elo_mmr"), "none of these systems rates teams: elo_mmr; try elo_m"),
+    ],
+)
+def test_mistakes_about_teams(jaxrate, tmp_path, arguments, message):
+    (tmp_path / "games.csv").write_text(TEAMS)
+    command, *more = arguments
+    code, text, errors = jaxrate(command, tmp_path / "games.csv", *more)
+    assert code == 2 and text == "" and message in errors
+
+
+def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
+    path = tmp_path / "c.parquet"
+    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
+    code, text, _ = jaxrate("rate", path, "--top", 3)
+    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
+    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
+    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
+    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
+    inversion = [float(line[1][:-1]) for line in lines]
+    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
+    assert re.findall(r"(\S+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
+    code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
+    assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
+    assert re.search(r"\nshare +0.0 MB +\S+ MB +\S+ s\n", text) and re.search(r"\nelo +does not rate rounds", text)
+
+
+def test_values_of_parameters():
+    values = hyperparameters.parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
+    assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
+    assert isinstance(values["a"], int)
+    assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)

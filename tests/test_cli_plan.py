@@ -1,0 +1,122 @@
+"""Commands that list systems, plan and simulate."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate import cli
+from jaxrate.data import simulate
+from jaxrate.league.system_choice import make_system
+from jaxrate.replay.kernel.gpu_estimates import StepGroup, gpu_seconds
+
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+# systems
+
+
+def test_systems_lists_them_all(jaxrate):
+    code, text, _ = jaxrate("systems")
+    assert code == 0
+    listed, defaults = text.split("\n\n")
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.SYSTEMS)
+    assert "matches: glicko, contests: elo_mmr, teams: trueskill" in defaults and "elo, glicko, glicko2" in defaults
+    for name in jr.extend.SYSTEMS:
+        code, text, _ = jaxrate("systems", name)
+        assert code == 0
+        for field, about in zip(make_system(name, {}).params._fields, make_system(name, {}).space, strict=True):
+            listed = text.partition("Parameters:")[2].splitlines()
+            line = next(line for line in listed if line.split()[:1] == [field])
+            assert about.meaning in line and about.unit in line and about.range.text in line
+    text = jaxrate("systems", "glicko2")[1]
+    assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
+    assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
+    assert jaxrate("systems", "elow")[0] == 2
+    told = json.loads(jaxrate("systems", "--json")[1])
+    assert list(told) == list(jr.extend.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
+    assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])
+    tau = next(x for x in told["glicko2"]["parameters"] if x["name"] == "tau")
+    assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001
+
+
+# plan
+
+
+def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
+    code, text, errors = jaxrate("plan", games)
+    assert code == 0 and errors == ""
+    assert text.startswith("600 matches of 40 players, 0 to 1000\n")
+    plan = jr.extend.schedule_by_level(jr.read(games).matches)
+    steps = int((plan.number < plan.size).any(axis=1).sum())
+    assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
+    assert "Estimate, not measured: an H100 would be faster for " in text
+    assert all(re.search(rf"\n{name} +0.[02] MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
+    code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
+    assert code == 0 and "11 periods in 11 steps of" in text and "elo" not in text
+    code, text, _ = jaxrate("plan", games, "--system", "codeforces")
+    assert code == 0 and re.search(r"\ncodeforces +0.[02] MB", text)
+    code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "category_glicko", "--json")
+    told = json.loads(text)
+    assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
+    steps_there = jr.extend.schedule_by_level(jr.read(games).matches, 64).num_steps
+    assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
+    assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
+    assert told["systems"][0]["gpu"] == gpu_seconds("glicko", "matches", [StepGroup(steps_there, 64, 2, 1)])
+    assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
+
+
+def test_plan_of_dates_in_a_fresh_process(tmp_path):
+    (tmp_path / "games.csv").write_text("winner,loser,date\nAda,Bo,2024-01-31\nCy,Bo,2024-02-02\n")
+    command = [sys.executable, "-m", "jaxrate", "plan", "games.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 matches of 3 players, 2024-01-31 to 2024-02-02\n")
+
+
+def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
+    monkeypatch.setattr(cli.plan, "device_memory_bytes", lambda device: 1e8)
+    code, text, errors = jaxrate("plan", games)
+    assert code == 0 and "not enough memory for elo, glicko, glicko2" in errors
+    assert re.search(r"\nelo .* -\n", text)
+
+
+# simulate
+
+
+def test_simulate_writes_a_league_and_its_truth(jaxrate, tmp_path):
+    options = ("--players", 50, "--matches", 3000, "--draws", 0.3, "--side-advantage", 30, "--luck", 0.9, "--seed", 5)
+    code, text, errors = jaxrate("simulate", tmp_path / "new" / "league.parquet", *options)
+    assert code == 0 and text == "" and "wrote 3,000 matches of 50 players" in errors
+    league = simulate.league(50, 3000, draws=0.3, side_advantage=30, luck=0.9, seed=5)
+    data = jr.read(tmp_path / "new" / "league.parquet", side="side")
+    np.testing.assert_array_equal(data.players[data.matches.player], league.matches.player)
+    np.testing.assert_array_equal(data.matches.score, league.matches.score)
+    truth = pa.parquet.read_table(tmp_path / "new" / "league.truth.parquet")
+    np.testing.assert_allclose(truth["strength"], league.strength)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x.csv",), "x.csv: the name must end in .parquet"),
+        (("x.parquet", "--players", 1), "num_players must be at least 2, got 1"),
+        (("x.parquet", "--luck", 2), "luck must be in"),
+        (("x.parquet", "--size", 5), "--size cannot be combined with --matches"),
+        (("x.parquet", "--rounds", 5, "--draws", 0.5), "--draws cannot be combined with --rounds"),
+        (("x.parquet", "--rounds", 5, "--matches", 5), "--matches cannot be combined with --rounds"),
+        (("x.parquet", "--rounds", 5, "--size", "many"), "--size many: write a whole number, as 10, or a range"),
+        (("x.parquet", "--rounds", 5, "--size", "9-5"), "size must be from 2 to"),
+        ((), "Missing argument 'FILE'"),
+    ],
+)
+def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, text, errors = jaxrate("simulate", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,134 @@
+"""The documentation: every guide and public name has a page, searches find guides, and every plot has a script."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxrate as jr
+from jaxrate.docs import site_build
+from jaxrate.docs.docstring_markup import class_docstring, to_restructured
+from jaxrate.docs.page_sources import guide_titles, link_public_names, write_sources
+from jaxrate.docs.public_names import list_pages, list_sections
+from tests.browser import narrowed, texts, violations, wait_for
+from tests.test_readme import PAGES
+
+ROOT = Path(__file__).parents[1]
+BUILD = "import sys, pathlib, jaxrate.docs.site_build as x; x.write_docs(pathlib.Path(sys.argv[1]), examples=False)"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The guides and the reference, without gallery and notebooks."""
+    for library in site_build.LIBRARIES:
+        pytest.importorskip(library)
+    folder = tmp_path_factory.mktemp("docs")
+    done = subprocess.run([sys.executable, "-c", BUILD, str(folder)], capture_output=True, text=True, timeout=600)
+    assert not done.returncode, done.stderr[-3000:]
+    return folder / jr.__version__
+
+
+def test_pages_say_what_everything_means_and_lead_somewhere(folder):
+    pages = {path.resolve(): path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
+    names = {name for section in list_sections() for name in list_pages(section)}
+    reference = {path.stem.removeprefix("jaxrate."): x for path, x in pages.items() if path.parent.name == "reference"}
+    assert not names - reference.keys()
+    assert {path.stem for path in pages if path.parent.name == "guides"} == PAGES.keys() - {"README"}
+    assert "growth of the deviation of an idle player (points per sqrt(period), &gt;= 0)." in reference["glicko"]
+    assert "1 + 3 q^2 RD^2 / pi^2" in reference["glicko"] and "RD^2, as of" in reference["glicko"]
+    assert "the length of the rating periods; None: event by event" in reference["Rated"]
+    assert 'href="jaxrate.extend.RatingSystem.html' in reference["rate"]
+    assert not [name for name, x in reference.items() if re.search("Alias for field|ArgumentKind", x)]
+    assert not [path for path, x in pages.items() if len(x) > 1e6 or re.search(r'(?:src=|stylesheet" href=)"http', x)]
+    linked = 0
+    for path, text in pages.items():
+        for target, anchor in re.findall(r'href="([^"#:?]+\.html)(?:#([\w.-]+))?"', text):
+            found = (path.parent / target).resolve()
+            assert found in pages, (path.name, target)
+            assert not anchor or f'id="{anchor}"' in pages[found], (path.name, target, anchor)
+            linked += 1
+    assert linked > 1000
+
+
+def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
+    guides = {title for titles in guide_titles().values() for title in titles.values()} | {"Start here"}
+    for words in ("calibration", "hindsight", "leaderboard", "draws", "standard errors", "best_of"):
+        browser.get(f"file://{folder}/search.html?q={words}")
+        wait_for(browser, lambda: texts(browser, "ul.search li a"))
+        first = texts(browser, "ul.search li a")[0].partition(" > ")[0]
+        assert "best_of" in first if words == "best_of" else first in guides, (words, first)
+    for width, scheme in ((1280, "dark"), (360, "light")):
+        narrowed(browser, width, scheme)
+        for page in ("index", "guides/systems", "reference/jaxrate.glicko"):
+            browser.get(f"file://{folder}/{page}.html")
+            wait_for(browser, lambda: browser.execute_script("return !document.getAnimations().length"))
+            assert violations(browser) == {}, page
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_versions_are_listed_the_newest_first(tmp_path):
+    for name in ("0.2.0", "0.10.0", "drafts"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").touch()
+    site_build.write_versions(tmp_path)
+    assert (tmp_path / "versions.js").read_text() == 'var VERSIONS = ["0.10.0", "0.2.0"];\n'
+    assert 'url=0.10.0/index.html"' in (tmp_path / "index.html").read_text()
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxrate.docs.page_sources.PACKAGE", tmp_path / "jaxrate")
+    with pytest.raises(ValueError, match="build the documentation in a clone of the source"):
+        write_sources(tmp_path / "sources")
+    monkeypatch.setattr(site_build, "LIBRARIES", ("no_such_library",))
+    with pytest.raises(ImportError, match=re.escape("needs no_such_library: pip install 'jaxrate[docs]'")):
+        site_build.write_docs(tmp_path)
+
+
+def test_every_plot_has_a_script_that_draws_it():
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "gallery").rglob("plot_*.py")}
+    assert {f"plot_{name}" for name in jr.plots.__all__} - {"plot_COLOURS"} == scripts.keys()
+    for name, text in scripts.items():
+        assert f"plots.{name.removeprefix('plot_')}(" in text
+        title, rule, _, summary = (ast.get_docstring(ast.parse(text)) or "").split("\n", 3)
+        assert len(title) == len(rule) and summary.endswith(".")
+        for call in re.findall(r"\b(?:jr|plots)(?:\.\w+)+", text):
+            value = jr if call.startswith("jr") else jr.plots
+            for part in call.split(".")[1:]:
+                value = getattr(value, part)
+
+
+def test_docstrings_become_restructured_text():
+    lines = [
+        "As `jr.rate`,",
+        "`a_",
+        "b`s and *x_. See `best_of`:",
+        "- one",
+        "",
+        "    x = jr.rate(y)",
+        "",
+        "Args:",
+        "  x: `y`.",
+    ]
+    assert to_restructured(lines, {"rate", "forecasts.best_of"}, "forecasts") == [
+        "As :py:obj:`jr.rate <jaxrate.rate>`,",
+        r"``a_ b``\ s and \*x\_. See :py:obj:`best_of <jaxrate.forecasts.best_of>`:",
+        *("", "- one", "", ""),
+        *(".. code-block:: python", "", "   x = jr.rate(y)", "", ""),
+        *("Args:", "  x: ``y``."),
+    ]
+    assert "  clock: of the times, as in `Dataset`" in class_docstring(jr.Rated, ["A rated history."])
+
+
+def test_names_in_guides_lead_to_their_pages():
+    text = "# `jr.rate`\n`jr.rate(x)`, `jr.no_such`\n```python\n`jr.rate`\n```\n"
+    linked = "# `jr.rate`\n[`jr.rate(x)`](../reference/jaxrate.rate.rst), `jr.no_such`\n```python\n`jr.rate`\n```\n"
+    assert link_public_names(text, ["rate"], examples=False) == linked
+
+
+@pytest.mark.parametrize("make", jr.extend.SYSTEMS.values(), ids=jr.extend.SYSTEMS)
+def test_hyperparameters_stand_among_the_arguments(make):
+    arguments = re.search(r"\nArgs:((?:\n  .*)*)", make.__doc__)[1]
+    assert not [name for name in vars(make)["hyperparameters"]._fields if f"\n  {name}: " not in arguments]

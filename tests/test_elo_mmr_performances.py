@@ -1,0 +1,132 @@
+"""Performances of Elo-MMR, section 3.1 of the paper."""
+
+import math
+
+import numpy as np
+
+from jaxrate.systems.rounds import cdf_sums
+from tests.reference import performance_twin as twin
+from tests.test_elo_mmr_properties import LOGISTIC, MODELS, NUMBER, TIES, functions, performances, some_rounds
+
+# Section 3.1: performances
+
+
+@MODELS
+def test_loss_draw_and_victory_decrease_and_are_ordered(gaussian):
+    """Lemma 3.2, and the footnote on ties that are split."""
+    rng = np.random.default_rng(1)
+    mu, delta = rng.normal(1500.0, 500.0, (NUMBER, 1)), rng.uniform(1.0, 600.0, (NUMBER, 1))
+    x = mu + delta * np.sort(rng.uniform(-7.0, 7.0, (NUMBER, 40)), axis=1)
+    loss, draw, victory = (np.asarray(f(x, mu, delta)) for f in functions(gaussian))
+    for values in (loss, draw, victory, 0.5 * (loss + victory)):
+        assert (np.diff(values, axis=1) < 0.0).all()
+    for tie in (draw, 0.5 * (loss + victory)):
+        assert (loss < tie).all() and (tie < victory).all()
+    assert (loss < 0.0).all() and (victory > 0.0).all()
+
+
+def outcomes(better, tied, worse, scores):
+    """[R, P, P, 1] by what opponent j, on axis 2, has done to i, on axis 1."""
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])[..., None]
+    return np.where(ahead < 0, better, np.where(ahead > 0, worse, tied))
+
+
+@MODELS
+@TIES
+def test_a_performance_is_the_one_zero_of_q(gaussian, split_ties):
+    """Theorem 3.3."""
+    mu, delta, scores = some_rounds(2)
+    performance = performances(mu, delta, scores, gaussian, split_ties)[..., None]
+    grid = performance + np.concatenate([x := np.geomspace(1e-6, 3e3, 15), -x])
+    args = grid[:, :, None, :], mu[:, None, :, None], delta[:, None, :, None], gaussian
+    q = outcomes(twin.loss(*args), twin.draw(*args, split_ties), twin.victory(*args), scores).sum(axis=2)
+    assert (np.sign(q) == np.sign(performance - grid)).all()
+
+
+def log_density(x, mu, delta, scores, gaussian):
+    """[R, P, G] log of the density of each performance given who is ahead and who behind, but for a constant."""
+    z = (x[:, :, None, :] - mu[:, None, :, None]) / delta[:, None, :, None]
+    if gaussian:
+        below, above, at = np.log(0.5 * erfc(-z)), np.log(0.5 * erfc(z)), -0.5 * z * z
+    else:
+        below, above = -np.logaddexp(0.0, -LOGISTIC * z), -np.logaddexp(0.0, LOGISTIC * z)
+        at = below + above
+    return outcomes(above, at, below, scores).sum(axis=2)
+
+
+def erfc(z):
+    """The complementary error function of z / sqrt 2."""
+    return np.vectorize(math.erfc)(z / math.sqrt(2.0))
+
+
+@MODELS
+def test_a_performance_maximises_its_density(gaussian):
+    """Theorem 3.3: it is more likely than others, near and far."""
+    mu, delta, scores = some_rounds(3)
+    performance = performances(mu, delta, scores, gaussian, False)[..., None]
+    best, *others = (
+        log_density(performance + step, mu, delta, scores, gaussian) for step in (0.0, -1.0, 1.0, -60.0, 60.0)
+    )
+    assert all((best > other).all() for other in others)
+
+
+@MODELS
+@TIES
+def test_wins_raise_and_losses_lower_a_performance(gaussian, split_ties):
+    """Lemma 5.1: one more opponent, or the end of a tie."""
+    mu, delta, scores = some_rounds(4)
+    delta[:, -1] += 200.0  # this opponent matters, if only by rounding, at any performance
+
+    def zeros(last, there=True):  # of the others than the last, who has this score
+        all_scores = np.column_stack([scores[:, :-1], np.broadcast_to(last, len(mu))])
+        present = np.ones(mu.shape, bool)
+        present[:, -1] = there
+        return performances(mu, delta, all_scores, gaussian, split_ties, present)[:, :-1]
+
+    alone = zeros(0.0, there=False)
+    assert (zeros(9.0) > alone).all()
+    assert (zeros(-9.0) < alone).all()
+    loss, tie, win = (zeros(scores[:, 0] + x)[:, 0] for x in (-0.5, 0.0, 0.5))
+    assert (loss < tie).all() and (tie < win).all()
+
+
+@MODELS
+@TIES
+def test_who_beats_another_performed_better(gaussian, split_ties):
+    """Theorem 5.2."""
+    in_order(some_rounds(5), gaussian, split_ties)
+
+
+@MODELS
+def test_who_beats_another_in_a_large_round_performed_better(gaussian):
+    """Theorem 5.2 where the library reads tables."""
+    in_order(some_rounds(5, 2, cdf_sums.DIRECT_LIMIT + 10, 40), gaussian, split_ties=not gaussian)
+
+
+def in_order(some, gaussian, split_ties):
+    scores = some[-1]
+    performance = performances(*some, gaussian, split_ties)
+    lead = performance[:, :, None] - performance[:, None, :]
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])
+    assert (lead[ahead > 0] > 1e-9).all() and (lead[ahead < 0] < -1e-9).all()
+    assert np.abs(lead[ahead == 0]).max() < 1e-8
+
+
+@MODELS
+@TIES
+def test_a_performance_rises_with_rating_and_with_rank(gaussian, split_ties):
+    """Lemma 5.3."""
+    rng = np.random.default_rng(6)
+    mu, delta, scores = some_rounds(6)
+    scores *= 2.0  # odd numbers lie between the others
+    before = performances(mu, delta, scores, gaussian, split_ties)[:, 0]
+    stronger = mu.copy()
+    stronger[:, 0] += rng.uniform(1.0, 300.0, len(mu))
+    assert (performances(stronger, delta, scores, gaussian, split_ties)[:, 0] > before).all()
+    better = scores.copy()
+    better[:, 0] -= rng.integers(1, 4, len(mu))
+    after = performances(mu, delta, better, gaussian, split_ties)[:, 0]
+    moved = (np.sign(scores[:, 1:] - scores[:, :1]) != np.sign(better[:, 1:] - better[:, :1])).any(axis=1)
+    assert 0.5 < moved.mean() < 1.0
+    assert (after[moved] > before[moved]).all()
+    np.testing.assert_allclose(after[~moved], before[~moved], rtol=1e-12)

@@ -1,0 +1,132 @@
+"""What the commands learn from where no system is named: the sides, points, seasons and surfaces of the file."""
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data.evidence_columns import recognise_evidence
+from jaxrate.league.system_choice import adapt_system
+
+pytest.importorskip("pyarrow")
+pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings("ignore:took ")]
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("date home away home_goals away_goals season", {"margin": ["home_goals", "away_goals"], "season": "season"}),
+        ("Date HomeTeam AwayTeam FTHG FTAG FTR HTHG HTAG", {"margin": ["FTHG", "FTAG"]}),
+        ("tourney_date winner_name loser_name surface WPts LPts", {"category": "surface"}),  # points of a ranking
+        ("Season DayNum WTeamID WScore LTeamID LScore", {"margin": ["WScore", "LScore"], "season": "Season"}),
+        ("team1 team2 team1_sets team2_sets", {}),
+        ("white black result", {}),
+        ("a b score margin season", {"margin": "margin", "season": "season"}),
+        ("a b score time", {}),
+        ("contest player rank season surface", {}),
+        ("race driver position season", {}),
+    ],
+)
+def test_evidence_is_recognised_by_the_names_of_columns(names, found):
+    assert recognise_evidence(names.split(), {}) == found
+
+
+def test_options_come_before_names():
+    names = ["date", "home", "away", "home_goals", "away_goals", "season", "surface"]
+    given = {"margin": "lead", "league_season": "season"}
+    assert recognise_evidence(names, given) == {"category": "surface"}
+    assert recognise_evidence(names, {"contest": "season"}) == {}
+
+
+@pytest.fixture
+def football(tmp_path):
+    """Four clubs in three seasons; in the last column seasons that overlap."""
+    random = np.random.default_rng(3)
+    lines = []
+    for i in range(90):
+        home, away = random.choice(4, 2, replace=False)
+        goals = random.poisson((1.8, 1.2))
+        date = np.datetime64("2020-01-01") + 10 * i
+        lines.append(f"{date},Club {home},Club {away},{goals[0]},{goals[1]},{2020 + i // 30},{i % 2}")
+    path = tmp_path / "football.csv"
+    path.write_text("\n".join(["date,home,away,home_goals,away_goals,season,half", *lines]) + "\n")
+    return path
+
+
+def test_rate_learns_from_what_the_file_has(jaxrate, football):
+    """Defect: it ignored points and seasons, and said so only where the accuracy was explained."""
+    code, text, errors = jaxrate("rate", football)
+    data = jr.read(football, margin=["home_goals", "away_goals"], season="season")
+    system = adapt_system("skills", {}, None, data)
+    assert code == 0 and text.startswith("skills: 90 matches")
+    assert str(jr.leaderboard(jr.rate(system, data), top=10)).splitlines()[1] in text
+    assert "skills also learns from the sides (54 points), margins and seasons, with default settings" in errors
+    assert "--plain turns this off" in errors and errors.count("also learns") == 1
+    code, text, errors = jaxrate("rate", football, "--plain")
+    assert code == 0 and text.startswith("glicko: 90 matches") and "also learns" not in errors
+    alone = jr.run(jr.glicko(), jr.read(football).matches._replace(context=jr.extend.Context()))
+    loss = jr.metrics.log_loss(alone.prediction, data.matches.score)
+    assert f"log loss          {loss:.4f}" in text
+
+
+@pytest.mark.parametrize("named", [("--system", "glicko"), ("--param", "side_advantage=40")])
+def test_who_names_a_system_gets_it_as_it_was(jaxrate, football, named):
+    code, text, errors = jaxrate("rate", football, *named)
+    assert code == 0 and text.startswith("glicko: 90 matches") and "also learns" not in errors
+    side = 40 if named[0] == "--param" else 50
+    run = jr.run(jr.glicko(side_advantage=side), jr.read(football).matches)
+    assert f"log loss          {jr.metrics.log_loss(run.prediction, jr.read(football).matches.score):.4f}" in text
+
+
+def test_sides_and_seasons_alone_need_no_other_system(jaxrate, football):
+    text = football.read_text().replace("home_goals", "x").replace("away_goals", "y").splitlines()
+    rows = [line.split(",") for line in text[1:]]
+    scores = ["score", *(str((1 + np.sign(int(row[3]) - int(row[4]))) / 2) for row in rows)]
+    football.write_text("\n".join(f"{line},{score}" for line, score in zip(text, scores, strict=True)) + "\n")
+    code, text, errors = jaxrate("rate", football)
+    assert code == 0 and text.startswith("glicko: 90 matches")
+    assert "glicko also learns from the sides (50 points) and seasons" in errors
+
+
+def test_what_cannot_be_used_is_left_out_with_a_note(jaxrate, football):
+    football.write_text(football.read_text().replace("season,half", "other,season"))
+    code, text, errors = jaxrate("rate", football)
+    assert code == 0 and text.startswith("skills: 90 matches")
+    assert "a column was recognised, but is not used: football.csv: row" in errors and "season" in errors
+    assert "also learns from the sides (54 points) and margins, with" in errors
+
+
+def test_points_that_only_say_who_won_are_no_margins(jaxrate, tmp_path):
+    lines = [f"2024-01-{i + 1:02},Ada,Bo,{i % 2},{1 - i % 2}" for i in range(20)]
+    (tmp_path / "chess.csv").write_text("\n".join(["date,white,black,white_score,black_score", *lines]) + "\n")
+    code, text, errors = jaxrate("rate", tmp_path / "chess.csv")
+    assert code == 0 and text.startswith("glicko: 20 matches") and "glicko also learns from the sides (50" in errors
+
+
+def test_a_saved_run_keeps_to_its_columns(jaxrate, football, tmp_path):
+    lines = football.read_text().splitlines()
+    for name, part in (("first", lines[:61]), ("second", [lines[0], *lines[61:]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(part) + "\n")
+    assert jaxrate("rate", tmp_path / "first.csv", "--out", tmp_path / "run")[0] == 0
+    code, _, errors = jaxrate("rate", tmp_path / "second.csv", "--state", tmp_path / "run", "--out", tmp_path / "run")
+    assert code == 0, errors
+    (tmp_path / "coming.csv").write_text("date,home,away\n2023-01-01,Club 0,Club 1\n")
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
+    assert code == 0 and "Club 0" in text, errors
+    assert "--plain is for new runs" in jaxrate("rate", "--state", tmp_path / "run", "--plain")[2]
+
+
+def test_leagues_and_reports_learn_from_the_same(jaxrate, football, tmp_path):
+    pytest.importorskip("jinja2")
+    code, text, errors = jaxrate("rate", football, "--by", "half")
+    assert code == 0 and text.startswith("skills\n") and "also learns from the sides" in errors
+    code, _, errors = jaxrate("report", football, "--out", tmp_path / "page.html", "--compare", "elo")
+    assert code == 0 and "skills also learns from the sides" in errors
+
+
+def test_a_column_of_results_comes_before_points(jaxrate, tmp_path):
+    """A cup match that was won on penalties is won."""
+    lines = [f"2024-01-{i + 1:02},Ada,Bo,{i % 3},1,{'HDA'[i % 3]}" for i in range(12)]
+    head = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR"
+    (tmp_path / "cup.csv").write_text("\n".join([head, "2023-12-31,Ada,Bo,1,1,H", *lines]) + "\n")
+    assert jaxrate("rate", tmp_path / "cup.csv", "--out", tmp_path / "run")[0] == 0
+    assert jr.load(tmp_path / "run").predictions["score"][0].as_py() == 1.0

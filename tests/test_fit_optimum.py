@@ -1,0 +1,240 @@
+"""The best parameters: found by searches, with bounds, errors and an end."""
+
+import math
+
+import jax
+import numpy as np
+import optax
+import pytest
+from scipy.optimize import minimize
+
+import jaxrate as jr
+from tests.test_fit import (
+    FREE,
+    PROBLEM,
+    SLOPE,
+    TASK,
+    contests,
+    fitted,
+    league,
+    predicted,
+    shares,
+    small,
+    unprepared,
+)
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def test_the_best_is_that_of_scipy():
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+
+        def loss(x):
+            guess = predicted(system, matches, k=np.exp(x[0]), side_advantage=x[1])
+            return jr.metrics.log_loss(guess, matches.score)
+
+        best = minimize(loss, [3.0, 30.0], method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-12})
+        np.testing.assert_allclose(fit.loss_history[0], loss([math.log(32.0), 0.0]), rtol=1e-12)
+    assert fit.free == ("k", "side_advantage") and fit.idle == ()
+    np.testing.assert_allclose(fit.loss, best.fun, rtol=1e-9)
+    np.testing.assert_allclose([math.log(fit.params.k), fit.params.side_advantage], best.x, rtol=1e-3)
+    assert fit.converged and fit.reason == "gradient" and fit.seconds > 0
+    assert fit.loss_history[-1] == fit.loss and fit.validation_history is None
+    assert fit.system.params == fit.params and fit.params.scale == 400.0
+    np.testing.assert_allclose(fit.unconstrained["k"], math.log(fit.params.k))
+
+
+def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatch):
+    """By differences of the losses of single matches, in the parameters themselves."""
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+        at, h = np.array([fit.params.k, fit.params.side_advantage]), np.array([1e-2, 1e-2])
+
+        def losses(x):
+            p = predicted(system, matches, k=x[0], side_advantage=x[1])
+            return -matches.score * np.log(p) - (1 - matches.score) * np.log1p(-p)
+
+        step = np.diag(h)
+        slopes = np.stack([(losses(at + d) - losses(at - d)) / (2 * d.sum()) for d in step], axis=1)
+        hessian = np.empty((2, 2))
+        for i in range(2):
+            for j in range(2):
+                corners = [losses(at + a * step[i] + b * step[j]).sum() * a * b for a in (1, -1) for b in (1, -1)]
+                hessian[i, j] = sum(corners) / (4 * h[i] * h[j])
+    covariance = np.linalg.inv(hessian)
+    np.testing.assert_allclose(fit.covariance, covariance, rtol=2e-3)
+    np.testing.assert_allclose(fit.standard_error["k"] ** 2, covariance[0, 0], rtol=2e-3)
+    robust = fitted(errors="sandwich")
+    np.testing.assert_allclose(robust.covariance, covariance @ slopes.T @ slopes @ covariance, rtol=2e-3)
+    with jax.enable_x64(False):
+        single = jr.fit(system, league())
+    np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
+    np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
+    with jax.enable_x64(True):
+        monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 1)  # one pair of parameters at a time
+        in_parts = jr.fit(fit.system, matches, steps=0)
+    np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
+
+
+def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
+    """Rounded, it need not be curved upwards: the inverse had variances below 0."""
+    problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
+    curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
+    assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information")).all()
+
+
+@pytest.mark.parametrize(("name", "deviation", "known"), [
+    ("k", 3.9, True), ("k", 4.1, False), ("side_advantage", 3.9, True), ("side_advantage", 4.1, True),
+])  # fmt: skip
+def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation, known):
+    """Of a logarithm; points may be any number."""
+    system = jr.elo(side_advantage=7.0)
+    problem = unprepared(system, league(), (name,))
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
+    slope = system.params.k if name == "k" else 30.0
+    error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information")[0, 0])
+    np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
+
+
+def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
+    """Two parameters of which one moves the other: J C J', with J by differences."""
+    system = jr.glicko(initial_deviation=300, deviation_max=400)
+    form, x = FREE.make_free_parameters(system, ("initial_deviation", "deviation_max"))
+    what = TASK.make_prediction_task(system, league(), "log_loss")
+    weight = np.stack([what.weight, 0.0 * what.weight])
+    problem = PROBLEM.FitProblem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
+    curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
+    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
+    with jax.enable_x64(True):
+        found = PROBLEM.parameter_covariance(problem, problem.start, "information")
+        around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+        ends = PROBLEM.params_at(problem, around, system.params)
+    jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6
+    assert abs(jacobian[1]).min() > 1.0 and jacobian[0, 1] == 0.0
+    np.testing.assert_allclose(found, jacobian @ np.linalg.inv(curvature) @ jacobian.T / 600, rtol=1e-6)
+
+
+def test_errors_of_rounds_take_a_contest_as_one():
+    """The products of slopes are of sums over contests."""
+    with jax.enable_x64(True):
+        rounds = contests()
+        fit = jr.fit(small(), rounds, free=("k",))
+        share, ranks = shares(rounds)
+
+        def losses(k):
+            p = predicted(fit.system, rounds, k=k)
+            return np.where(ranks, -share * np.log(p) - (1 - share) * np.log1p(-p), 0.0)
+
+        best, h = fit.params.k, 1e-2
+        high, here, low = losses(best + h), losses(best), losses(best - h)
+        by_contest = np.add.reduceat((high - low) / (2 * h), rounds.player_start[:-1])
+        curvature = (high - 2 * here + low).sum() / h**2
+    np.testing.assert_allclose(fit.standard_error["k"], np.sqrt((by_contest**2).sum()) / curvature, rtol=1e-3)
+
+
+def test_known_parameters_are_found_again():
+    """Scores drawn by what Elo itself predicts."""
+    random, k, side = np.random.default_rng(5), 40.0, 70.0
+    n, players = 4000, 40
+    rating, score = np.full(players, 1500.0), np.empty(n)
+    first = random.integers(0, players, n)
+    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    for i, (a, b) in enumerate(player):
+        p = 1 / (1 + 10 ** ((rating[b] - rating[a] - side) / 400))
+        score[i] = random.random() < p
+        rating[[a, b]] += k * (score[i] - p) * np.array([1, -1])
+    fit = jr.fit(jr.elo(), jr.matches(player, score, side=np.ones(n)))
+    error = fit.standard_error
+    assert (
+        abs(fit.params.k - k) < 3 * error["k"] and abs(fit.params.side_advantage - side) < 3 * error["side_advantage"]
+    )
+    assert error["k"] < 5 and error["side_advantage"] < 10
+
+
+@pytest.mark.parametrize("options", [{"optimizer": optax.adam(0.1), "steps": 60}, {"mode": "reverse"}])
+def test_other_ways_lead_to_the_same(no_errors, options):
+    with jax.enable_x64("mode" in options):
+        fit = jr.fit(jr.elo(), league(), **options)
+    np.testing.assert_allclose(fit.loss, fitted().loss, rtol=1e-5)
+    np.testing.assert_allclose(fit.params.k, fitted().params.k, rtol=0.02)
+
+
+def test_several_starts_agree(no_errors):
+    fit = jr.fit(jr.elo(), league(), starts=3, key=jax.random.key(1))
+    np.testing.assert_allclose(fit.loss, fitted().loss, rtol=1e-6)
+    far = jr.fit(jr.elo(k=800), league(), starts=3, key=jax.random.key(2), steps=1)
+    assert far.loss < jr.fit(jr.elo(k=800), league(), steps=1).loss  # another start won
+
+
+def test_bounds_go_with_what_they_bound(no_errors):
+    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+    assert fit.params.deviation_max == fit.params.initial_deviation != 350
+    tight = jr.glicko(initial_deviation=30, deviation_max=31)
+    passed = jr.fit(tight, league(), free=("initial_deviation",)).params
+    assert passed.deviation_max == passed.initial_deviation > 31
+    both = jr.fit(jr.glicko(c=90, deviation_max=400), league(), free=("initial_deviation", "deviation_max")).params
+    assert both.deviation_max > both.initial_deviation
+
+
+def test_parameters_that_change_nothing_are_left_out(no_errors):
+    still = league()._replace(time=np.zeros(600))
+    fit = jr.fit(jr.glicko(), still)
+    assert fit.free == ("initial_deviation", "side_advantage") and fit.idle == ("c",)
+    assert fit.params.c == 15.0 and len(fit.covariance) == 2
+
+
+def test_a_dataset_is_its_events():
+    matches, system = league(), jr.elo()
+    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
+    assert jr.fitting.sweep_parameters(system, data, system.params) == jr.fitting.sweep_parameters(
+        system, matches, system.params
+    )
+
+
+def test_what_is_found_reads_well():
+    system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
+    errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
+    found = jr.fitting.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history,
+                   history + 0.1, errors, none, True, "steps", 1.0)  # fmt: skip
+    assert repr(found).splitlines() == [
+        "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
+        "of the validation part 0.80000 at the start, 0.75000 now",
+        "of no effect here: initial_deviation",
+        "hyperparameter  fitted  standard error  unit",
+        "c               12.346            0.55  points per sqrt(period)",
+        "side_advantage      33             inf  points",
+    ]
+    assert "0.75000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
+    profile = jr.fitting.LossProfile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
+    assert repr(profile).splitlines() == [
+        "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
+        "c     loss  sum above the least",
+        "1  0.50000                 0.00",
+        "2      nan                  nan",
+    ]
+    many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
+    assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
+    rolled = jr.fitting.RollingFits(None, np.array([0.6]), np.array([0.65]), np.array([300]))
+    assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]
+
+
+# When to stop
+
+
+def test_validation_decides_on_the_last_part(no_errors):
+    system, matches = jr.elo(), league()
+    fit = jr.fit(system, matches, validation=0.251, optimizer=optax.sgd(1.0), steps=60)  # of the events, 150.6
+    guess = predicted(system, matches, **{name: getattr(fit.params, name) for name in fit.free})
+    np.testing.assert_allclose(fit.loss, jr.metrics.log_loss(guess[:450], matches.score[:450]), rtol=1e-6)
+    want = jr.metrics.log_loss(guess[450:], matches.score[450:])
+    np.testing.assert_allclose(fit.validation_history.min(), want, rtol=1e-6)
+    assert len(fit.loss_history) == len(fit.validation_history) < 61 and fit.reason == "validation" and fit.converged
+
+
+def test_diverging_steps_return_the_best_point(no_errors):
+    fit = jr.fit(jr.elo(), league(), optimizer=optax.sgd(3e3), steps=5)
+    assert fit.reason == "diverged" and not fit.converged
+    assert fit.loss == fit.loss_history.min() and all(map(np.isfinite, (fit.params.k, fit.params.side_advantage)))
+    assert jr.fit(jr.elo(), league(), steps=1).reason == "steps"

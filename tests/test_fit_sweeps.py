@@ -1,0 +1,204 @@
+"""Sweeps, profiles and rolling origins, and a step of every system."""
+
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import Matches, slice_events
+from jaxrate.league.system_choice import CONTEST_SYSTEMS
+from tests.conftest import mark_full
+from tests.test_fit import (
+    FIT,
+    LOST,
+    PROBLEM,
+    REACH,
+    SEARCH,
+    SLOPE,
+    TASK,
+    capped,
+    capped_skill,
+    contests,
+    fitted,
+    league,
+    predicted,
+    small,
+    unprepared,
+)
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+# Sweeps, profiles, rolling origins
+
+
+def test_a_sweep_in_parts_is_the_same(monkeypatch):
+    system, matches = jr.glicko(), league()
+    params = system.params._replace(c=np.array([5.0, 15.0, 30.0])[:, None], side_advantage=np.array([0.0, 50.0]))
+    whole = jr.fitting.sweep_parameters(system, matches, params)
+    want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
+    assert whole.shape == (3, 2)
+    np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
+    monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 4 * 7 * 600 * 4)
+    np.testing.assert_allclose(jr.fitting.sweep_parameters(system, matches, params), whole, rtol=1e-6)
+    with pytest.raises(ValueError, match="must not decrease"):
+        jr.fitting.sweep_parameters(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
+
+
+def test_a_profile_fits_the_others_anew(no_errors):
+    fit = fitted()
+    profile = jr.fitting.profile_loss(fit.system, league(), "k", [20.0, fit.params.k])
+    held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
+    np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
+    np.testing.assert_allclose(profile.params.side_advantage[0], held.params.side_advantage, rtol=1e-2)
+    np.testing.assert_allclose(profile.params.k, profile.value, rtol=1e-6)
+    assert (profile.system.name, profile.name, profile.weight) == ("elo", "k", 600)
+
+
+def test_rules_are_made_anew_on_the_way(no_errors):
+    """Where they cut what is far from where they were made, fits must not end there."""
+    matches, best = league(), fitted()
+    with jax.enable_x64(True):
+        start = capped(k=30.0)
+        fit = jr.fit(start, matches)
+        np.testing.assert_allclose(fit.loss, best.loss, rtol=1e-8)
+        assert fit.params.k > 2.5 * 30.0 and fit.system == capped(**fit.params._asdict())
+        alone = best.params._replace(side_advantage=0.0)
+        profile = jr.fitting.profile_loss(start, matches, "k", [30.0, best.params.k], free=("side_advantage",), steps=0)
+        np.testing.assert_allclose(profile.loss[1], jr.fitting.sweep_parameters(jr.elo(), matches, alone), rtol=1e-9)
+
+
+def test_settings_are_swept_by_the_rules_made_for_them():
+    start, matches = capped(k=10.0), league()
+    params = start.params._replace(k=np.array([[10.0], [50.0]]), side_advantage=np.array([0.0, 40.0]))
+    np.testing.assert_allclose(
+        jr.fitting.sweep_parameters(start, matches, params),
+        jr.fitting.sweep_parameters(jr.elo(), matches, params),
+        rtol=1e-6,
+    )
+
+
+def test_rules_made_anew_predict_what_is_fitted():
+    """Be it an outlook, or what a loss takes as prediction."""
+    skill, rounds = jr.forecasts.add_outcomes(capped_skill(tau=0.1)), small(k=8.0)
+    for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
+        problem = unprepared(system, events, (name,), loss)
+        assert PROBLEM.remake_rules_if_far(problem, problem.start[None] + 0.3, system.params) is problem
+        new = PROBLEM.remake_rules_if_far(problem, problem.start[None] + 1.0, system.params)
+        plain, asked = new.system.rules, new.task.system.rules
+        assert plain.prepare != system.rules.prepare and plain.predict == system.rules.predict
+        assert (
+            asked == plain._replace(predict=problem.task.system.rules.predict)
+            if loss == "log_loss"
+            else (asked == plain and new.task.record.bound_args == (LOST.OPPONENTS, plain.predict))
+        )
+
+
+def test_a_least_value_holds_up_no_other(no_errors):
+    """It is best to learn less than is allowed: the side is worth what it is with the least K."""
+    least = 1.5 * fitted().params.k
+    with jax.enable_x64(True):
+        start = jr.elo(k=2.0 * least)
+        start = start._replace(space=start.space._replace(k=start.space.k._replace(least=least)))
+        fit = jr.fit(start, league())
+        held = jr.fit(start._replace(params=start.params._replace(k=least)), league(), free=("side_advantage",))
+    assert least < fit.params.k < 1.02 * least
+    np.testing.assert_allclose(fit.loss, held.loss, rtol=1e-4)
+    np.testing.assert_allclose(fit.params.side_advantage, held.params.side_advantage, rtol=0.03)
+    grid = jr.blat_mmr(size=201, half_width=3.0, kernel_width=0.06)
+    with pytest.raises(ValueError, match=r"kernel_width starts at 0.06, the border"):
+        jr.fit(grid, league(), free=("kernel_width",))
+
+
+def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
+    system, matches = jr.elo(), league()
+    rolled = jr.fitting.fit_rolling(system, matches, 2, warm_up=1)
+    past = jr.fit(system, slice_events(matches, 0, 400), warm_up=1)
+    np.testing.assert_allclose(rolled.params.k[1], past.params.k, rtol=1e-3)
+    guess = predicted(system, matches, k=rolled.params.k[1], side_advantage=rolled.params.side_advantage[1])
+    mask = jr.metrics.experience_mask(matches, 1) & (np.arange(600) >= 400)
+    np.testing.assert_allclose(rolled.fitted[1], jr.metrics.log_loss(guess, matches.score, mask=mask), rtol=1e-6)
+    want = jr.metrics.log_loss(predicted(system, matches), matches.score, mask=mask)
+    np.testing.assert_allclose(rolled.default[1], want, rtol=1e-6)
+    assert rolled.events.tolist() == [jr.metrics.experience_mask(matches, 1)[200:400].sum(), mask.sum()]
+
+
+# Every system
+
+MADE = {
+    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx, "elo": jr.elo,
+    "glicko": jr.glicko, "skills": jr.skills, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
+    "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
+    "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
+    "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
+}  # fmt: skip
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def test_no_system_is_forgotten():
+    assert {*MADE} == {*jr.extend.SYSTEMS}
+
+
+@pytest.mark.parametrize("name", mark_full(MADE, "elo", "skills", "weng_lin", "topcoder", "urnings"))
+def test_a_step_lowers_the_loss_of_every_system(name):
+    """Of real football and races, where the data are."""
+    system, key = MADE[name](), jax.random.key(0)
+    if (Matches in system.events and name not in CONTEST_SYSTEMS) or name == "category_glicko":
+        football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
+        events = slice_events(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
+        events = jr.periods(events, 500.0) if name == "category_glicko" else events
+        events = jr.urns.split_by_side(events) if name == "urnings" else events
+    else:
+        races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
+        events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
+    what = TASK.make_prediction_task(system, events, "log_loss", key=key)
+    problem = PROBLEM.prepare_fit(what, system, None, what.weight)
+    if name == "codeforces":  # a unit of the ratings
+        assert [problem.free.names[i] for i in problem.active] == ["weight"]
+    path = SEARCH.minimise_from_starts(problem, problem.start[None], system.params, None, 1)
+    assert path.loss[0] < path.history[0][0][0]
+    found = FIT.replace_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
+    if name == "blat_mmr":
+        assert path.problem[0].system.rules == system.rules != found.rules  # sizes are those for the values in use
+
+
+def test_whole_numbers_are_not_fitted(no_errors):
+    system, key = jr.urnings(outcomes=3), jax.random.key(0)
+    with pytest.raises(ValueError, match="size is fixed .*balls.*sweep"):
+        jr.fit(system, league(), free=("size",), key=key)
+    with pytest.raises(ValueError, match="needs? a key|give it a key"):
+        jr.fit(system, league())
+    got = jr.fitting.sweep_parameters(system, league(), system.params._replace(size=np.array([20.0, 100.0])), key=key)
+    guess = jr.run(system._replace(params=system.params._replace(size=20.0)), league(), key=key).prediction
+    np.testing.assert_allclose(got[0], jr.metrics.log_loss(guess, league().score), rtol=1e-6)
+    fit = jr.fit(system, league(), key=key, steps=1)
+    assert fit.free == ("draw_weight",) and fit.loss < fit.loss_history[0]
+
+
+def test_one_far_parameter_does_not_hold_up_the_rest():
+    """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
+    axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
+    np.testing.assert_allclose(REACH.clip_to_trust_region(axes, slope, -slope), [[-1e-4, -0.5]])
+    random = np.random.default_rng(0)
+    axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
+    best = np.stack([REACH.minimise_in_trust_region(*one) for one in zip(axes, slope, strict=True)])
+    z = np.linalg.solve(
+        axes[:, None], random.uniform(-REACH.TRUST_RADIUS, REACH.TRUST_RADIUS, (20, 500, 3))[..., None]
+    )[..., 0]
+    loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (best[:, None], z)]
+    assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
+    steps = REACH.clip_to_trust_region(axes, slope, -slope)
+    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= REACH.TRUST_RADIUS + 1e-9).all()
+    assert (np.sum(slope * steps, axis=1) <= np.sum(slope * best, axis=1) + 1e-9).all()
+
+
+def test_what_the_events_leave_open_is_flat():
+    """Who won loses next: it is best to learn nothing, and ever smaller factors are as good."""
+    n = 600
+    player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 15)
+    found = jr.fit(jr.elo(), jr.matches(player, np.arange(n) % 2), free=("k",))
+    assert (found.converged, found.reason) == (False, "flat") and found.standard_error["k"] == np.inf
+    assert 0 < found.params.k < 0.1 and abs(found.loss - np.log(2)) < 1e-5

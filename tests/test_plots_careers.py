@@ -1,0 +1,131 @@
+"""Pictures of careers and beliefs."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import jaxrate as jr
+from jaxrate import plots
+from jaxrate.events import slice_events
+from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.plots.name_labels import fit_names, format_plot_name
+from tests.conftest import refused
+from tests.test_plots import games, past, rated_games, ratings
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+def test_trajectory_of_a_rated_history(ax):
+    (system, history), rated = past("glicko"), rated_games()
+    other = Figure().subplots()
+    plots.trajectory(rated, players=["P7", "P5"], ax=ax)
+    plots.trajectory(system, history, games(), ["P7", "P5"], ax=other)
+    for one, two in zip(ax.lines, other.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xdata(orig=True), two.get_xdata(orig=True))
+        np.testing.assert_allclose(one.get_ydata(), two.get_ydata(), rtol=1e-6)
+    for one, two in zip(ax.collections, other.collections, strict=True):
+        np.testing.assert_allclose(one.get_paths()[0].vertices[:, 1], two.get_paths()[0].vertices[:, 1], rtol=1e-6)
+    ax.clear()
+    plots.trajectory(rated_games(None), players="P7", ax=ax)
+    assert ax.get_xlabel() == "matches played" and ax.lines[0].get_xdata()[-1] == rated.games[7]
+
+
+def test_leaderboards_and_matchups_of_a_rated_history(ax):
+    rated = rated_games()
+    plots.leaderboard(rated, top=3, ax=ax)
+    names = fit_names(map(format_plot_name, jr.leaderboard(rated, top=3).player), ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"{x}  {i + 1}" for i, x in enumerate(names)]
+    ax.clear()
+    plots.matchups(rated, players=["P8", "P9"], ax=ax)
+    expected = 100 * np.asarray(matchup_matrix(rated, players=["P8", "P9"]))[0, 1]
+    assert ax.texts[0].get_text() == f"{expected:.0f}"
+
+
+def test_careers_go_through_the_ends_of_steps(ax):
+    """Of a player with matches in steps 0, 1 and 4 of ten days, counted back from the end."""
+    time = [0.0, 9.0, 31.0, 38.0, 49.0]
+    table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    assert plots.careers(rated, ["x"], others=["y"], step=10.0, ax=ax) is ax
+    grey, line, dot = ax.lines
+    career = jr.career(rated, "x")
+    after = career["rating"] + career["change"]
+    np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 38.0, 49.0])
+    np.testing.assert_allclose(line.get_ydata(), [after[1], np.nan, after[3], after[4]])
+    assert dot.get_xydata().tolist() == [[49.0, after[4]]] and to_hex(grey.get_color()) == plots.scoreboard_style.PALE
+    assert [text.get_text() for text in ax.texts] == ["49", "x"] and ax.get_xlabel() == "time"
+
+
+def test_names_beside_careers_stand_apart(ax):
+    chosen = [f"P{i}" for i in range(4, 11)]
+    plots.careers(rated_games(), chosen, others=games().players, ax=ax)
+    names = [text for text in ax.texts if text.get_text() in chosen]
+    assert [text.get_text() for text in names] == chosen
+    places = np.array([text.xyann[1] for text in names])
+    assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > names[0].get_fontsize()).all()
+    tips = np.array([text.xy for text in names])
+    np.testing.assert_array_equal(np.argsort(places), np.argsort(tips[:, 1]))
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
+    assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
+    peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
+    assert len(peaks) == 7 and all(re.fullmatch(r"19\d\d", peak) for peak in peaks)
+
+
+def test_careers_refuse(ax):
+    for rated, options, message in (
+        (rated_games(None), {}, "careers need times, and this history has none"),
+        (rated_games(), {"step": 0.0}, "step must be above 0, got 0.0"),
+        (rated_games(), {"others": ["Q"]}, "no player 'Q'"),
+    ):
+        with refused(message):
+            plots.careers(rated, ["P7"], **options, ax=ax)
+    with refused("1 to 7 players, not 8"):
+        plots.careers(rated_games(), range(4, 12), ax=ax)
+    assert not ax.lines
+
+
+# Beliefs
+
+
+@pytest.mark.parametrize("chunk", [64, 1000])
+def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
+    """After each match of a day the player's belief is that of a run which ends there."""
+    monkeypatch.setattr(sys.modules["jaxrate.plots.belief_plot"], "MATCHES_PER_CHUNK", chunk)
+    system = jr.blat_mmr(size=101, kernel_width=0.3)
+    assert plots.belief(system, games(), "P7", ax=ax) is ax
+    (mesh,) = [x for x in ax.collections if x.get_array() is not None and x.get_array().ndim == 2]
+    assert mesh.get_rasterized()
+    matches = games().matches
+    day = np.unique(matches.time[(matches.player == 7).any(axis=1)])
+    edges = mesh.get_coordinates()[0, :, 0]
+    np.testing.assert_allclose(edges, [*day, matches.time[-1]])
+    grid = jr.league.blat_mmr_beliefs.belief_grid(system)
+    until = np.searchsorted(matches.time, day[3], side="right")
+    state = jr.run(system, slice_events(matches, 0, until), num_players=20).state
+    belief = np.asarray(state.belief)[7]
+    rating = mesh.get_coordinates()[:-1, 0, 1] + 0.5 * (grid[1] - grid[0])
+    drawn = np.interp(rating, grid, 100 * belief / (grid[1] - grid[0]))
+    np.testing.assert_allclose(np.asarray(mesh.get_array())[:, 3], drawn, rtol=0.02, atol=1e-3)
+    mean = next(line for line in ax.lines if line.get_label() == "mean").get_ydata()
+    np.testing.assert_allclose(mean[-2:], ratings(system, jr.run(system, matches))[0][7], rtol=1e-4)
+
+
+def test_belief_refuses(ax):
+    with refused("glicko has no beliefs on a grid"):
+        plots.belief(jr.glicko(), games(), "P7", ax=ax)
+    with refused("on a support of their own"):
+        plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax)
+    with refused("not of rounds or periods"):
+        plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
+    with refused("no match before the end"):
+        plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)
+    assert not ax.collections

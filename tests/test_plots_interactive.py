@@ -1,0 +1,115 @@
+"""Interactive charts: the same values as in the plots of matplotlib, in specifications that Altair's schema accepts."""
+
+import subprocess
+import sys
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("altair")
+pytest.importorskip("pyarrow")
+
+import jaxrate as jr
+from jaxrate import plots
+from jaxrate.events.dataset import Dataset
+from tests.conftest import refused
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+
+@lru_cache
+def rated():
+    matches = jr.data.simulate.league(20, 600, seed=2, draws=0.2).matches
+    names = np.array([f"P{i}" for i in range(20)], object)
+    return jr.rate(
+        jr.glicko(), Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock="dates")
+    )
+
+
+@lru_cache
+def strengths():
+    a, b = ["Ada", "Ada", "Bo", "Cy", "Di"], ["Bo", "Cy", "Cy", "Di", "Ada"]
+    return jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins=[7, 6, 5, 9, 4], losses=[5, 3, 4, 4, 3]))
+
+
+def rows(chart, key):
+    """The rows of the data in which this key occurs, and the specification."""
+    specification = chart.to_dict()
+    assert "url" not in str(specification).replace("$schema", "").replace("'usermeta'", "")
+    layers = specification.get("layer", [specification])
+    data = [layer.get("data", specification.get("data", {})).get("values", []) for layer in layers]
+    return next(values for values in data if values and key in values[0]), specification
+
+
+def title(specification):
+    return specification["title"]["text"]
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "careers", "ranks"])
+def test_lines_are_those_of_matplotlib(ax, kind):
+    draw = {
+        "trajectory": lambda **look: plots.trajectory(rated(), players=["P7", "P5"], **look),
+        "careers": lambda **look: plots.careers(rated(), ["P7", "P5"], **look),
+        "ranks": lambda **look: plots.ranks(rated(), ["P7", "P5"], step=30.0, **look),
+    }[kind]
+    draw(ax=ax)
+    values, specification = rows(draw(backend="altair"), "y")
+    assert "P7 and P5" in title(specification)
+    for line in [line for line in ax.lines if line.get_label() in ("P7", "P5")]:
+        mine = np.array([row["y"] for row in values if row["name"] == line.get_label()], float)
+        np.testing.assert_allclose(mine, line.get_ydata(), atol=0.001)
+        at = np.array([row["x"] for row in values if row["name"] == line.get_label()], "datetime64[D]")
+        np.testing.assert_array_equal(at, np.asarray(line.get_xdata(orig=True), "datetime64[D]"))
+    assert kind != "trajectory" or all("low" in row for row in values)
+
+
+def test_others_are_grey_lines():
+    chart = plots.ranks(rated(), "P7", step=30.0, others=["P1", "P2"], backend="altair").to_dict()
+    assert len({row["name"] for row in chart["layer"][0]["data"]["values"]}) == 2
+
+
+def test_leaderboards_and_intervals_have_their_rows():
+    board = jr.leaderboard(rated(), top=5)
+    values, _ = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
+    assert [row["name"] for row in values] == board.player.tolist()
+    np.testing.assert_allclose([row["high"] for row in values], board.rating + 1.96 * board.deviation, atol=0.002)
+    found = strengths()
+    values, _ = rows(plots.intervals(found, backend="altair"), "low")
+    np.testing.assert_allclose([row["value"] for row in values], found.rating[found.order], atol=0.001)
+
+
+def test_matrices_have_a_cell_for_each_pair():
+    values, specification = rows(plots.win_matrix(strengths(), backend="altair"), "percent")
+    assert len(values) == 12 and title(specification) == "Who wins against whom"
+    win = 100 * strengths().probability("Ada", "Bo")[0]
+    (cell,) = [row["percent"] for row in values if (row["row"], row["column"]) == ("Ada", "Bo")]
+    assert cell == pytest.approx(win, abs=0.006)
+    assert len(rows(plots.matchups(rated(), players=["P1", "P2"], backend="altair"), "percent")[0]) == 2
+
+
+def test_calibration_has_a_point_for_each_bin(ax):
+    p, score = np.array([0.1, 0.15, 0.6, 0.9]), np.array([0, 1, 1, 1])
+    plots.calibration({"one": p}, score, bins=5, ax=ax)
+    values, _ = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "observed")
+    np.testing.assert_allclose([row["observed"] for row in values], ax.containers[0][0].get_ydata(), atol=1e-4)
+    np.testing.assert_allclose([row["count"] for row in values], [2, 1, 1])
+
+
+def test_other_backends_are_refused(ax):
+    with refused("backend must be 'matplotlib' or 'altair', got 'plotly'"):
+        plots.intervals(strengths(), backend="plotly")
+    with refused("backend='altair' draws into none"):
+        plots.intervals(strengths(), backend="altair", ax=ax)
+
+
+def test_altair_is_only_needed_for_interactive_charts():
+    code = (
+        "import sys; sys.modules['altair'] = None; import jaxrate as jr\n"
+        "votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))\n"
+        "try: jr.plots.intervals(votes, backend='altair')\n"
+        "except ImportError as error: assert \"pip install 'jaxrate[interactive]'\" in str(error)\n"
+        "else: raise AssertionError"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

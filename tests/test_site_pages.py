@@ -1,0 +1,179 @@
+"""Pages of a site as they are written: complete without scripts, with charts, addresses, feed, and words for teams."""
+
+import gzip
+import json
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data import simulate
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+LONG = 700  # matches of each of two players
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+def rated_league(count=60, rows=600, **options):
+    matches = simulate.league(count, rows, seed=3).matches
+    names = np.array([f"player {i:02}" for i in range(count)])
+    a, b = names[matches.player].T
+    date = (matches.time / matches.time.max() * 1500 + 19_000).astype("datetime64[D]")
+    return jr.rate(jr.glicko(), jr.read({"a": a, "b": b, "score": matches.score, "date": date}, **options))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    jr.site.write_site(rated_league(), out, title="League", active="all", address="https://example.org/ratings")
+    return out
+
+
+@pytest.fixture(scope="module")
+def duel(tmp_path_factory):
+    """Of two who met very often: a site in which their careers are told on several pages."""
+    score = np.random.default_rng(1).integers(0, 2, LONG).astype(float)
+    date = np.datetime64("1980-03-01") + 10 * np.arange(LONG)
+    rated = jr.rate(jr.glicko(), jr.read({"a": ["Ada"] * LONG, "b": ["Bo"] * LONG, "score": score, "date": date}))
+    out = tmp_path_factory.mktemp("duel")
+    jr.site.write_site(rated, out)
+    return rated, out
+
+
+def test_the_ranking_is_complete_without_scripts(folder):
+    rows = [row for name in ("index", "ranking-2") for row in text_of(folder / f"{name}.html").split("<tr>")[2:]]
+    assert [re.search("<bdi>(.*?)</bdi>", row)[1] for row in rows] == jr.leaderboard(
+        rated_league(), active="all", top=60
+    ).player.tolist()
+    assert all(row.count('<svg class="bar"') == row.count('<svg class="course"') == 1 for row in rows)
+    assert '<a href="ranking-2.html" rel="next">' in text_of(folder / "index.html")
+    index = text_of(folder / "index.html")
+    assert re.search("<h1>player \\d\\d (leads|takes|is|and) ", index) and "They " in index
+
+
+def test_a_long_career_is_complete_without_scripts_and_its_pages_are_small(duel):
+    rated, folder = duel
+    career, found = jr.career(rated, "Ada"), []
+    for name in ("ada", "ada.2", "ada.3"):
+        page = text_of(folder / "players" / f"{name}.html")
+        assert len(gzip.compress(page.encode())) < 15_000
+        found += re.findall("<time>(.*?)</time>", page.rpartition("<tbody>")[2].partition("</tbody>")[0])
+    assert found == career["time"].astype(str).tolist()[::-1]
+    first = text_of(folder / "players" / "ada.html")
+    assert 'href="ada.2.html"' in first and 'id="upsets"' in first and first.count('<path class="line') == 1
+    told = text_of(folder / "data" / "careers" / "ada.js").partition(" = ")[2].removesuffix(";\n")
+    np.testing.assert_allclose(json.loads(told)["rating"][:-1], career["rating"], atol=0.0051)
+
+
+def test_labels_of_charts_are_where_their_days_are(duel):
+    rated, folder = duel
+    times = jr.career(rated, "Bo")["time"].astype("datetime64[D]").astype(float)
+    marks = re.findall(r'<b class="wide" style="left:([\d.]+)%">(\d+)</b>', text_of(folder / "players" / "bo.html"))
+    assert len(marks) > 2
+    for left, year in marks:
+        day = np.datetime64(f"{year}-01-01").astype(float)
+        assert float(left) == pytest.approx(100 * (day - times[0]) / (times[-1] - times[0]), abs=0.06)
+
+
+def test_a_wide_band_leaves_the_chart_and_is_not_flat(duel):
+    page = text_of(duel[1] / "players" / "ada.html")
+    heights = [int(y) for y in re.findall(r" (-?\d+)", re.search('class="area first" d="(.*?)"', page)[1])]
+    assert min(heights) < 0 and max(heights) > 1000  # the first intervals
+    assert "19 times in 20" not in page and "margin of error at the time" in page
+
+
+def test_a_run_with_categories_has_no_links_to_pairs(tmp_path):
+    table = {"a": ["x", "y"] * 3, "b": ["y", "z"] * 3, "score": [1, 0] * 3, "court": ["clay", "hard"] * 3}
+    data = jr.read(table | {"time": [*range(6)]}, category="court")
+    jr.site.write_site(jr.rate(jr.category_glicko(2), data, period=1.0), tmp_path)
+    assert not (tmp_path / "pairs.html").exists()
+    for page in tmp_path.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="?([^">?#]+)', text_of(page)):
+            assert link.startswith("data:") or (page.parent / link).exists(), (page.name, link)
+
+
+def test_addresses_map_and_feed(folder, tmp_path):
+    index, player = text_of(folder / "index.html"), text_of(folder / "players" / "player-03.html")
+    assert '<link rel="canonical" href="https://example.org/ratings/">' in index
+    assert '<link rel="canonical" href="https://example.org/ratings/players/player-03.html">' in player
+    assert '<meta property="og:image" content="https://example.org/ratings/assets/preview.png">' in player
+    assert (folder / "assets" / "preview.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    spaces = {"map": "http://www.sitemaps.org/schemas/sitemap/0.9", "atom": "http://www.w3.org/2005/Atom"}
+    pages = {x.text for x in ElementTree.parse(folder / "sitemap.xml").iterfind(".//map:loc", spaces)}
+    told = {f"https://example.org/ratings/{x.relative_to(folder).as_posix()}" for x in folder.rglob("*.html")}
+    assert pages == {x.replace("ratings/index.html", "ratings/") for x in told}
+
+    def titles(where):
+        return [x.text for x in ElementTree.parse(where / "feed.xml").iterfind("atom:entry/atom:title", spaces)]
+
+    assert re.sub("<[^>]*>", "", re.search("<h1>(.*?)</h1>", index)[1]) == titles(folder)[0]
+    for rows, count in ((300, 1), (300, 1), (400, 2)):  # the same results make no new entry
+        jr.site.write_site(rated_league(30, rows), tmp_path, address="https://example.org/")
+        assert len(titles(tmp_path)) == count or rows == 400
+    jr.site.write_site(rated_league(30, 400), tmp_path)
+    assert not (tmp_path / "feed.xml").exists() and "canonical" not in text_of(tmp_path / "index.html")
+    with pytest.raises(ValueError, match="address must begin with https://"):
+        jr.site.write_site(rated_league(30, 300), tmp_path, address="example.org")
+
+
+def test_teams_are_called_teams(jaxrate, tmp_path):
+    rows = [f"team {i % 7},team {(i * 3 + 1) % 7},{i % 4},{i % 3}" for i in range(60) if i % 7 != (i * 3 + 1) % 7]
+    (tmp_path / "nhl.csv").write_text("home_team,away_team,home_goals,away_goals\n" + "\n".join(rows) + "\n")
+    run, out = tmp_path / "run", tmp_path / "public"
+    assert jaxrate("rate", tmp_path / "nhl.csv", "--system", "elo", "--out", run, "-q")[0] == 0
+    assert ": 6 teams; open " in jaxrate("site", run, "--out", out, "-q")[1]
+    words = re.sub("<script.*?</script>|<[^>]*>", " ", text_of(out / "index.html"), flags=re.DOTALL)
+    assert "matches of 6 teams" in words and "player" not in words
+    assert jaxrate("site", run, "--out", out, "--noun", "club,clubs", "-q")[1].startswith(f"{out}: 6 clubs")
+    assert jaxrate("site", run, "--out", out, "--noun", "club", "-q")[0] == 2
+    report = tmp_path / "report.html"
+    assert jaxrate("report", tmp_path / "nhl.csv", "--system", "elo", "--out", report, "--compare", "elo", "-q")[0] == 0
+    assert "<title>NHL</title>" in text_of(report) and "6 teams" in text_of(report)
+
+
+def test_figures_are_in_the_language_of_the_reader(browser, folder):
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "de"})
+    try:
+        browser.get((folder / "index.html").as_uri())
+        row = browser.execute_script("return document.querySelector('#board td.rating').textContent")
+        note = browser.execute_script("return document.querySelector('footer time').textContent")
+        assert re.fullmatch(r"\d\.\d{3}", row) and re.fullmatch(r"\d+\. \w+\.? \d{4}", note)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setLocaleOverride", {})
+
+
+def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
+    """A club that ended a hundred years ago, at the highest rating, is not the first."""
+    matches = simulate.league(20, 600, seed=3).matches
+    names = np.array([f"team {i:02}" for i in range(20)])
+    a, b = names[matches.player].T
+    old = 200
+    table = {
+        "a": [*["Wolverines"] * old, *a],
+        "b": [*(f"Opponent {i}" for i in range(old)), *b],
+        "score": [*[1.0] * old, *matches.score],
+        "date": [*(np.datetime64("1928-01-01") + np.arange(old)), *(matches.time + 19_000).astype("datetime64[D]")],
+    }
+    rated = jr.rate(jr.elo(k=30), jr.read(table))
+    assert jr.league.rating_table(rated)["player"][0] == "Wolverines"
+    page = jr.site.report_html(rated, top=3, noun=("team", "teams"))
+    data, leader = (
+        json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]),
+        jr.leaderboard(rated, top=1).player[0],
+    )
+    assert f'<h3 id="name" tabindex="-1"><bdi>{leader}</bdi>' in page
+    assert re.search(rf'<h1 id="leaderboard-title">{leader} (take|are|lead|and)', page)
+    assert "They have led since " in page or "They lead by" in page
+    sections = {data["board"]["name"][int(i)] for i in data["sections"]}
+    words = re.sub("<script.*?</script>|<style.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert sections == set(names) and " teams, " in words and "player" not in words
+    with pytest.raises(ValueError, match="noun must be two words"):
+        jr.site.report_html(rated, noun="team")

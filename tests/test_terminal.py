@@ -1,0 +1,134 @@
+"""What a terminal shows: tables that fit into it, colour where there is some, and plain text in a pipe."""
+
+import io
+import re
+import sys
+
+import pytest
+
+import jaxrate as jr
+from jaxrate.cli.progress import describe_time
+from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.text_format import display_width
+
+pytest.importorskip("rich")
+ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+HEADINGS = ["rank", "player", "rating", "95 % interval", "change", "rank then", "games", "last played", "peak", "on"]
+ROW = 1, "Kansas City Chiefs", "1992.6", "1804 to 2181", "-63.9", 1, 967, "2021-02-07", "2056.3", "2020-12-27"
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Make standard output a terminal, or a pipe, of so many columns; returns what is written there."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def make(columns, *, is_terminal=True):
+        screen = io.StringIO()
+        screen.isatty = lambda: is_terminal
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return screen
+
+    return make
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 120])
+def test_rows_are_never_wrapped(terminal, monkeypatch, columns):
+    """At 80 columns every row of the leaderboard took two lines."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = terminal(columns)
+    table = TextTable(HEADINGS, [ROW, (2, "大坂なおみ", *ROW[2:])], caption="since 2020")
+    print_sections("glicko: 2 matches", table, "log loss 0.6")
+    assert "\x1b[3" not in screen.getvalue()
+    text = ESCAPES.sub("", screen.getvalue())
+    assert text.startswith("glicko: 2 matches\n\n")
+    assert all(display_width(line) <= columns for line in text.splitlines())
+    hidden = {80: "rank then, peak, on", 120: ""}
+    if columns in hidden:
+        note = f"hidden in {columns} columns: {hidden[columns]} (a wider window shows more)"
+        assert (note in text) == bool(hidden[columns]) and "Kansas City Chiefs" in text and "2021-02-07" in text
+    else:
+        assert "hidden in" in text and "1992.6" in text
+
+
+def test_long_names_are_cut_before_columns_are_left_out(terminal):
+    screen = terminal(44)
+    print_sections(TextTable(["player", "rating", "games"], [("A name that is very long indeed " * 2, 1500, 9)]))
+    text = screen.getvalue()
+    assert "A name that is" in text and "…" in text and "games" in text and "hidden" not in text
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_terminal", "colour"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({}, False, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+    ],
+)
+def test_colour_is_where_it_is_wanted(terminal, monkeypatch, variables, is_terminal, colour):
+    screen = terminal(200, is_terminal=is_terminal)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    print_sections(TextTable(HEADINGS, [ROW]))
+    text = screen.getvalue()
+    assert bool(re.search(r"\x1b\[[\d;]*3\dm", text)) == colour and "-63.9" in text and "2020-12-27" in text
+    assert ("\x1b" in text) == ((is_terminal and variables.get("TERM") != "dumb") or colour)
+
+
+def test_a_pipe_gets_plain_text_of_any_width(terminal):
+    screen = terminal(20, is_terminal=False)
+    print_sections("title", "", TextTable(HEADINGS, [ROW], caption="since 2020"))
+    title, empty, head, row, caption = screen.getvalue().splitlines()
+    assert (title, empty, caption) == ("title", "", "since 2020")
+    assert head.split("  ") and "2020-12-27" in row and len(head) == len(row) > 100
+
+
+def test_no_name_commands_the_terminal(terminal):
+    """Neither by control characters nor by the marks of Rich."""
+    screen = terminal(80)
+    print_sections(TextTable(["player"], [("[red]Ada[/red]\x1b[2J",)], caption="[bold]Bo\x07"))
+    text = screen.getvalue()
+    assert r"[red]Ada[/red]\x1b[2J" in text and r"[bold]Bo\x07" in text and "\x1b[2J" not in text
+
+
+def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path, in_a_hurry):
+    """The leaderboard scrolled away above a thousand rows."""
+    path = tmp_path / "games.csv"
+    days = [f"2024-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(30)]
+    path.write_text("winner,loser,date\n" + "".join(f"Ada,Bo,{day}\n" for day in days))
+    rate = "rate", path, "--system", "elo", "--player", "Ada"
+    code, text, _ = jaxrate(*rate)
+    head, table = text.split("Ada: 30 matches")[1].split("\n\n", 1)
+    assert code == 0 and head == ", the last 20 of them (all: --all-matches)" and len(table.splitlines()) == 21
+    assert table.splitlines()[-1].startswith(days[-1])
+    assert len(jaxrate(*rate, "--all-matches")[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 31
+    assert jaxrate("rate", path, "--all-matches")[2].startswith("jaxrate: --all-matches needs --player")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((5.4, 0, None), "5 s so far"),
+        ((80.0, 0.01, 1.0), "1 min 20 s so far"),  # too early for an estimate
+        ((10.0, 0.25, 1.0), "30 s left"),
+        ((2.0, 1, 100, True), "2 s so far"),
+        ((2.0, 10, 100, True), "at most 18 s left"),  # a fit may converge before its last step
+        ((7200.0, 2.0, 4.0), "2 h 0 min left"),
+        ((9.0, 1.0, 1.0), "finishing"),
+    ],
+)
+def test_one_time_is_shown_in_words(arguments, text):
+    """It said "0:00:00 left -:--:--"."""
+    assert describe_time(*arguments) == text
+
+
+def test_piped_tables_are_those_of_python(jaxrate, tmp_path, in_a_hurry):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser\nAda,Bo\nCy,Ada\n")
+    text = jaxrate("rate", path, "--system", "elo")[1]
+    assert str(jr.leaderboard(jr.rate(jr.elo(), jr.read(path)))) in text

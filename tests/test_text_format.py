@@ -1,0 +1,35 @@
+"""Text for people: tables are aligned as terminals show them."""
+
+import unicodedata
+
+import pytest
+
+from jaxrate.text_format import display_width, format_table
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("Ada", 3),
+        ("大坂なおみ", 10),
+        ("José", 4),
+        (unicodedata.normalize("NFD", "José"), 4),  # the accent is a character of its own
+        ("김연아", 6),
+        (unicodedata.normalize("NFD", "김연아"), 6),  # nine letters in three blocks
+        ("🏓 Ma Long", 10),
+        ("🇯🇵", 2),
+        ("ﾏﾂﾔﾏ", 4),  # half-width katakana
+        ("\uff21\uff22", 4),
+        ("a\u200db", 2),
+        ("", 0),
+    ],
+)
+def test_display_width_counts_cells(text, width):
+    assert display_width(text) == width
+
+
+def test_tables_are_aligned_by_cells():
+    """They were aligned by characters, so that every row with a Japanese name was out of place."""
+    names = "Ada", "大坂なおみ", unicodedata.normalize("NFD", "José"), "🏓 Ma"
+    lines = format_table(["player", "rating"], [(name, 1500 + i) for i, name in enumerate(names)]).splitlines()
+    assert lines[0] == "player      rating" and {display_width(line) for line in lines} == {18}
