@@ -130,6 +130,22 @@ def _log_quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array
     return log_quotient(target, sums), slope
 
 
+@jax.custom_jvp
+def quotient(numerator: Array | float, denominator: Array) -> Array:
+    """numerator / denominator, with slopes that nowhere square the denominator, which underflows where it is tiny.
+
+    1 / denominator^2 is inf from 5e-20 on in float32, and NaN where nothing depends on the quotient, as in padding.
+    """
+    return numerator / denominator
+
+
+@quotient.defjvp
+def _quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -> tuple[Array, Array]:
+    (numerator, denominator), (numerator_change, denominator_change) = primal, tangent
+    result = quotient(numerator, denominator)
+    return result, (numerator_change - result * denominator_change) / denominator
+
+
 def logit(p: Array) -> Array:
     """log(p / (1 - p)), of p kept half a rounding away from 0 and from 1."""
     least = 0.5 * float(np.finfo(p.dtype).eps)

@@ -11,7 +11,7 @@ from jax.scipy.special import ndtr
 from jaxrate.events import Periods
 from jaxrate.launch_overhead import concatenate_pair, has_launch_overhead
 from jaxrate.numerics.roots import concave_maximum, decreasing_root
-from jaxrate.numerics.special_functions import normal_tail
+from jaxrate.numerics.special_functions import normal_tail, quotient
 from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.category_glicko.model import Constants, State, strengths_against
 from jaxrate.types import Array
@@ -49,7 +49,7 @@ def logistic_cdf(x: Array) -> Array:
 
 
 def normal_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
-    return -x / variance, 1.0 / variance
+    return quotient(-x, variance), quotient(1.0, variance)
 
 
 def logistic_density_log_derivatives(x: Array, variance: Array) -> LogDerivatives:

@@ -10,7 +10,7 @@ from jax import lax
 from jax.scipy.special import erfc, log_ndtr
 
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.special_functions import normal_tail, truncate_normal
+from jaxrate.numerics.special_functions import normal_tail, quotient, truncate_normal
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_with_result, measure_statistics
 from jaxrate.systems.skills.match_strengths import Meeting, match_columns
@@ -79,7 +79,7 @@ def game_messages(
 
     def message(mine: Array, theirs: Array, sign: float) -> Message:
         kept = (constants.noise + theirs + mine * left) / square  # 1 - mine lost / square, which would cancel
-        return lost / square / kept, sign * push / kept
+        return quotient(lost / square, kept), quotient(sign * push, kept)
 
     one, two = meeting.first.variance, meeting.second.variance
     return message(one, two, 1.0), message(two, one, -1.0)
