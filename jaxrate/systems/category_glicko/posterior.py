@@ -55,7 +55,7 @@ def normal_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
 def logistic_density_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
     s = LOGISTIC_SCALE * jnp.sqrt(variance)
     t = jnp.tanh(x / (2.0 * s))
-    return -t / s, (1.0 - t * t) / (2.0 * s * s)
+    return -t / s, quotient(1.0 - t * t, 2.0 * s * s)
 
 
 class LinkFunction(NamedTuple):
@@ -221,6 +221,6 @@ def update_mean_variance(
     """New means and variances: combined by precisions where `by_precision`, else of the maximum with the prior."""
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
-    alone = 1.0 / jnp.where(changed, q + h, 1.0)
+    alone = quotient(1.0, jnp.where(changed, q + h, 1.0))
     mean = jnp.where(by_precision, mean + left * h * (optimum - mean), jnp.where(played, optimum, mean))
     return mean, jnp.where(by_precision, left, jnp.where(changed, alone, variance))
