@@ -126,6 +126,7 @@ def test_names_in_guides_lead_to_their_pages():
     text = "# `jr.rate`\n`jr.rate(x)`, `jr.no_such`\n```python\n`jr.rate`\n```\n"
     linked = "# `jr.rate`\n[`jr.rate(x)`](../reference/jaxrate.rate.rst), `jr.no_such`\n```python\n`jr.rate`\n```\n"
     assert link_public_names(text, ["rate"], examples=False) == linked
+    assert "minigallery" in link_public_names(PAGES["pictures"], ["rate"], examples=True)
 
 
 @pytest.mark.parametrize("make", jr.extend.SYSTEMS.values(), ids=jr.extend.SYSTEMS)

@@ -64,7 +64,7 @@ def link_public_names(text: str, public: list[str], examples: bool) -> str:
         in_code ^= line.startswith("```")
         is_text = not in_code and not line.startswith("#")
         lines.append(_link_names(call, line) if is_text else line)
-    plots = "```{minigallery} ../scripts/*/plot_*.py\n```" if examples else ""
+    plots = "```{eval-rst}\n.. minigallery:: scripts/*/plot_*.py\n```" if examples else ""
     return "\n".join(lines).replace(GALLERY_MARK, plots)
 
 
