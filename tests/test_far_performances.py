@@ -32,7 +32,7 @@ def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
     look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
-    event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count))
+    event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count), present=None)
     for split_ties in (False, True) if deviation < 100.0 else (False,):
         function = quick(
             lambda c, d, s=split_ties: density_dispatch.infer_performances(

@@ -154,7 +154,9 @@ def test_who_beats_whom_is_the_same_without_nodes(x64):
 def test_performances_are_right_far_from_everybody(deviation, x64):
     """From all pairs, with players up to 300 scales apart, and ties; and their slopes."""
     centre, rank = some_players(70, second=deviation > 100.0)
-    event = SimpleNamespace(rank=jnp.asarray(np.append(rank, 71), jnp.int32), weight=jnp.append(jnp.ones(70), 0.0))
+    event = SimpleNamespace(
+        rank=jnp.asarray(np.append(rank, 71), jnp.int32), weight=jnp.append(jnp.ones(70), 0.0), present=None
+    )
 
     def infer(deviation):
         sums = performance_inference.make_logistic_cdf_sums(
