@@ -32,7 +32,7 @@ def write_sources(folder: Path, examples: bool = True) -> None:
       ValueError: if the package is installed without its source, and examples are wanted.
     """
     root = PACKAGE.parent
-    if examples and not (root / "gallery").is_dir():
+    if examples and not (root / "notebooks" / "gallery").is_dir():
         raise ValueError("gallery and notebooks are not here: build the documentation in a clone of the source")
     sections = list_sections()
     (folder / "guides").mkdir(parents=True)
@@ -44,7 +44,7 @@ def write_sources(folder: Path, examples: bool = True) -> None:
     _write(folder / "index.md", _front_page(examples))
     _write_reference(folder / "reference", sections)
     if examples:
-        shutil.copytree(root / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(root / "experiments" / "results" / "nfl.png", folder)
         _write_notebooks(root / "notebooks", folder / "notebooks")
 

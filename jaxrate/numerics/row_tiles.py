@@ -23,8 +23,7 @@ def has_tiles(rows: int) -> bool:
 
 def map_row_tiles(function: Callable[..., Any], count: Array | None, *columns: Any) -> Any:
     """function(*columns), of columns [rows, ...] row by row; 0 in tiles behind the first `count` rows."""
-    rows = len(jax.tree.leaves(columns)[0])
-    if count is None or not has_tiles(rows):
+    if count is None or not has_tiles(rows := len(jax.tree.leaves(columns)[0])):
         return function(*columns)
     one: Any = jax.jit(function, inline=True)  # traced once
     tile = jax.tree.map(lambda x: jax.ShapeDtypeStruct((TILE_ROWS, *x.shape[1:]), x.dtype), columns)

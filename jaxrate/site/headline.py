@@ -31,6 +31,8 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
         return Headline(f"{names[0]} {'are' if noun.is_collective else 'is'} on top" if names else "", "")
     gap = float(current.rating[0] - current.rating[1])
     gap_text = f"{gap:,.{data.digits}f} point{'' if round(gap, data.digits) == 1 else 's'}"
+    if round(gap, data.digits) == 0:
+        gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
     since = _lead_start(data)
     title = _write_title(data, names, gap_text, since)
     sentence = f"They lead by {gap_text}"
