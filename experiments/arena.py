@@ -153,10 +153,12 @@ def sequential(options):
     tests, rows = (10 if options.quick else 300), []
     shape = np.array([0.02, 0.21, 0.5, 0.24, 0.03])
     points = np.linspace(0.0, 1.0, 5)
-    from jaxrate.arena.sequential_testing import NORMALISED_ELO_UNIT, likeliest_distribution_with_ratio
+    from jaxrate.arena.sequential_testing import NORMALISED_ELO_UNIT, likeliest_distribution_with_mean_over_deviation
 
     for strength in (0.0, 2.5, 5.0):
-        p = likeliest_distribution_with_ratio(points, shape, strength / NORMALISED_ELO_UNIT * np.sqrt(2.0))
+        p = likeliest_distribution_with_mean_over_deviation(
+            points, shape, strength / NORMALISED_ELO_UNIT * np.sqrt(2.0)
+        )
         random, ends, games = np.random.default_rng(0), [], []
         for _ in range(tests):
             counts = np.zeros(5)

@@ -38,7 +38,7 @@ from common import (
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
-from jaxrate.replay.padded_arrays import matches_in_cache, state_shapes
+from jaxrate.replay.padded_states_and_columns import max_step_matches_in_cache, state_shapes
 from jaxrate.replay.schedule import make_plan
 
 ALGORITHMS = ("low_rank", "fft", "naive")
@@ -69,7 +69,7 @@ def rates(data, matches, options, algorithms):
             system = jr.blat_mmr(algorithm=algorithm, **settings)
             count = min(n, max(count // 100, 10) if options.quick else count)
             some = jax.tree.map(lambda x, count=count: x[(n - count) // 2 :][:count], matches)
-            arranged = make_plan(some, "levels", most=matches_in_cache(state_shapes(system, 2)))
+            arranged = make_plan(some, "levels", max_width=max_step_matches_in_cache(state_shapes(system, 2)))
 
             def call(system=system, some=some, arranged=arranged):
                 return jr.run(system, some, schedule=arranged, num_players=players)
@@ -138,7 +138,7 @@ def part_gradient(options):
         return None
     matches = slice_events(matches, 0, 200) if options.quick else matches
     system = jr.blat_mmr()
-    arranged = make_plan(matches, "levels", most=matches_in_cache(state_shapes(system, 2)))
+    arranged = make_plan(matches, "levels", max_width=max_step_matches_in_cache(state_shapes(system, 2)))
     score = jnp.asarray(matches.score)
 
     def loss(params):

@@ -27,7 +27,7 @@ from figures import BLUE, GREEN, ORANGE, PURPLE, RED, plt, save
 from scipy.special import expit
 
 import jaxrate as jr
-from jaxrate.replay.gather import gather_rows
+from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.systems.elo_mmr.belief import pseudodiffuse
 from jaxrate.systems.elo_mmr.system import drift_and_noise
 from jaxrate.systems.rounds.performance_inference import C

@@ -35,7 +35,7 @@ from figures import plt
 import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, slice_events
-from jaxrate.replay.padded_arrays import state_shapes
+from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.systems.rounds import cdf_sums, performance_inference, standing_sums
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}

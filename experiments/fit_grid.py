@@ -20,8 +20,8 @@ import numpy as np
 from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
-from jaxrate.fitting.derivatives import loss_derivatives
-from jaxrate.fitting.free_parameters import FreeParameters
+from jaxrate.fitting.free_parameters import FreeParameterTransform
+from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 SYSTEM = jr.glicko(deviation_max=400)
@@ -36,7 +36,7 @@ def losses(matches, most):
     params = jax.tree.map(lambda x: np.full(1, x), SYSTEM.params)
     calls = []
     for k in range(most + 1):
-        free = FreeParameters(FREE[:k], ("positive",) * k, ((),) * k, ())
+        free = FreeParameterTransform(FREE[:k], ("positive",) * k, ((),) * k, ())
         x = np.log([[getattr(SYSTEM.params, name) for name in free.names]])
         kind = "forward" if k else "values"
         calls.append(partial(loss_derivatives, kind, what, free, x, np.ones(k), params, weight))

@@ -21,7 +21,7 @@ from common import circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.replay.scan_programs import draw_for_events
+from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.rules import RandomUpdate, Rating
 from jaxrate.systems.elo_mmr.system import drift_and_noise
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
@@ -160,7 +160,7 @@ def simulate(case, key):
     with jax.enable_x64(True):
         system = truth._replace(rules=drawing(truth.rules, truth.name, case.size))
         guess, law = jr.run(system, case.events, key=key, schedule="levels").prediction
-        random = draw_for_events(system.rules, key, jnp.arange(len(flat.time)))
+        random = draw_random_numbers_for_events(system.rules, key, jnp.arange(len(flat.time)))
         law = jax.tree.map(lambda x: x.reshape(len(flat.time), *case.size, *x.shape[1:]), law)
         flat = replaced(flat, np.asarray(outcome(law, random)).ravel())
         events = case.events._replace(events=flat) if ragged else flat

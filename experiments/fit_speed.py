@@ -15,7 +15,7 @@ from common import add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.fit_problem import evaluate_losses, prepare_fit
+from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 COVARIATES = "rest", "hurt", "load", "surface_games", "tour_games"
@@ -114,7 +114,8 @@ def looks(options):
     rows = []
     for what in ("values", "forward"):
         first, again = (
-            timed(lambda what=what: evaluate_losses(problem, what, problem.start[None], system.params))[1] for _ in "12"
+            timed(lambda what=what: mean_loss_derivatives(problem, what, problem.start[None], system.params))[1]
+            for _ in "12"
         )
         rows.append({"look": what, "matches": n, "first_seconds": first["seconds"]} | again)
     return {"looks": rows}

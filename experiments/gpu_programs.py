@@ -11,7 +11,7 @@ graphs it launches a step, 0 if the whole replay is one; and the bytes that a st
 systems also the program of many settings at once, as in `sweep`.
 
 No time is measured. The estimates are of `WAIT` below, of `TURNS` in `gpu_compiled.py`, and of the constants in
-`jaxrate/replay/kernel/gpu_estimates.py`, where the counts of this version stand too.
+`jaxrate/replay/kernel/gpu_time_estimates.py`, where the counts of this version stand too.
 """
 
 import json
@@ -148,10 +148,10 @@ def steps(options):
 
 def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    from jaxrate.replay.kernel import gpu_estimates
+    from jaxrate.replay.kernel import gpu_time_estimates
 
-    step = gpu_estimates.StepCost(row["launches"], row["bytes"], row["size"])
-    return gpu_estimates.step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
+    step = gpu_time_estimates.StepCost(row["launches"], row["bytes"], row["size"])
+    return gpu_time_estimates.step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
 
 
 def estimated(row, arranged):
@@ -190,7 +190,7 @@ def main():
     if options.one:
         print(json.dumps(measured(options.one, options.settings)))
         return
-    from jaxrate.replay.kernel import gpu_estimates
+    from jaxrate.replay.kernel import gpu_time_estimates
 
     folders = versions(options.before)
     arranged = dict(steps(options))
@@ -204,9 +204,9 @@ def main():
     results = {"histories": [{"history": k} | x for k, x in arranged.items()], "step": rows}
     show(results)
     constants = {
-        "kernel": gpu_estimates.KERNEL_SECONDS,
+        "kernel": gpu_time_estimates.KERNEL_SECONDS,
         "wait": WAIT,
-        "bandwidth": gpu_estimates.BANDWIDTH,
+        "bandwidth": gpu_time_estimates.BANDWIDTH,
         "turns": TURNS,
     }
     sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES}

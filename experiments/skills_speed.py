@@ -18,7 +18,7 @@ from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.fit_problem import evaluate_losses, prepare_fit
+from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 SURFACES = 5
@@ -176,7 +176,7 @@ def part_slopes(options, matches):
         what = make_prediction_task(system, matches, "log_loss")
         problem = prepare_fit(what, system, None, what.weight)
         x, k = problem.start[None], len(problem.start)
-        calls = {way: partial(evaluate_losses, problem, way, x, system.params) for way in ("values", "forward")}
+        calls = {way: partial(mean_loss_derivatives, problem, way, x, system.params) for way in ("values", "forward")}
         table = race(calls, len(matches.score), 1 if options.quick else 5)
         loss, both = (table[way]["seconds"] for way in calls)
         row = {"system": name, "slopes": k, "loss_seconds": loss, "loss_and_slopes_seconds": both}

@@ -28,8 +28,8 @@ from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.smoothing.expectation_propagation import nodes_to_matches, prepare_sweep
-from jaxrate.smoothing.forward_backward import Site, backward_pass, forward_pass, matches_to_nodes
-from jaxrate.smoothing.likelihood_sites import match_sites, pair_cavities
+from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, matches_to_nodes
+from jaxrate.smoothing.likelihood_sites import match_sites, meetings_from_cavities
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import Strength
 from jaxrate.systems.skills.outcome_likelihoods import Q
@@ -178,14 +178,14 @@ def plain_sweeps(system, matches, damping, most=400):
 
     @jax.jit
     def sweep(made, lines, site):
-        nodes = Site(*(matches_to_nodes(x, lines) for x in site))
+        nodes = GaussianSite(*(matches_to_nodes(x, lines) for x in site))
         cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
         here = Strength(None, *(nodes_to_matches(x, lines) for x in cavity[1:]))
-        new = match_sites(model, made.constants, pair_cavities(here, made.offset), lines.events)
+        new = match_sites(model, made.constants, meetings_from_cavities(here, made.offset), lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 
     zero = jnp.zeros(lines.node_of_player.shape)
-    site, n = Site(zero, zero), len(matches.score)
+    site, n = GaussianSite(zero, zero), len(matches.score)
     before = np.inf
     for count in range(1, most):
         site, here = sweep(made, lines, site)

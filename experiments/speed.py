@@ -42,7 +42,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.replay import schedule
 from jaxrate.replay.execution import levels_threshold
-from jaxrate.replay.step_assignment import assign_slots
+from jaxrate.replay.step_assignment import assign_steps_and_slots
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs
 SLOW = 50_000  # matches for the Glicko-2 stream
@@ -191,7 +191,7 @@ def part_schedule(options):
     for name, matches in ((name, matches) for name, matches in histories.items() if matches is not None):
         player = np.asarray(matches.player)
         calls = {"by_level": partial(jr.extend.schedule_by_level, matches)}
-        calls["steps alone, width 64"] = partial(lambda ids: list(assign_slots(ids, 64)), player)
+        calls["steps alone, width 64"] = partial(lambda ids: list(assign_steps_and_slots(ids, 64)), player)
         for row in race(calls, len(matches.score), rounds, calls).values():
             rows.append({"history": name} | row | {"seconds_per_million": 1 / row["million_per_second"]})
     n = 20_000 if options.quick else 300_000 if jax.default_backend() == "cpu" else 30_000

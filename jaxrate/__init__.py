@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
     try:
         return _get_name(name)
     except AttributeError as error:
-        from jaxrate.former_names import FORMER_NAMES
+        from jaxrate.former_public_names import FORMER_NAMES
 
         if name not in FORMER_NAMES:
             raise

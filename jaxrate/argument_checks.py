@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class ArgumentKind(NamedTuple):
+class ArgumentRequirement(NamedTuple):
     """A requirement that no type of Python expresses: for `Annotated[Any, ArgumentKind(...)]`."""
 
     description: str  # in an error message
@@ -52,7 +52,7 @@ EXAMPLE_CALLS = {  # calls that make values of these types
 TYPE_DESCRIPTIONS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", NoneType: "None"}
 
 
-def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
+def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
 
         @check_arguments
@@ -81,14 +81,16 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     return call_checked
 
 
-def check_argument(function: str, name: str, annotation: Any, value: Any) -> None:
+def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:
     """ValueError unless an argument fits its annotation."""
     if not matches_annotation(annotation, value) or (
         annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
     ):
         if getattr(annotation, "__name__", "") == "RatingSystem":
-            raise ValueError(f"{function}: name the system first, as jr.glicko(), and not {type(value).__name__}")
-        raise ValueError(f"{function}: {name} must be {describe_annotation(annotation)}, got {format_value(value)}")
+            raise ValueError(f"{function_name}: name the system first, as jr.glicko(), and not {type(value).__name__}")
+        raise ValueError(
+            f"{function_name}: {name} must be {describe_annotation(annotation)}, got {format_value_or_type(value)}"
+        )
 
 
 def matches_annotation(annotation: Any, value: Any) -> bool:
@@ -100,7 +102,7 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return CHECKED_BY_FUNCTION in inner or all(
-            about.accepts(value) for about in inner if isinstance(about, ArgumentKind)
+            about.accepts(value) for about in inner if isinstance(about, ArgumentRequirement)
         )
     if origin in (Union, UnionType):
         if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
@@ -162,7 +164,7 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def is_numeric(value: Any) -> bool:
+def is_number_or_numeric_array(value: Any) -> bool:
     """Whether a value is a number, an array or nested sequence of numbers, traced or not, or predictions."""
     if value is None:
         return False
@@ -175,7 +177,7 @@ def is_numeric(value: Any) -> bool:
     return True
 
 
-def is_key(value: Any) -> bool:
+def is_prng_key_or_random_array(value: Any) -> bool:
     """Whether a value is a PRNG key, or an array of random numbers."""
     shape = getattr(value, "shape", None)
     return hasattr(value, "dtype") and shape is not None and not isinstance(value, np.generic) and 0 not in shape[1:]
@@ -191,26 +193,30 @@ def is_tuple_of_arrays(value: Any) -> bool:
     return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
 
 
-AnyNumber: TypeAlias = Annotated[float, ArgumentKind("a number", is_number)]  # NaN too: the function checks the range
-Numbers: TypeAlias = Annotated[Any, ArgumentKind("numbers", is_numeric)]
-Key: TypeAlias = Annotated[Any, ArgumentKind("a key, as of jax.random.key(0)", is_key)]
-PlayerState: TypeAlias = Annotated[Any, ArgumentKind("a state, as jr.run leaves it", is_tuple_of_arrays)]
+AnyNumber: TypeAlias = Annotated[
+    float, ArgumentRequirement("a number", is_number)
+]  # NaN too: the function checks the range
+Numbers: TypeAlias = Annotated[Any, ArgumentRequirement("numbers", is_number_or_numeric_array)]
+Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_array)]
+PlayerState: TypeAlias = Annotated[Any, ArgumentRequirement("a state, as jr.run leaves it", is_tuple_of_arrays)]
 Hyperparameters: TypeAlias = Annotated[
-    Any, ArgumentKind("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
+    Any, ArgumentRequirement("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
 ]
 
 
 def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
     """Numbers as an array in float64; ValueError for anything else."""
-    if not is_numeric(values):
-        raise ValueError(f"{name} must be numbers, got {format_value(values)}")
+    if not is_number_or_numeric_array(values):
+        raise ValueError(f"{name} must be numbers, got {format_value_or_type(values)}")
     return np.asarray(values, np.float64)
 
 
 def check_count(name: str, count: int, minimum: int, maximum: int) -> None:
     """ValueError unless `count` is an integer from `minimum` to `maximum`."""
     if not is_whole_number(count) or not minimum <= count <= maximum:
-        raise ValueError(f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value(count)}")
+        raise ValueError(
+            f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value_or_type(count)}"
+        )
 
 
 def is_iterable(value: Any) -> bool:
@@ -224,7 +230,7 @@ def describe_annotation(annotation: Any) -> str:
         return "None"
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return " and ".join(about.description for about in inner if isinstance(about, ArgumentKind))
+        return " and ".join(about.description for about in inner if isinstance(about, ArgumentRequirement))
     if origin in (Union, UnionType):
         path = any(get_origin(one) is os.PathLike for one in inner)
         alternatives = [describe_annotation(one) for one in inner if not (path and one is str)]
@@ -257,7 +263,7 @@ def describe_item_type(annotation: Any) -> str:
     return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
 
 
-def format_value(value: Any) -> str:
+def format_value_or_type(value: Any) -> str:
     """The repr of a simple value; the type of any other."""
     return format_cell(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
 
@@ -272,7 +278,7 @@ def check_not_traced(name: str, values: Any, advice: str = TRACED_COLUMNS_ADVICE
         raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {advice}")
 
 
-def check_concrete(what: str, tree: Any, instead: str) -> None:
+def check_concrete(operation: str, tree: Any, advice: str) -> None:
     """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
     if is_traced(tree):
-        raise ValueError(f"{what} on the host, and these are traced by jax.jit, grad or vmap{instead}")
+        raise ValueError(f"{operation} on the host, and these are traced by jax.jit, grad or vmap{advice}")

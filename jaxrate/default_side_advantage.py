@@ -31,7 +31,7 @@ def normal_lead_for_score(score: float, deviation: float) -> float:
     return deviation * NormalDist().inv_cdf(min(max(score, MIN_SCORE), MAX_SCORE))
 
 
-def mean_side_score(matches: Matches, match_count: int) -> float:
+def smoothed_mean_side_score(matches: Matches, match_count: int) -> float:
     """The mean score of players with the side in the first `match_count` matches and in the prior ones."""
     if matches.context.side is None:
         return DEFAULT_SIDE_SCORE

@@ -4,7 +4,7 @@ The guide "A system of your own" has an example. `jaxrate.testing.check` says wh
 """
 
 from jaxrate.events import Context, Ragged
-from jaxrate.factory_signatures import collect_params
+from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.parameters import (
     ANY,
     MAYBE_ANY,

@@ -47,11 +47,11 @@ def make_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     """The folder of programs, that of this user and processor if none is given, without too many; OSError if it cannot
     be written to.
     """
-    path = default_cache_folder() / "jaxrate" / processor_name() if folder is None else Path(folder)
+    path = default_cache_folder() / "jaxrate" / processor_cache_key() if folder is None else Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise PermissionError(f"no permission to write in {path}")
-    _remove_oldest_programs(path)
+    _halve_cache_if_too_large(path)
     return path
 
 
@@ -74,7 +74,7 @@ def default_cache_folder() -> Path:
     return Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
 
 
-def processor_name() -> str:
+def processor_cache_key() -> str:
     """A name for the processor: several machines may share a home, and a program may not run on another one."""
     description = platform.machine() + platform.processor()
     with suppress(OSError):
@@ -84,7 +84,7 @@ def processor_name() -> str:
     return hashlib.sha256(description.encode()).hexdigest()[:16]
 
 
-def _remove_oldest_programs(folder: Path) -> None:
+def _halve_cache_if_too_large(folder: Path) -> None:
     """Remove the older half of the programs if they are too large; folders, which JAX makes for GPUs, stay."""
     files = sorted((x.stat().st_mtime, x.stat().st_size, x) for x in folder.iterdir() if x.is_file())
     if sum(size for _, size, _ in files) > MAX_CACHE_BYTES:

@@ -35,19 +35,19 @@ class Rating(NamedTuple):
     deviation: Array | None
 
 
-class Prepare(Protocol):
+class PrepareRuleProtocol(Protocol):
     """What the rules need of the hyperparameters, computed once per run."""
 
     def __call__(self, params: Params) -> Constants: ...
 
 
-class Advance(Protocol):
+class AdvanceRuleProtocol(Protocol):
     """Let time pass for some rows. Elapsed time only: what happens once per match belongs to `update`."""
 
     def __call__(self, constants: Constants, rows: State, time: Array) -> State: ...
 
 
-class Predict(Protocol):
+class PredictRuleProtocol(Protocol):
     """The prediction for an event from advanced rows.
 
     For `Matches` the expected score of player 0 [], for `Periods` that of each pair's first player [M], for `Rounds`
@@ -57,7 +57,7 @@ class Predict(Protocol):
     def __call__(self, constants: Constants, rows: State, event: Any) -> Any: ...
 
 
-class Update(Protocol):
+class UpdateRuleProtocol(Protocol):
     """The rows after the event, from the advanced rows before it.
 
     `key` is what `draw` of the rules made of the event's key; without `draw` the key, or None unless the caller gave
@@ -86,8 +86,8 @@ class SizedPrepare(NamedTuple):
     them, or traced, when they may be any. Values other than the system's own are then as right.
     """
 
-    usual: Prepare  # with sizes for the system's own hyperparameters
-    sized: Callable[[Params], Prepare]
+    usual: PrepareRuleProtocol  # with sizes for the system's own hyperparameters
+    sized: Callable[[Params], PrepareRuleProtocol]
 
     def __call__(self, params: Params) -> Constants:
         return self.usual(params)
@@ -96,7 +96,7 @@ class SizedPrepare(NamedTuple):
 class RandomUpdate(NamedTuple):
     """An `update` that uses random numbers: `run` then needs a key, and `update` gets what `draw` makes of it."""
 
-    update: Update
+    update: UpdateRuleProtocol
     draw: Callable[[Array], Any]  # the random numbers of an event, of its key
     check_drawn: Callable[[Any], None] | None = None  # ValueError for numbers [n, ...] that `draw` never makes
 
@@ -110,7 +110,7 @@ class InferringUpdate(NamedTuple):
     `infer` takes what `update` takes, and returns the rows that `update` returns, and what is inferred.
     """
 
-    update: Update
+    update: UpdateRuleProtocol
     infer: Callable[[Constants, State, Any, Any], tuple[State, Any]]
 
     def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State:
@@ -120,10 +120,10 @@ class InferringUpdate(NamedTuple):
 class Rules(NamedTuple):
     """The functions of a replay; hashable, so that they are static under jit."""
 
-    prepare: Prepare  # or a `SizedPrepare`
-    advance: Advance
-    predict: Predict
-    update: Update  # or a `RandomUpdate` or an `InferringUpdate`
+    prepare: PrepareRuleProtocol  # or a `SizedPrepare`
+    advance: AdvanceRuleProtocol
+    predict: PredictRuleProtocol
+    update: UpdateRuleProtocol  # or a `RandomUpdate` or an `InferringUpdate`
 
     @property
     def draw(self) -> Callable[[Array], Any] | None:

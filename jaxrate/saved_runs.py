@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE
@@ -30,16 +30,16 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.league.system_choice import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
-from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import NPZ_NAMES, RUN_FILE, lock_folder, read_run_files, replace_run
-from jaxrate.storage.npz_tables import columns_to_npz, read_npz_predictions, read_npz_ratings
+from jaxrate.storage.npz_tables import columns_to_npz, read_npz_names_and_games, read_npz_predictions
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,
     check_metadata,
     name_file_in_errors,
     read_npz_arrays,
-    read_predictions_table,
-    read_ratings_table,
+    read_parquet_names_and_games,
+    read_parquet_predictions,
     restore_state,
 )
 from jaxrate.system import RatingSystem
@@ -54,7 +54,7 @@ PERIOD_START_SYSTEMS = (
 )  # format 3 dated what a rating period left by its beginning, now by its end
 
 
-@check_arguments
+@enforce_argument_annotations
 def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
@@ -128,7 +128,7 @@ def _lists_to_tuples(value: Any) -> Any:
     return tuple(map(_lists_to_tuples, value)) if isinstance(value, list) else value
 
 
-@check_arguments
+@enforce_argument_annotations
 def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> Rated:
     """The rated history in a folder.
 
@@ -145,7 +145,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
     """
     try:
         if not (Path(folder) / RUN_FILE).exists() and (stored := read_file_run(Path(folder))) is not None:
-            return _restore_file_run(stored, make)
+            return _restore_rated_files_run(stored, make)
         metadata, files = read_run_files(Path(folder))
         return _restore_rated(metadata, files, make)
     except ValueError as error:
@@ -191,9 +191,9 @@ def _restore_rated(
     if not is_npz:
         import_pyarrow()
     with name_file_in_errors(ratings):
-        names, games = (read_npz_ratings if is_npz else read_ratings_table)(files[ratings], players)
+        names, games = (read_npz_names_and_games if is_npz else read_parquet_names_and_games)(files[ratings], players)
     with name_file_in_errors(predictions):
-        read_table = read_npz_predictions if is_npz else read_predictions_table
+        read_table = read_npz_predictions if is_npz else read_parquet_predictions
         predictions_table = read_table(files[predictions], kind, metadata[kind], names)
     categories = (
         None
@@ -217,16 +217,16 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
 
 
-def _restore_file_run(file_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
+def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
     with name_file_in_errors(CHECKPOINT_FILE):
-        check_metadata(file_run.description)
-    metadata, system = file_run.description, _remake_system(file_run.description, make)
+        check_metadata(stored_run.description)
+    metadata, system = stored_run.description, _remake_system(stored_run.description, make)
     with name_file_in_errors(CHECKPOINT_FILE):
-        state = restore_state(system, metadata["players"], file_run.state)
+        state = restore_state(system, metadata["players"], stored_run.state)
     clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
-    games, matches = file_run.games, int(file_run.games.sum()) // 2
+    games, matches = stored_run.games, int(stored_run.games.sum()) // 2
     return rated_from_files(
-        RatedFiles(system, state, file_run.players, games, matches, last, clock, period, {}, {}, Path())
+        RatedFiles(system, state, stored_run.players, games, matches, last, clock, period, {}, {}, Path())
     )
 
 

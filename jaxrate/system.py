@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxrate.argument_checks import check_argument, check_not_traced, is_number
 from jaxrate.events import Matches, Periods
-from jaxrate.factory_signatures import document_hyperparameters
-from jaxrate.hashable_values import display_name
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
+from jaxrate.hashable_functions_and_arrays import display_name
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.rules import Params, Rating, Rules, SizedPrepare, State
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
@@ -24,7 +24,7 @@ def accept_any_events(events: Any) -> None:
     del events
 
 
-class CheckEvents(Protocol):
+class EventCheckProtocol(Protocol):
     """ValueError if events lack what the system needs; names the row."""
 
     def __call__(self, events: Any) -> None: ...
@@ -40,13 +40,13 @@ class EventCheck(NamedTuple):
     """
 
     features: tuple[str, ...] = ()
-    check: CheckEvents = accept_any_events
+    check: EventCheckProtocol = accept_any_events
 
     def __call__(self, events: Any) -> None:
         self.check(events)
 
 
-class MakeSystem(Protocol):
+class SystemFactoryProtocol(Protocol):
     """A system with some hyperparameters, by name."""
 
     def __call__(self, **changes: Any) -> "RatingSystem": ...
@@ -84,8 +84,8 @@ class RatingSystem(NamedTuple):
     init: Callable[[Params, int], State]  # (params, num_players) -> state
     rules: Rules
     summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
-    check: CheckEvents = EventCheck()
-    make: "MakeSystem | None" = None  # makes it with other hyperparameters: its factory, or a `FactoryCall`
+    check: EventCheckProtocol = EventCheck()
+    make: "SystemFactoryProtocol | None" = None  # makes it with other hyperparameters: its factory, or a `FactoryCall`
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
 
     Arguments that are annotated with a `Parameter` are hyperparameters, and are documented; see `collect_params`.
     """
-    document_hyperparameters(make)
+    add_hyperparameters_to_docstring(make)
     parameters = signature(make).parameters
     takes_any_name = any(x.kind is x.VAR_KEYWORD for x in parameters.values())  # it refuses names of itself
     numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows
@@ -156,7 +156,7 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
     @wraps(make)
     def made(*args: FactoryArgs.args, **options: FactoryArgs.kwargs) -> RatingSystem:
         if not takes_any_name:
-            check_names(make.__name__, options, parameters)
+            check_param_names(make.__name__, options, parameters)
         for name, value in [*zip(parameters, args, strict=False), *options.items()]:
             about = parameters.get(name)
             if about is None or about.annotation in numbers or value is about.default:
@@ -172,7 +172,7 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
     return made
 
 
-def check_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
+def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
     """ValueError for a name that is none of those that a system has."""
     allowed = [*allowed]
     for name in names:
@@ -274,6 +274,6 @@ def rate_players(
     return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))
 
 
-def resolve_sizes(rules: Rules, params: Params) -> Rules:
+def resolve_prepare_sizes(rules: Rules, params: Params) -> Rules:
     """The rules with sizes that hold for hyperparameters: numbers, arrays of them, or traced: then they may be any."""
     return rules._replace(prepare=rules.prepare.sized(params)) if isinstance(rules.prepare, SizedPrepare) else rules

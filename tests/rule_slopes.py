@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
-from jaxrate.replay.gather import as_device_arrays, gather_rows
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
 from jaxrate.testing.batch_and_chunk_properties import (
     DIFFERENCE_STEP,
@@ -64,7 +64,7 @@ def summarise_step(case, inputs):
     """A number that depends on every prediction, every leaf of the rows after the step, and newcomers."""
     system, (state, _) = case.system, replay_first_season(case)
     rules, random = make_replay_rules(system.rules, inputs.params), np.random.default_rng(6)
-    rows, prediction = jax.vmap(partial(rate_event, rules, prepare_replay(rules, inputs.params), drawn=None))(
+    rows, prediction = jax.vmap(partial(rate_event, rules, prepare_replay(rules, inputs.params), random_draw=None))(
         inputs.rows, inputs.events
     )
     weight = getattr(inputs.events, "weight", getattr(inputs.events, "context", inputs.events).weight)

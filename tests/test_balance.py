@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")

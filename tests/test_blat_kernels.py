@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.hashable_values import bind, hashable_array
+from jaxrate.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.system import replace_params
-from jaxrate.systems.blat_mmr import kernel_components, kernel_matrices, kernels
+from jaxrate.systems.blat_mmr import custom_kernel_matrices, kernel_components, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import blat_kernels_twin as slow
@@ -70,8 +70,8 @@ def test_every_route_is_the_loop(x64, name, edges):
     kernel, rows = kernels.parse(SHAPES[name][0]._replace(edges=edges)), SHAPES[name][1](edges)
     belief = np.random.default_rng(1).dirichlet(np.full(SIZE, 0.3), 3)
     wanted = [slow.spread(p, rows, edges) for p in belief]
-    arguments = kernels.shape_arguments(kernel)
-    reach = kernel_matrices.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
+    arguments = kernels.shape_function_arguments(kernel)
+    reach = custom_kernel_matrices.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
     values = dict(zip(arguments.names, arguments.values, strict=True))
 
     @quick
@@ -82,7 +82,7 @@ def test_every_route_is_the_loop(x64, name, edges):
             parts = kernel_components.prepare_components(kernel, route, width, points, STEP, reach, values)
             found[route] = kernel_components.spread_belief(edges, route, parts, p, True)
         if name == "homeward":
-            left, right = kernel_matrices.low_rank_factors(
+            left, right = custom_kernel_matrices.low_rank_factors(
                 kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name
             )
             assert left.shape == (SIZE, 1)

@@ -39,7 +39,7 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
     assert run() == said
     (kept,) = (folder / "jaxrate").iterdir()
     files = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
-    assert kept.name == program_cache.processor_name() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
+    assert kept.name == program_cache.processor_cache_key() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
     assert run() == said
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
     assert run(home="/proc/nowhere") == said  # which nobody can write to
@@ -65,10 +65,10 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
     for age in range(4):
         (tmp_path / str(age)).write_bytes(bytes(100))
         os.utime(tmp_path / str(age), (age, age))
-    program_cache._remove_oldest_programs(tmp_path)
+    program_cache._halve_cache_if_too_large(tmp_path)
     assert len(list(tmp_path.iterdir())) == 5
     monkeypatch.setattr(program_cache, "MAX_CACHE_BYTES", 399)
-    program_cache._remove_oldest_programs(tmp_path)
+    program_cache._halve_cache_if_too_large(tmp_path)
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == ["2", "3"]
 
 

@@ -16,7 +16,7 @@ from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
     maximize_posterior,
-    split_strengths,
+    strengths_to_rating_and_modifiers,
 )
 from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import category_glicko_twin as twin
@@ -155,7 +155,11 @@ def test_the_maximum_is_found_however_the_games_went(x64, outcome):
     column = PeriodGames(jnp.asarray(cell, jnp.int32), *(jnp.asarray(x, float) for x in games))
     played = jnp.zeros(3 * players, bool).at[cell].set(True).reshape(players, 3)
     guess, ready = rows.rating[:, None] + rows.modifiers, ~played.any(axis=1)
-    found = quick(lambda: split_strengths(rows, played, maximize_posterior(law, rows, column, played, guess, ready)))()
+    found = quick(
+        lambda: strengths_to_rating_and_modifiers(
+            rows, played, maximize_posterior(law, rows, column, played, guess, ready)
+        )
+    )()
     for i in range(players):
         met = {c: list(zip(*(x[cell == 3 * i + c] for x in games), strict=True)) for c in np.flatnonzero(played[i])}
         if met:

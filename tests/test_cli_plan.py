@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate import cli
 from jaxrate.data import simulate
 from jaxrate.league.system_choice import make_system
-from jaxrate.replay.kernel.gpu_estimates import StepGroup, gpu_seconds
+from jaxrate.replay.kernel.gpu_time_estimates import StepGroup, gpu_seconds
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

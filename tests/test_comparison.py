@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, mean_side_score
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
 from jaxrate.league.data_adaptation import DataFacts
@@ -181,9 +181,9 @@ def test_a_lead_is_that_at_which_the_score_is_expected(name):
 
 def test_few_matches_say_little_of_the_side():
     always = jr.matches([[0, 1]] * 4, [1, 1, 0, 0.5], side=[1, 1, -1, 0], weight=[1, 1, 1, 9])
-    assert mean_side_score(always, 0) == DEFAULT_SIDE_SCORE
-    assert mean_side_score(always, 2) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 2) / 102)
-    assert mean_side_score(always, 4) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 3) / 103)
+    assert smoothed_mean_side_score(always, 0) == DEFAULT_SIDE_SCORE
+    assert smoothed_mean_side_score(always, 2) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 2) / 102)
+    assert smoothed_mean_side_score(always, 4) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 3) / 103)
 
 
 def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):

@@ -88,7 +88,9 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
 
 
 def test_every_plot_has_a_script_that_draws_it():
-    scripts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "notebooks" / "gallery").rglob("plot_*.py")}
+    scripts = {
+        path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "notebooks" / "gallery").rglob("plot_*.py")
+    }
     assert {f"plot_{name}" for name in jr.plots.__all__} - {"plot_COLOURS"} == scripts.keys()
     for name, text in scripts.items():
         assert f"plots.{name.removeprefix('plot_')}(" in text

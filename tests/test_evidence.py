@@ -43,7 +43,7 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
 
     def at(x, what="values"):
         params = type(system.params)(*(None if y is None else np.array([y]) for y in system.params))
-        return evidence_objective.evidence_derivatives(what, given, free, x[None], unit, params, None)
+        return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
     assert value[0, 0] == pytest.approx(-jr.smooth(system, events, tolerance=1e-11).evidence, rel=1e-12)

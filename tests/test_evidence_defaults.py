@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.evidence_columns import recognise_evidence
+from jaxrate.data.evidence_columns import recognise_evidence_columns
 from jaxrate.league.system_choice import adapt_system
 
 pytest.importorskip("pyarrow")
@@ -27,14 +27,14 @@ pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings(
     ],
 )
 def test_evidence_is_recognised_by_the_names_of_columns(names, found):
-    assert recognise_evidence(names.split(), {}) == found
+    assert recognise_evidence_columns(names.split(), {}) == found
 
 
 def test_options_come_before_names():
     names = ["date", "home", "away", "home_goals", "away_goals", "season", "surface"]
     given = {"margin": "lead", "league_season": "season"}
-    assert recognise_evidence(names, given) == {"category": "surface"}
-    assert recognise_evidence(names, {"contest": "season"}) == {}
+    assert recognise_evidence_columns(names, given) == {"category": "surface"}
+    assert recognise_evidence_columns(names, {"contest": "season"}) == {}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
 from tests.test_rounds import SYSTEM
@@ -154,7 +154,7 @@ def test_the_first_share_is_of_events(matches):
 def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
-    share, ranks, event = TASK._round_scores(rounds)
+    share, ranks, event = TASK._round_shares_of_teams_beaten(rounds)
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 
@@ -244,7 +244,7 @@ def test_slopes_and_curvature_equal_differences(name):
         start = problem.start + 0.1
 
         def at(kind, x):
-            return PROBLEM.evaluate_losses(problem, kind, np.atleast_2d(x), system.params)
+            return PROBLEM.mean_loss_derivatives(problem, kind, np.atleast_2d(x), system.params)
 
         h, k = 1e-5, len(free)
         points = np.concatenate([start + h * np.eye(k), start - h * np.eye(k), start[None]])

@@ -23,7 +23,7 @@ def league():
 
 def counted(monkeypatch, **options):
     """A fit from far away, and how often what was looked at."""
-    looks, evaluate = Counter(), PROBLEM.evaluate_losses
+    looks, evaluate = Counter(), PROBLEM.mean_loss_derivatives
 
     def look(problem, what, *rest):
         looks[what] += 1
@@ -31,7 +31,7 @@ def counted(monkeypatch, **options):
 
     with monkeypatch.context() as patch:
         for module in (PROBLEM, SEARCH):
-            patch.setattr(module, "evaluate_losses", look)
+            patch.setattr(module, "mean_loss_derivatives", look)
         return jr.fit(jr.elo(k=1.0), league(), **options), looks
 
 

@@ -81,7 +81,7 @@ def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
     problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
-    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: curvature[None])
     assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information")).all()
 
 
@@ -92,7 +92,7 @@ def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation
     """Of a logarithm; points may be any number."""
     system = jr.elo(side_advantage=7.0)
     problem = unprepared(system, league(), (name,))
-    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
     slope = system.params.k if name == "k" else 30.0
     error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information")[0, 0])
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
@@ -106,7 +106,7 @@ def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
     weight = np.stack([what.weight, 0.0 * what.weight])
     problem = PROBLEM.FitProblem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
     curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
-    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: curvature[None])
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: curvature[None])
     with jax.enable_x64(True):
         found = PROBLEM.parameter_covariance(problem, problem.start, "information")
         around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])

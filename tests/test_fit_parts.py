@@ -60,7 +60,7 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     problem = unprepared(system, league(), ("k", "side_advantage"))
     product = np.array([[0.03, 0.01], [0.01, 0.09]])
     answers = {"hessian": np.array([curvature]), "forward": (None, None, product[None])}
-    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda problem, what, *_: answers[what])
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda problem, what, *_: answers[what])
     found = PROBLEM.parameter_covariance(problem, problem.start, errors)
     assert np.isinf(np.diag(found)).tolist() == is_open
     known = ~np.array(is_open)
@@ -74,7 +74,7 @@ def test_what_goes_with_what_is_open_is_open(monkeypatch):
     """A bound, in points, is a share above a parameter of which nothing is known."""
     problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(),
                          ("initial_deviation", "deviation_max", "c"))  # fmt: skip
-    monkeypatch.setattr(PROBLEM, "evaluate_losses", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
     found = PROBLEM.parameter_covariance(problem, problem.start, "information")
     assert np.isinf(np.diag(found)).tolist() == [True, True, False]
 
@@ -146,10 +146,10 @@ def test_what_a_fit_scores_afterwards_it_has_not_seen():
 
 def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
     periods = TASK.make_prediction_task(jr.elo(), jr.periods(league(), 500.0), "log_loss")
-    training, held_out, rest = TASK.split_weights(periods, 0.9, 0.0)
+    training, held_out, rest = TASK.split_training_validation_heldout_weights(periods, 0.9, 0.0)
     assert (training.sum(), held_out.sum(), rest.sum()) == (540, 0, 60) and (training[:540] == 1).all()
     rounds = TASK.make_prediction_task(small(), contests(), "log_loss")
-    training, held_out, rest = TASK.split_weights(rounds, 0.5, 0.2)
+    training, held_out, rest = TASK.split_training_validation_heldout_weights(rounds, 0.5, 0.2)
     assert set(rounds.event[rest > 0]) == set(range(15, 30)) and set(rounds.event[held_out > 0]) == {12, 13, 14}
     assert not (training * held_out).any() and not (training * rest).any()
 
@@ -161,10 +161,10 @@ def test_constants_say_how_frequent_each_score_was():
     level = np.rint(2 * matches.score).astype(int)
     frequent = np.bincount(level[:400]) / 400
     np.testing.assert_allclose(
-        TASK.constant_loss(draws, past, following), -np.log(frequent[level[400:]]).mean(), rtol=1e-6
+        TASK.constant_prediction_loss(draws, past, following), -np.log(frequent[level[400:]]).mean(), rtol=1e-6
     )
     rounds = TASK.make_prediction_task(small(), contests(), "pairwise")
-    np.testing.assert_allclose(TASK.constant_loss(rounds, rounds.weight, rounds.weight), np.log(2.0))
+    np.testing.assert_allclose(TASK.constant_prediction_loss(rounds, rounds.weight, rounds.weight), np.log(2.0))
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_one_far_parameter_does_not_hold_up_the_rest():
     np.testing.assert_allclose(REACH.clip_to_trust_region(axes, slope, -slope), [[-1e-4, -0.5]])
     random = np.random.default_rng(0)
     axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
-    best = np.stack([REACH.minimise_in_trust_region(*one) for one in zip(axes, slope, strict=True)])
+    best = np.stack([REACH.minimise_quadratic_in_trust_region(*one) for one in zip(axes, slope, strict=True)])
     z = np.linalg.solve(
         axes[:, None], random.uniform(-REACH.TRUST_RADIUS, REACH.TRUST_RADIUS, (20, 500, 3))[..., None]
     )[..., 0]

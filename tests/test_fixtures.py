@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.lookalike_names import suggest_similar_names
+from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.forecasts.upcoming_events import fit_draw_odds
 from jaxrate.systems.outcome_probabilities import davidson_outlook
 from tests.conftest import refused
@@ -119,7 +119,7 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
         ("Swiatek, I.", "'Iga Świątek'"),
         ("Del Potro J. M.", "'Juan Martin Del Potro'"),
     ):
-        assert suggest_similar_names(wanted, names).startswith(f" (near: {found}"), wanted
+        assert similar_names_hint(wanted, names).startswith(f" (near: {found}"), wanted
     with refused("'Club 98'"):
         jr.forecasts.predict_fixtures(rated, [("Club 98", "Club 04"), ("x", "y"), ("z", "u")])
     found = jr.forecasts.predict_fixtures(rated, [("New", "Club 04")], newcomers=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import MAX_RUN_FILE_BYTES, RUN_FILE, RUN_FILES, encode_run_file
+from jaxrate.storage.atomic_folder import MAX_RUN_FILE_BYTES, RUN_FILE, RUN_FILES, encode_run_json
 from tests.fuzz.driver import drawn
 from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, reseal
 
@@ -94,7 +94,7 @@ def test_each_key_of_another_type_or_gone(run, key):
         about[key] = value
         if value == "gone":
             del about[key]
-        (run / RUN_FILE).write_bytes(encode_run_file(about))
+        (run / RUN_FILE).write_bytes(encode_run_json(about))
         if value != "gone" or key != "matches":
             with pytest.raises(ValueError, match="run: (run.json|state.npz|ratings.parquet|predictions.parquet)"):
                 jr.load(run)

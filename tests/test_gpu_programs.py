@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting import derivatives
+from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, scan_programs
-from jaxrate.replay.kernel import gpu_estimates
+from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.property_cases import assert_close_leaves
@@ -195,21 +195,24 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
 
 
 def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
-    monkeypatch.setattr(derivatives, "device_memory_bytes", lambda device: 80e9)
-    assert (derivatives.batch_memory_limit(), on_gpu(derivatives.batch_memory_limit)()) == (1 << 29, 20e9)
+    monkeypatch.setattr(history_loss_derivatives, "device_memory_bytes", lambda device: 80e9)
+    assert (history_loss_derivatives.batch_memory_limit(), on_gpu(history_loss_derivatives.batch_memory_limit)()) == (
+        1 << 29,
+        20e9,
+    )
 
 
 def test_estimates_are_of_the_counts():
     rows = json.loads((SCRIPT.parent / "results" / "gpu_programs.json").read_text())["results"]["step"]
     now = [row for row in rows if row["version"] == "now" and row["settings"] == 1]
-    found = {(x["system"], x["events"]): gpu_estimates.StepCost(x["launches"], x["bytes"], x["size"]) for x in now}
-    assert found == gpu_estimates.STEP_COSTS and {name for name, _ in found} == set(jr.extend.SYSTEMS)
-    half, step = gpu_estimates.StepGroup(10, 2, 1024, 300), gpu_estimates.STEP_COSTS["codeforces", "rounds"]
-    work = 2 * 0.25 * step.bytes / gpu_estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
-    assert gpu_estimates.gpu_seconds("codeforces", "rounds", [half]) == 10 * max(
-        step.launches * gpu_estimates.KERNEL_SECONDS, work
+    found = {(x["system"], x["events"]): gpu_time_estimates.StepCost(x["launches"], x["bytes"], x["size"]) for x in now}
+    assert found == gpu_time_estimates.STEP_COSTS and {name for name, _ in found} == set(jr.extend.SYSTEMS)
+    half, step = gpu_time_estimates.StepGroup(10, 2, 1024, 300), gpu_time_estimates.STEP_COSTS["codeforces", "rounds"]
+    work = 2 * 0.25 * step.bytes / gpu_time_estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
+    assert gpu_time_estimates.gpu_seconds("codeforces", "rounds", [half]) == 10 * max(
+        step.launches * gpu_time_estimates.KERNEL_SECONDS, work
     )
-    assert gpu_estimates.gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
+    assert gpu_time_estimates.gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
 
 
 @pytest.mark.skipif(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.fit import describe_fit, python_call
+from jaxrate.cli.fit import describe_fit, format_factory_call
 from tests.conftest import MOSTLY_DOUBLE
 from tests.test_fit import league
 
@@ -106,8 +106,8 @@ def test_every_system_is_what_its_repr_makes(name):
 
 def test_the_command_line_prints_the_call_that_gives_the_system_back():
     fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
-    assert "reversion" not in python_call(fit.system) and "deviation_max=" in python_call(fit.system)
+    assert "reversion" not in format_factory_call(fit.system) and "deviation_max=" in format_factory_call(fit.system)
     for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
-        assert eval(python_call(system), {"jr": jr}) == system
-    assert python_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
+        assert eval(format_factory_call(system), {"jr": jr}) == system
+    assert format_factory_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
     assert "in Python: jr.glicko(" in describe_fit(fit)

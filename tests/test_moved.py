@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.arena import strength_drift as module
-from jaxrate.arena.fluctuation_tests import bridge_exceedance_probability
+from jaxrate.arena.fluctuation_tests import brownian_bridge_exceedance_probability
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
@@ -37,7 +37,7 @@ def test_the_bridges_are_those_of_the_twin(x64):
     found, moved = jr.arena.fit_strengths(votes), jr.arena.detect_drift(votes)
     rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
     far = twin.bridges(PLAYERS, rows, (found.rating - 1500) / POINTS, chance)
-    np.testing.assert_allclose(moved.p, bridge_exceedance_probability(far), rtol=1e-6)
+    np.testing.assert_allclose(moved.p, brownian_bridge_exceedance_probability(far), rtol=1e-6)
     np.testing.assert_allclose(moved.adjusted, np.minimum(PLAYERS * moved.p, 1))
     assert not moved.moved.any() and (moved.players[moved.order[0]] == np.argmin(moved.p))
 
@@ -60,9 +60,11 @@ def test_bridges_are_as_far_as_kolmogorov_says():
     walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
     far = np.abs(walk).max(axis=1) / 20
     for x in (0.7, 1.0, 1.3581):
-        assert bridge_exceedance_probability(np.array(x)) == pytest.approx((far > x - 0.58 / 20).mean(), abs=0.02)
-    assert bridge_exceedance_probability(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
-    assert bridge_exceedance_probability(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
+        assert brownian_bridge_exceedance_probability(np.array(x)) == pytest.approx(
+            (far > x - 0.58 / 20).mean(), abs=0.02
+        )
+    assert brownian_bridge_exceedance_probability(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
+    assert brownian_bridge_exceedance_probability(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_mixtures_are_those_of_the_twin(monkeypatch):

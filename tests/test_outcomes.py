@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.fitting.losses import LOSSES, replay_record_for_loss
+from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
 from jaxrate.rules import RatedEvent
 from jaxrate.system import replace_params
 from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
@@ -93,7 +93,7 @@ MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation"
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     events, system = league(), jr.skills("margin", **MARGINS, compression=compression)
-    got = jr.run(system, events, record=replay_record_for_loss(LOSSES["margin"], system)).prediction
+    got = jr.run(system, events, record=make_replay_record_for_loss(LOSSES["margin"], system)).prediction
     params = {x: y for x, y in MARGINS.items() if x != "margin"}
     slow = Skills("margin", growth=10.0, initial_rating=1500.0, noise=300.0, compression=compression, **params)
     wanted = []
@@ -123,7 +123,7 @@ def losses(name, events):
     """The mean loss as a function of hyperparameters, and these."""
     loss = LOSSES["margin" if name == "margin" else "log_loss"]
     system = jr.skills("margin", **MARGINS, compression=2.5) if name == "margin" else OUTLOOKS[name]()
-    record = replay_record_for_loss(loss, system)
+    record = make_replay_record_for_loss(loss, system)
 
     def value(params):
         guess = jr.run(system, events, params=params, schedule="stream", record=record).prediction
@@ -152,7 +152,7 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     rows = system.init(system.params, 2)
     rows = rows._replace(mean=rows.mean + jnp.array([9000.0, -9000.0]))
     far = jax.tree.map(lambda x: jnp.asarray(x[:5], float), league()._replace(player=np.array([[0, 1]] * N)))
-    constants, record = system.rules.prepare(system.params), replay_record_for_loss(LOSSES["margin"], system)
+    constants, record = system.rules.prepare(system.params), make_replay_record_for_loss(LOSSES["margin"], system)
 
     def value(lead):
         state = rows._replace(mean=rows.mean + lead * jnp.array([1.0, -1.0]))

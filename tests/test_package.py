@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import jaxrate as jr
-from jaxrate.former_names import FORMER_NAMES
+from jaxrate.former_public_names import FORMER_NAMES
 
 
 def test_all_names_are_there():

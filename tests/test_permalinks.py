@@ -17,7 +17,7 @@ NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=
 
 def test_addresses_are_spelt_in_the_letters_of_the_name():
     from jaxrate.site.permalinks import assign_slugs
-    from jaxrate.site.site_data import display_names
+    from jaxrate.site.site_data import unique_display_names
 
     names = [*NAMES, "Novak Đoković", "羽生 善治", "藤井聡太", "★", "Любовь", "पी. वी. सिंधु", "A" * 300]
     found = assign_slugs(range(len(names)), names, {})
@@ -25,7 +25,7 @@ def test_addresses_are_spelt_in_the_letters_of_the_name():
                          "novak-dokovic"]  # fmt: skip
     assert found[8:10] == ["羽生-善治", "藤井聡太"] and re.fullmatch("player-[0-9a-f]{8}", found[10])
     assert found[11:13] == ["любовь", "पी-वी-सिंधु"] and len(found[13]) < 200
-    assert display_names(np.array([1, 2, 3]), {1: "Ann", 2: "Ann"}) == ["Ann (1)", "Ann (2)", "3"]
+    assert unique_display_names(np.array([1, 2, 3]), {1: "Ann", 2: "Ann"}) == ["Ann (1)", "Ann (2)", "3"]
 
 
 def test_addresses_stay_when_others_join(tmp_path):

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.npz_tables import columns_to_npz, concatenate_tables, read_npz_predictions, read_npz_ratings
+from jaxrate.storage.npz_tables import (
+    columns_to_npz,
+    concatenate_tables,
+    read_npz_names_and_games,
+    read_npz_predictions,
+)
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -101,7 +106,7 @@ def test_forged_columns_are_refused():
     with refused("b is missing"):
         read(columns_to_npz({name: x for name, x in COLUMNS.items() if name != "b"}))
     with refused("its ids are not those of 2 players"):
-        read_npz_ratings(columns_to_npz({"id": np.array([0, 0]), "player": PLAYERS, "games": np.arange(2)}), 2)
+        read_npz_names_and_games(columns_to_npz({"id": np.array([0, 0]), "player": PLAYERS, "games": np.arange(2)}), 2)
     with np.load(BytesIO(raw)) as archive:
         stored = dict(archive)
     for part, values, message in (

@@ -16,7 +16,7 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import refused
 

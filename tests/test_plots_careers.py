@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events import slice_events
-from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import refused
 from tests.test_plots import games, past, rated_games, ratings

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.forecasts.knockout_brackets import best_of, bracket_probabilities, matchup_matrix, simulate_bracket
+from jaxrate.forecasts.series_and_knockout_brackets import (
+    best_of,
+    bracket_probabilities,
+    matchup_matrix,
+    simulate_bracket,
+)
 from tests.conftest import quick, refused
 
 KEY = jax.random.key(0)
@@ -208,7 +213,7 @@ def test_samples_agree_with_the_exact_bracket(x64):
 def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
     win = jnp.nan_to_num(matrix(4, 7), nan=0.5)
     wanted = simulate_bracket(KEY, win, 100)
-    monkeypatch.setattr("jaxrate.forecasts.knockout_brackets.CHUNK_NUMBERS", 4 * 4 * 2 * 7)
+    monkeypatch.setattr("jaxrate.forecasts.series_and_knockout_brackets.CHUNK_NUMBERS", 4 * 4 * 2 * 7)
     assert np.array_equal(quick(lambda key, win: simulate_bracket(key, win, 100))(KEY, win), wanted)
     assert np.array_equal(quick(lambda: simulate_bracket(KEY, lambda _: jnp.stack([win] * 2), 100))(), wanted)
 

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.forecasts.knockout_brackets import matchup_matrix
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.league.rated_history import find_player
 from tests.conftest import refused
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import encode_run_file
+from jaxrate.storage.atomic_folder import encode_run_json
 from jaxrate.system import FactoryCall
 from tests.test_saved import NEW, equal, league
 
@@ -51,7 +51,7 @@ def edit(folder, **changes):
     """Write run.json anew, with a checksum that fits."""
     about = json.loads((folder / "run.json").read_text())
     about.pop("checksum", None)
-    (folder / "run.json").write_bytes(encode_run_file({k: v for k, v in (about | changes).items() if v != "gone"}))
+    (folder / "run.json").write_bytes(encode_run_json({k: v for k, v in (about | changes).items() if v != "gone"}))
 
 
 @pytest.mark.parametrize(

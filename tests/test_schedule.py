@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import jaxrate as jr
 from jaxrate.replay import schedule, step_assignment
-from jaxrate.replay.padded_arrays import allocate_aligned
-from jaxrate.replay.schedule import PlanShape, arrange_in_shape, make_plan
+from jaxrate.replay.padded_states_and_columns import allocate_aligned
+from jaxrate.replay.schedule import PlanShape, make_plan, make_plan_of_shape
 from jaxrate.replay.step_assignment import earliest_steps
 
 
@@ -46,7 +46,7 @@ widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
 
 
 def slots_of(player, width):
-    step, slot = zip(*step_assignment.assign_slots(player, width), strict=True)
+    step, slot = zip(*step_assignment.assign_steps_and_slots(player, width), strict=True)
     return np.concatenate(step), np.concatenate(slot)
 
 
@@ -170,7 +170,7 @@ def test_slots_are_filled_alike_in_blocks_of_any_size(monkeypatch):
 
 
 def test_no_matches_fill_a_form_with_padding():
-    made = arrange_in_shape(jr.matches(np.zeros((0, 2), int), []), PlanShape(4, 6, 3))
+    made = make_plan_of_shape(jr.matches(np.zeros((0, 2), int), []), PlanShape(4, 6, 3))
     assert made.number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist()
     assert (made.events.player > 2**30).all() and (made.events.score == 0.5).all() and made.num_steps == 0
 
@@ -178,17 +178,17 @@ def test_no_matches_fill_a_form_with_padding():
 @pytest.mark.parametrize(("least", "made"), [(0, 64), (41, 64), (70, 70)])
 def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
     matches = jr.matches([[0, 1]] * 40, np.ones(40))
-    arranged = arrange_in_shape(matches, PlanShape(1, 50, least))
+    arranged = make_plan_of_shape(matches, PlanShape(1, 50, least))
     assert arranged.number[:, 0].tolist() == [*range(40), *range(64 + 40, 64 + made)]
 
 
 @pytest.mark.parametrize("chunk", [8, 64])
 def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
     matches = league(900, 40, hub=True)
-    wanted = arrange_in_shape(matches, PlanShape(16))
+    wanted = make_plan_of_shape(matches, PlanShape(16))
     monkeypatch.setattr(step_assignment, "SHORT", 0)
     monkeypatch.setattr(step_assignment, "CHUNK", chunk)
-    same(wanted, arrange_in_shape(matches, PlanShape(16)))
+    same(wanted, make_plan_of_shape(matches, PlanShape(16)))
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])
@@ -236,8 +236,8 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
         patch.setattr(step_assignment, "step_width_range", lambda: (2, 8))
         wanted = (
             jr.extend.schedule_by_level(matches),
-            make_plan(matches, worth=worth),
-            make_plan(matches, "levels", most=4),
+            make_plan(matches, min_mean_width=worth),
+            make_plan(matches, "levels", max_width=4),
         )
         patch.setattr(step_assignment, "CHUNK", 100)
         patch.setattr(step_assignment, "SAMPLE_MATCHES", 30)
@@ -245,8 +245,8 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
             wanted,
             (
                 jr.extend.schedule_by_level(matches),
-                make_plan(matches, worth=worth),
-                make_plan(matches, "levels", most=4),
+                make_plan(matches, min_mean_width=worth),
+                make_plan(matches, "levels", max_width=4),
             ),
         )
 
@@ -254,12 +254,12 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
 def test_a_wide_history_is_walked_through_once(monkeypatch):
     monkeypatch.setattr(step_assignment, "CHUNK", 100)
     monkeypatch.setattr(step_assignment, "SAMPLE_MATCHES", 60)
-    walked, assign = [], step_assignment.assign_slots
+    walked, assign = [], step_assignment.assign_steps_and_slots
     monkeypatch.setattr(
         step_assignment, "assign_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
     )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
-    assert make_plan(wide, most=16).number.shape[1] == 16 and walked == [60, 400]
+    assert make_plan(wide, max_width=16).number.shape[1] == 16 and walked == [60, 400]
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])
@@ -286,8 +286,8 @@ def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
 
 def test_auto_takes_levels_from_the_given_worth_on():
     matches = jr.matches([[0, 1], [2, 3], [4, 5], [0, 2], [1, 3]], np.ones(5))
-    assert make_plan(matches, worth=2.5).number is not None
-    assert make_plan(matches, worth=2.51).number is None
+    assert make_plan(matches, min_mean_width=2.5).number is not None
+    assert make_plan(matches, min_mean_width=2.51).number is None
 
 
 def test_a_plan_is_taken_as_it_is():

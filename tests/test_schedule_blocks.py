@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import jaxrate as jr
 from jaxrate.replay.block_sizes import MAX_PADDED_SIZES
 from jaxrate.replay.blocks import WINDOW, cut_into_blocks, gather_events
-from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from tests.test_schedule import league
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.forecasts.knockout_brackets import bracket_probabilities, matchup_matrix
 from jaxrate.forecasts.season_simulation import (
     SimulationMatches,
-    points_per_logit,
     rank_by_points,
+    rating_points_per_logit,
     simulate_season_scores,
 )
+from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -98,7 +98,7 @@ def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together
 def test_a_point_is_worth_what_the_system_says(system):
     league = jr.data.simulate.league(40, 600, seed=4).matches
     history = jr.rate(system, jr.data.Dataset(league, NAMES, np.arange(600)))
-    point = points_per_logit(history, np.arange(40))
+    point = rating_points_per_logit(history, np.arange(40))
     wanted = {"glicko": 400 / np.log(10), "elo": 400 / np.log(10)}.get(system.name)
     if wanted is None:  # two of 25/6 are between strengths and performances; the logistic of the same slope at 0
         wanted = np.sqrt(2.0) * float(system.params.beta) * np.sqrt(2 * np.pi) / 4

@@ -13,7 +13,7 @@ from jaxrate.systems.category_glicko import model as strengths
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
-    likelihood_derivatives,
+    log_likelihood_derivatives,
     maximize_likelihood,
     maximize_posterior,
 )
@@ -82,7 +82,7 @@ def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
             second = maximize_posterior(OUTCOME_DISTRIBUTIONS[name], rows, games, there, guess, ~there[0], there[0])
             for best in (first, second):
                 np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)
-                assert abs(float(likelihood_derivatives(OUTCOME_DISTRIBUTIONS[name], games, best)[0][0, 0])) < 1e-6
+                assert abs(float(log_likelihood_derivatives(OUTCOME_DISTRIBUTIONS[name], games, best)[0][0, 0])) < 1e-6
 
 
 def test_differences_of_just_the_margin_are_draws():

@@ -10,7 +10,7 @@ import jaxrate as jr
 from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.comparison_graph import find_comparable_players
-from jaxrate.arena.newton import find_maximum, maximise_replicates
+from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
 from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import static_twin as twin
 
@@ -157,7 +157,7 @@ def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
     jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins, each - wins), errors="bootstrap", samples=20)
     (model, _, problem, _, counts, x), (found, size) = given[0]
     with jax.enable_x64(True):
-        exact = [find_maximum(True, model, problem, one, x) for one in counts]
+        exact = [maximise_log_posterior(True, model, problem, one, x) for one in counts]
     np.testing.assert_allclose(found, [end.x for end in exact], atol=1e-5)
     assert (np.asarray(size) <= 1e-4).all() and np.ptp(np.asarray(found), axis=0).max() > (1.0 if each < 10 else 0.01)
 

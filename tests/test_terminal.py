@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.progress import describe_time
+from jaxrate.cli.progress import describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import display_width
 
@@ -124,7 +124,7 @@ def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path
 )
 def test_one_time_is_shown_in_words(arguments, text):
     """It said "0:00:00 left -:--:--"."""
-    assert describe_time(*arguments) == text
+    assert describe_remaining_time(*arguments) == text
 
 
 def test_piped_tables_are_those_of_python(jaxrate, tmp_path, in_a_hurry):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind, hashable_array
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
 from jaxrate.rules import RandomUpdate
 from jaxrate.system import FactoryCall, replace_params, system_factory

@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.league.evaluation import evaluate_predictions
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.player_pages import summarise_players
-from jaxrate.site.site_data import build_site_data, site_context
+from jaxrate.site.site_data import build_site_data, page_template_context
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -51,11 +51,11 @@ def test_one_is_not_said_as_many():
     rated = jr.rate(jr.elo(), jr.read(columns))
     assert " of 1 match. " in summarise_accuracy(rated).texts[0]
     told = build_site_data(rated, {}, {}, None, None, {})
-    assert site_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
+    assert page_template_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
     with pytest.warns(UserWarning, match="one participant"):
         alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
     told = build_site_data(jr.rate(jr.elo_mmr(), alone), {}, {}, None, None, {})
-    about = site_context(told, "")
+    about = page_template_context(told, "")
     assert about["summary"] == "2 contests of 1 player."
     assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 1,500")
 
@@ -63,7 +63,7 @@ def test_one_is_not_said_as_many():
 def test_results_add_up_where_no_score_is_a_half():
     rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
     told = build_site_data(rated, {}, {}, None, None, {})
-    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, site_context(told, ""))[0]
+    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, page_template_context(told, ""))[0]
 
 
 def test_of_a_hundred_no_more_than_all_win():

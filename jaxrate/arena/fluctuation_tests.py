@@ -21,7 +21,7 @@ from functools import cache
 import jax
 import numpy as np
 
-from jaxrate.arena.paired_comparison_likelihood import likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import log_likelihood_and_derivatives
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.arena.votes import Votes
 from jaxrate.types import HostArray
@@ -31,7 +31,7 @@ NORMAL_SAMPLES = 10_000  # normal vectors
 MIN_EXCEEDANCES = 20  # fewer samples as far away do not give a p value
 
 
-def fluctuation_by_player(
+def strength_change_tests_by_player(
     strengths: Strengths, votes: Votes, mask: HostArray, cluster: HostArray | None, time: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
     """[N] change in points, its error, and p of each player, from votes under the mask; NaN without such votes."""
@@ -43,7 +43,7 @@ def fluctuation_by_player(
     if not mask.any():
         return (np.full(n, np.nan),) * 3
     with jax.enable_x64(True):
-        vote_terms = likelihood_terms(
+        vote_terms = log_likelihood_and_derivatives(
             strengths.model, np.stack(votes.outcome), np.where(mask, eta, 0.0), np.float64(strengths.kappa)
         )
     score, weight = np.asarray(vote_terms.eta)[mask], np.asarray(vote_terms.eta_eta)[mask]
@@ -53,13 +53,15 @@ def fluctuation_by_player(
     player, time, score, weight = (x[order] for x in (player, time, score, weight))
     result, player_ids = np.full((3, n), np.nan), np.unique(player)
     if cluster is None:
-        result[:, player_ids] = _test_independent_votes(player, time, score, weight)
+        result[:, player_ids] = _strength_change_tests_independent(player, time, score, weight)
     else:
-        result[:, player_ids] = _test_clustered_votes(player, time, score, weight, np.tile(cluster[mask], 2)[order])
+        result[:, player_ids] = _strength_change_tests_clustered(
+            player, time, score, weight, np.tile(cluster[mask], 2)[order]
+        )
     return result[0], result[1], result[2]
 
 
-def _test_independent_votes(
+def _strength_change_tests_independent(
     player: HostArray, time: HostArray, score: HostArray, weight: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Change, error and p of the players who have votes, from scores and information in order of player and time."""
@@ -86,11 +88,11 @@ def _test_independent_votes(
         return (
             POINTS_PER_LOG_STRENGTH * change,
             POINTS_PER_LOG_STRENGTH * np.sqrt(variance),
-            bridge_exceedance_probability(furthest / np.sqrt(square)),
+            brownian_bridge_exceedance_probability(furthest / np.sqrt(square)),
         )
 
 
-def _test_clustered_votes(
+def _strength_change_tests_clustered(
     player: HostArray, time: HostArray, score: HostArray, weight: HostArray, cluster: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
     """The same with clusters of votes."""
@@ -115,12 +117,14 @@ def _test_clustered_votes(
             change = -steps[:, : half + 1].sum() * scale
             error = np.sqrt(count * (walks[:, half] ** 2).sum()) * scale
         largest_walk = float(np.abs(steps.sum(axis=0).cumsum()).max())
-        player_tests.append((change, error, _exceedance_probability(largest_walk, count * walks.T @ walks)))
+        player_tests.append(
+            (change, error, _normal_maximum_exceedance_probability(largest_walk, count * walks.T @ walks))
+        )
     change, error, p = np.array(player_tests).T
     return change, error, p
 
 
-def _exceedance_probability(distance: float, covariance: HostArray) -> float:
+def _normal_maximum_exceedance_probability(distance: float, covariance: HostArray) -> float:
     """The probability that a normal vector of this covariance [n, n] is anywhere as far from 0."""
     value, vector = np.linalg.eigh(covariance)
     is_positive = value > 1e-12 * value[-1]
@@ -143,7 +147,7 @@ def _normal_samples() -> HostArray:
     return np.random.default_rng(0).standard_normal((GRID_TIMES + 2, NORMAL_SAMPLES), np.float32)
 
 
-def bridge_exceedance_probability(x: HostArray) -> HostArray:
+def brownian_bridge_exceedance_probability(x: HostArray) -> HostArray:
     """The probability that a Brownian bridge is ever as far as x from 0 (Kolmogorov 1933)."""
     k = np.arange(1, 101)
     terms = np.where(k % 2 == 1, 2.0, -2.0) * np.exp(-2.0 * (k * np.maximum(x, 0.1)[..., None]) ** 2)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.sparse.linalg import cg
 
-from jaxrate.arena.paired_comparison_likelihood import LikelihoodTerms, likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
 from jaxrate.types import Array
 
 MAX_STEPS = 100
@@ -58,17 +58,22 @@ def split_parameters(problem: StrengthProblem, x: Array) -> tuple[Array, Array, 
     return x[:n], x[n : n + p], kappa
 
 
-def likelihood_terms_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> LikelihoodTerms:
+def log_likelihood_derivatives_at(
+    model: str, problem: StrengthProblem, counts: Array, x: Array
+) -> LogLikelihoodDerivatives:
     """The log likelihood of the cells at x, and its derivatives."""
     strength, coefficient, kappa = split_parameters(problem, x)
     eta = strength[problem.first] - strength[problem.second] + problem.covariates @ coefficient
-    return likelihood_terms(model, counts, eta, kappa)
+    return log_likelihood_and_derivatives(model, counts, eta, kappa)
 
 
 def log_posterior(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """The log likelihood [] plus the log prior."""
     strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]])
-    return likelihood_terms_at(model, problem, counts, x).value.sum() - 0.5 * problem.precision * (strength**2).sum()
+    return (
+        log_likelihood_derivatives_at(model, problem, counts, x).value.sum()
+        - 0.5 * problem.precision * (strength**2).sum()
+    )
 
 
 def design_transpose_product(problem: StrengthProblem, eta_weights: Array, kappa_weights: Array | None) -> Array:
@@ -79,7 +84,7 @@ def design_transpose_product(problem: StrengthProblem, eta_weights: Array, kappa
     return jnp.concatenate(components if kappa_weights is None else [*components, kappa_weights.sum()[None]])
 
 
-def log_posterior_gradient(problem: StrengthProblem, x: Array, cell_terms: LikelihoodTerms) -> Array:
+def log_posterior_gradient(problem: StrengthProblem, x: Array, cell_terms: LogLikelihoodDerivatives) -> Array:
     """[N + E] the gradient of the log posterior."""
     n = problem.is_fixed.shape[0]
     kappa_weights = cell_terms.kappa if x.shape[0] > n + problem.covariates.shape[1] else None
@@ -87,7 +92,9 @@ def log_posterior_gradient(problem: StrengthProblem, x: Array, cell_terms: Likel
     return design_transpose_product(problem, cell_terms.eta, kappa_weights).at[:n].add(-prior)
 
 
-def hessian_product(problem: StrengthProblem, cell_terms: LikelihoodTerms, scale: Array, vector: Array) -> Array:
+def negative_hessian_product(
+    problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, scale: Array, vector: Array
+) -> Array:
     """[N + E] minus the Hessian times a vector; entries of fixed strengths are unchanged."""
     n = problem.is_fixed.shape[0]
     strength, coefficient, kappa = split_parameters(problem, vector)
@@ -100,7 +107,9 @@ def hessian_product(problem: StrengthProblem, cell_terms: LikelihoodTerms, scale
     return out.at[:n].add(jnp.where(problem.is_fixed, strength, penalty))
 
 
-def grounded_hessian(problem: StrengthProblem, cell_terms: LikelihoodTerms, num_extra: int) -> tuple[Array, Array]:
+def grounded_negative_hessian(
+    problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, num_extra: int
+) -> tuple[Array, Array]:
     """Minus the Hessian [N + E, N + E], grounded, with ones for fixed strengths; and the scale [] of the grounding."""
     n, p = problem.is_fixed.shape[0], problem.covariates.shape[1]
     first, second, is_fixed = problem.first, problem.second, problem.is_fixed
@@ -138,16 +147,16 @@ def remove_constant_component(problem: StrengthProblem, step: Array) -> Array:
 
 
 def dense_newton_step(
-    problem: StrengthProblem, cell_terms: LikelihoodTerms, gradient_vector: Array, size: Array
+    problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, gradient_vector: Array, last_step_size: Array
 ) -> Array:
     """[N + E] Newton's step by the Cholesky factor of the Hessian."""
-    del size
-    matrix, _ = grounded_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
+    del last_step_size
+    matrix, _ = grounded_negative_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
     return jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), gradient_vector)
 
 
 def sparse_newton_step(
-    problem: StrengthProblem, cell_terms: LikelihoodTerms, gradient_vector: Array, size: Array
+    problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, gradient_vector: Array, last_step_size: Array
 ) -> Array:
     """[N + E] Newton's step by conjugate gradients with a diagonal preconditioner, more exact near the maximum."""
     n = problem.is_fixed.shape[0]
@@ -157,19 +166,25 @@ def sparse_newton_step(
     extra_diagonal = [weight @ problem.covariates**2, cell_terms.kappa_kappa.sum()[None]]
     diagonal = jnp.concatenate([diagonal, *extra_diagonal])[: gradient_vector.shape[0]]
     scale = degree.sum() / n
-    apply = partial(hessian_product, problem, cell_terms, scale)
+    apply = partial(negative_hessian_product, problem, cell_terms, scale)
     return remove_constant_component(
         problem,
-        solve_by_conjugate_gradients(apply, lambda r: r / diagonal, gradient_vector, jnp.clip(0.01 * size, 1e-8, 0.01)),
+        solve_by_conjugate_gradients(
+            apply, lambda r: r / diagonal, gradient_vector, jnp.clip(0.01 * last_step_size, 1e-8, 0.01)
+        ),
     )
 
 
 def preconditioned_newton_step(
-    inverse: Array, problem: StrengthProblem, cell_terms: LikelihoodTerms, gradient_vector: Array, size: Array
+    inverse: Array,
+    problem: StrengthProblem,
+    cell_terms: LogLikelihoodDerivatives,
+    gradient_vector: Array,
+    last_step_size: Array,
 ) -> Array:
     """[N + E] Newton's step by conjugate gradients, preconditioned by the inverse of a similar Hessian."""
-    matrix, _ = grounded_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
-    del size
+    matrix, _ = grounded_negative_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
+    del last_step_size
     close = jnp.full((), 0.1 * REPLICATE_TOLERANCE, gradient_vector.dtype)
     step = solve_by_conjugate_gradients(lambda v: matrix @ v, lambda r: inverse @ r, gradient_vector, close)
     return remove_constant_component(problem, step)
@@ -222,7 +237,7 @@ def maximise_from_counts(
     """Maximise the log posterior of counts; `newton_step(problem, terms, gradient, last size)` computes the steps."""
 
     def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
-        cell_terms = likelihood_terms_at(model, problem, counts, x)
+        cell_terms = log_likelihood_derivatives_at(model, problem, counts, x)
         slope = log_posterior_gradient(problem, x, cell_terms)
         return slope, newton_step(problem, cell_terms, slope, size)
 
@@ -233,7 +248,7 @@ def maximise_from_counts(
 
 
 def iterate_chord_steps(
-    model: str, problem: StrengthProblem, inverse: Array, counts: Array, x: Array
+    model: str, problem: StrengthProblem, inverse_hessian: Array, counts: Array, x: Array
 ) -> tuple[Array, Array]:
     """Take steps with one inverse Hessian [N + E, N + E] from x while each is below a third of the last.
 
@@ -248,7 +263,9 @@ def iterate_chord_steps(
     def take_step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         x, size, _, count = state
         step_vector = remove_constant_component(
-            problem, inverse @ log_posterior_gradient(problem, x, likelihood_terms_at(model, problem, counts, x))
+            problem,
+            inverse_hessian
+            @ log_posterior_gradient(problem, x, log_likelihood_derivatives_at(model, problem, counts, x)),
         )
         return x + step_vector, jnp.abs(step_vector).max(), size, count + 1
 
@@ -258,7 +275,9 @@ def iterate_chord_steps(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def find_maximum(is_dense: bool, model: str, problem: StrengthProblem, counts: Array, x: Array) -> SearchState:
+def maximise_log_posterior(
+    is_dense: bool, model: str, problem: StrengthProblem, counts: Array, x: Array
+) -> SearchState:
     """Search for the maximum from x."""
     return maximise_from_counts(dense_newton_step if is_dense else sparse_newton_step, model, problem, counts, x)
 
@@ -288,17 +307,17 @@ def maximise_replicates(
 
 
 @partial(jax.jit, static_argnums=0)
-def hessian_at_maximum(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
-    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_hessian`."""
-    return grounded_hessian(
-        problem, likelihood_terms_at(model, problem, counts, x), x.shape[0] - problem.is_fixed.shape[0]
+def grounded_negative_hessian_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
+    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_negative_hessian`."""
+    return grounded_negative_hessian(
+        problem, log_likelihood_derivatives_at(model, problem, counts, x), x.shape[0] - problem.is_fixed.shape[0]
     )
 
 
 @partial(jax.jit, static_argnums=0)
 def information_diagonal(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """[N] the diagonal of minus the Hessian at x, for strengths."""
-    weight = likelihood_terms_at(model, problem, counts, x).eta_eta
+    weight = log_likelihood_derivatives_at(model, problem, counts, x).eta_eta
     zero = jnp.zeros(problem.is_fixed.shape[0], weight.dtype)
     return zero.at[problem.first].add(weight).at[problem.second].add(weight) + problem.precision
 
@@ -308,11 +327,11 @@ def residual_covariate_information(problem: StrengthProblem, weight: Array) -> A
     """[p, p] weighted squares of covariates after regression on players: singular if players determine a covariate."""
     bare = problem._replace(covariates=problem.covariates[:, :0])
     zero = jnp.zeros_like(weight)
-    weight_terms = LikelihoodTerms(zero, zero, zero, weight, zero, zero)
+    weight_terms = LogLikelihoodDerivatives(zero, zero, zero, weight, zero, zero)
     n = problem.is_fixed.shape[0]
     degree = jnp.zeros(n, weight.dtype).at[problem.first].add(weight).at[problem.second].add(weight)
     diagonal = jnp.where(problem.is_fixed | (degree == 0), 1.0, degree + problem.precision)
-    apply = partial(hessian_product, bare, weight_terms, degree.sum() / n)
+    apply = partial(negative_hessian_product, bare, weight_terms, degree.sum() / n)
     border = [
         design_transpose_product(bare, weight * problem.covariates[:, j], None)
         for j in range(problem.covariates.shape[1])

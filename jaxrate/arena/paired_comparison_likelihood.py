@@ -21,7 +21,7 @@ ETA_LIMIT = 1e6  # where all probabilities are 0 or 1
 MODELS = "bradley_terry", "davidson", "rao_kupper"
 
 
-class LikelihoodTerms(NamedTuple):
+class LogLikelihoodDerivatives(NamedTuple):
     """The log likelihood of each cell and its derivatives: leaves [M]."""
 
     value: Array  # log likelihood
@@ -32,7 +32,7 @@ class LikelihoodTerms(NamedTuple):
     kappa_kappa: Array
 
 
-def likelihood_terms(model: str, counts: Array, eta: Array, kappa: Array) -> LikelihoodTerms:
+def log_likelihood_and_derivatives(model: str, counts: Array, eta: Array, kappa: Array) -> LogLikelihoodDerivatives:
     """The log likelihood [M] of counts [3, M] (wins, ties, losses), and its derivatives."""
     win, tie, loss = counts[0], counts[1], counts[2]
     zero = jnp.zeros_like(eta)
@@ -40,14 +40,14 @@ def likelihood_terms(model: str, counts: Array, eta: Array, kappa: Array) -> Lik
         win, loss = win + 0.5 * tie, loss + 0.5 * tie
         p, q = jax.nn.sigmoid(eta), jax.nn.sigmoid(-eta)
         value = win * jax.nn.log_sigmoid(eta) + loss * jax.nn.log_sigmoid(-eta)
-        return LikelihoodTerms(value, win * q - loss * p, zero, (win + loss) * p * q, zero, zero)
+        return LogLikelihoodDerivatives(value, win * q - loss * p, zero, (win + loss) * p * q, zero, zero)
     if model == "davidson":
         total = win + tie + loss
         log_sum = jnp.logaddexp(jnp.logaddexp(0.5 * eta, -0.5 * eta), kappa)
         p, t, q = jnp.exp(0.5 * eta - log_sum), jnp.exp(kappa - log_sum), jnp.exp(-0.5 * eta - log_sum)
         value = 0.5 * (win - loss) * eta + tie * kappa - total * log_sum
         difference = p - q
-        return LikelihoodTerms(
+        return LogLikelihoodDerivatives(
             value,
             0.5 * (win - loss - total * difference),
             tie - total * t,
@@ -63,7 +63,7 @@ def likelihood_terms(model: str, counts: Array, eta: Array, kappa: Array) -> Lik
     tie_factor = -jnp.expm1(-2.0 * kappa)  # 1 - theta^-2
     value = value + tie * (2.0 * kappa + jnp.log(tie_factor))
     tie_curvature = 4.0 * tie * (1.0 - tie_factor) / tie_factor**2
-    return LikelihoodTerms(
+    return LogLikelihoodDerivatives(
         value,
         win_slope - loss_slope,
         2.0 * tie / tie_factor - win_slope - loss_slope,

@@ -94,7 +94,7 @@ def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, prec
     return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision))
 
 
-def ranked_pair_outcomes(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
+def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
     """Pairs who met, and whether the first did not lose, and did not win: enough pairs for `find_comparable_players`.
 
     Each player is paired with the next one, unless both are in an unranked last place, and with the first of those with
@@ -114,7 +114,7 @@ def ranked_pair_outcomes(rows: RankingRows) -> tuple[HostArray, HostArray, HostA
     return first, second, np.ones(len(first), bool), np.append(ties_with_next[informative], all_true)
 
 
-def _choice_divisors(
+def _plackett_luce_denominators(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> tuple[Array, ...]:
     """For one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
@@ -132,7 +132,7 @@ def ranking_log_likelihood(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> Array:
     """The log likelihood [] of one ranking."""
-    _, divisor, _, top = _choice_divisors(strength, player, mask, choice, begin, end)
+    _, divisor, _, top = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
     return jnp.where(choice, strength[player] - top - jnp.log(divisor), 0.0).sum()
 
 
@@ -140,7 +140,7 @@ def ranking_derivatives(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> tuple[Any, Any]:
     """First derivatives [P] of one ranking's log likelihood by its players' strengths, and minus the second [P, P]."""
-    e, divisor, tie_share, _ = _choice_divisors(strength, player, mask, choice, begin, end)
+    e, divisor, tie_share, _ = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
     place = jnp.arange(player.shape[0], dtype=begin.dtype)
     chosen = jnp.where(choice, 1.0, 0.0)
 
@@ -207,13 +207,13 @@ def maximise_rankings(rankings: PaddedRankings, strength: Array) -> SearchState:
 
 
 @jax.jit
-def maximise_weighted_rankings(rankings: PaddedRankings, strength: Array, weight: Array) -> SearchState:
+def maximise_reweighted_ranking_replicates(rankings: PaddedRankings, strength: Array, weight: Array) -> SearchState:
     """Search for the maximum from these strengths with each of the weights [B, R] of the rankings."""
     return lax.map(lambda w: maximise_rankings(rankings._replace(weight=w), strength), weight)
 
 
 @jax.jit
-def rankings_curvature(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+def rankings_hessian_and_score_squares(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
     """[N, N] minus the Hessian, the scale of its grounding, and [N, N] the squared scores, summed over rankings."""
     _, matrix, scale = rankings_derivatives(rankings, strength)
     n = strength.shape[0]

@@ -8,30 +8,30 @@ from jaxrate.arena.newton import DIVERGENCE_DISTANCE, SearchState
 from jaxrate.arena.plackett_luce import (
     PaddedRankings,
     RankingRows,
+    comparability_pairs_of_rankings,
     maximise_rankings,
-    maximise_weighted_rankings,
+    maximise_reweighted_ranking_replicates,
     pad_rankings,
-    ranked_pair_outcomes,
-    rankings_curvature,
+    rankings_hessian_and_score_squares,
     rounds_to_rankings,
     select_ranked_players,
 )
 from jaxrate.arena.standard_errors import CONVERGED_STEP, StrengthUncertainty, standard_deviations, symmetric_inverse
-from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_errors
+from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
 from jaxrate.events import Ragged
 from jaxrate.types import HostArray
 
 MAX_PLAYERS = 3000  # the Hessian is dense
 
 
-def read_rankings(
+def rankings_and_comparability(
     rounds: Ragged, last_place_unranked: bool, num_players: int, is_anchor: HostArray
 ) -> tuple[RankingRows, Comparability]:
     """The rankings of rounds, and which players can be compared."""
     rows = rounds_to_rankings(rounds, last_place_unranked)
     if not len(rows.weight):
         raise ValueError("there is no contest")
-    return rows, find_comparable_players(*ranked_pair_outcomes(rows), num_players, np.flatnonzero(is_anchor))
+    return rows, find_comparable_players(*comparability_pairs_of_rankings(rows), num_players, np.flatnonzero(is_anchor))
 
 
 def fit_plackett_luce(
@@ -101,36 +101,36 @@ def fit_plackett_luce(
         if uncertainty.samples is None
         else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples),
     )
-    return result if converged else drop_errors(result)
+    return result if converged else drop_standard_errors(result)
 
 
 def _estimate_uncertainty(
-    rankings: PaddedRankings, maximum: SearchState, source: str, samples: int, seed: int
+    rankings: PaddedRankings, maximum: SearchState, error_method: str, samples: int, seed: int
 ) -> StrengthUncertainty:
     """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
-    if source == "bootstrap":
+    if error_method == "bootstrap":
         random = np.random.default_rng(seed)
         weight = rankings.weight * random.standard_exponential((samples, len(rankings.weight)))
-        replicates = jax.tree.map(np.asarray, maximise_weighted_rankings(rankings, maximum.x, weight))
+        replicates = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(rankings, maximum.x, weight))
         converged = replicates.size <= CONVERGED_STEP
         note = f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out"
         x = replicates.x[converged]
         covariance = np.cov(x.T) if len(x) > 1 else np.full((len(maximum.x),) * 2, np.nan)
         return StrengthUncertainty(
-            source, standard_deviations(covariance), covariance, x, () if converged.all() else (note,)
+            error_method, standard_deviations(covariance), covariance, x, () if converged.all() else (note,)
         )
-    matrix, scale, squares = (np.asarray(x) for x in rankings_curvature(rankings, maximum.x))
+    matrix, scale, squares = (np.asarray(x) for x in rankings_hessian_and_score_squares(rankings, maximum.x))
     covariance = symmetric_inverse(matrix)
     if np.asarray(rankings.ground).any():
         covariance -= np.outer(rankings.ground, rankings.ground) / scale
     covariance[rankings.is_fixed] = 0.0
     covariance[:, rankings.is_fixed] = 0.0
-    if source == "sandwich":
+    if error_method == "sandwich":
         n = len(rankings.weight)
         if n < 2:
             raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
         covariance = covariance @ squares @ covariance * n / (n - 1)
-    return StrengthUncertainty(source, standard_deviations(covariance), covariance)
+    return StrengthUncertainty(error_method, standard_deviations(covariance), covariance)
 
 
 def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:

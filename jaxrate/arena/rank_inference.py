@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.argument_checks import MAX_SAMPLES, check_arguments, check_count
+from jaxrate.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player
 from jaxrate.text_format import format_html_table, format_table
@@ -80,7 +80,7 @@ class RankSets(NamedTuple):
         return ["ranks", "player", "rating"], rows
 
 
-@check_arguments
+@enforce_argument_annotations
 def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000, seed: int = 0) -> RankSets:
     """The best and the worst possible rank of each player, simultaneously for all players.
 
@@ -128,7 +128,7 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     return RankSets(strengths.players, strengths.rating, least, greatest, surely_better, level)
 
 
-@check_arguments
+@enforce_argument_annotations
 def votes_needed(
     strengths: Strengths, a: Any, b: Any, *, difference: float | None = None, level: float = 0.95, power: float = 0.8
 ) -> float:

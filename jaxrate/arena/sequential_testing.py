@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.events.column_checks import as_numbers, fail_where
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.events.column_checks import fail_where, to_checked_numbers
 from jaxrate.types import HostArray
 
 NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # normalised Elo of a unit of (mean - 1/2) / deviation
@@ -67,14 +67,14 @@ def pentanomial(score: Any) -> HostArray:
     Raises:
       ValueError: for another score (names the row), or an odd number of games.
     """
-    values = as_numbers("score", score, (np.size(score),)).astype(np.float64)
+    values = to_checked_numbers("score", score, (np.size(score),)).astype(np.float64)
     fail_where(~np.isin(values, (0.0, 0.5, 1.0)), lambda row: f"score {values[row]:g} is none of 0, 0.5 and 1")
     if len(values) % 2:
         raise ValueError(f"{len(values)} games do not form pairs; leave the last one out")
     return np.bincount((2 * values.reshape(-1, 2).sum(axis=1)).astype(int), minlength=5)
 
 
-@check_arguments
+@enforce_argument_annotations
 def sprt(
     results: Sequence[float] | HostArray,
     elo0: float,
@@ -103,7 +103,7 @@ def sprt(
     counts = np.asarray(results)
     if counts.shape not in ((3,), (5,)):
         raise ValueError(f"results must be 3 counts of games or 5 of pairs, got the shape {counts.shape}")
-    counts = as_numbers("results", counts, counts.shape).astype(np.float64)
+    counts = to_checked_numbers("results", counts, counts.shape).astype(np.float64)
     fail_where(counts < 0, lambda row: f"results has {counts[row]:g}, below 0")
     if not counts.any():
         raise ValueError("there is no game")
@@ -125,7 +125,9 @@ def sprt(
         )
     else:
         p0, p1 = (
-            likeliest_distribution_with_ratio(points, frequency, elo / NORMALISED_ELO_UNIT * math.sqrt(games_per_count))
+            likeliest_distribution_with_mean_over_deviation(
+                points, frequency, elo / NORMALISED_ELO_UNIT * math.sqrt(games_per_count)
+            )
             for elo in (elo0, elo1)
         )
     llr = total * float(frequency @ np.log(p1 / p0))
@@ -158,7 +160,7 @@ def likeliest_distribution_with_mean(points: HostArray, frequency: HostArray, me
     return _tilt_to_zero_mean(points - mean, frequency)
 
 
-def likeliest_distribution_with_ratio(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:
+def likeliest_distribution_with_mean_over_deviation(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:
     """[k] the likeliest distribution with a ratio of mean less one half to deviation."""
     p = np.full(len(points), 1.0 / len(points))
     for _ in range(MAX_ROUNDS):

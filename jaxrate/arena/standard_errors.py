@@ -22,13 +22,13 @@ import numpy as np
 from jaxrate.arena.newton import (
     REPLICATE_TOLERANCE,
     StrengthProblem,
-    grounded_hessian,
-    hessian_at_maximum,
+    grounded_negative_hessian,
+    grounded_negative_hessian_at,
     information_diagonal,
     maximise_replicates,
     split_parameters,
 )
-from jaxrate.arena.paired_comparison_likelihood import LikelihoodTerms, likelihood_terms
+from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
 from jaxrate.arena.votes import VoteCells, Votes
 from jaxrate.types import HostArray
 
@@ -64,8 +64,8 @@ def estimate_uncertainty(
     if not is_dense:
         if errors is not None or votes.clusters:
             raise ValueError("so many players have errors by their own curvature only; leave out errors and cluster")
-        return StrengthUncertainty("curvature, others held", _conditional_errors(fitted))
-    inverse_curvature, model_covariance = _inverse_curvature(fitted)
+        return StrengthUncertainty("curvature, others held", _standard_errors_with_others_fixed(fitted))
+    inverse_curvature, model_covariance = _inverse_negative_hessians(fitted)
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
         return StrengthUncertainty(source, standard_deviations(model_covariance), model_covariance)
@@ -73,7 +73,7 @@ def estimate_uncertainty(
         covariance = (
             _clustered_covariance(fitted, votes, model_covariance)
             if votes.clusters
-            else model_covariance @ _vote_score_squares(fitted) @ model_covariance
+            else model_covariance @ _sum_vote_gradient_outer_products(fitted) @ model_covariance
         )
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
     replicates, converged = _maximise_bootstrap_replicates(fitted, votes, inverse_curvature, samples, seed)
@@ -101,7 +101,7 @@ def symmetric_inverse(matrix: HostArray) -> HostArray:
     return 0.5 * (inverse + inverse.T)
 
 
-def _conditional_errors(fitted: FittedModel) -> HostArray:
+def _standard_errors_with_others_fixed(fitted: FittedModel) -> HostArray:
     """[N + E] errors with all other strengths fixed; NaN for coefficients and kappa."""
     n = len(fitted.problem.is_fixed)
     weight = np.asarray(information_diagonal(fitted.model, fitted.problem, fitted.counts, fitted.x))
@@ -109,10 +109,10 @@ def _conditional_errors(fitted: FittedModel) -> HostArray:
     return np.concatenate([error, np.full(len(fitted.x) - n, np.nan)])
 
 
-def _inverse_curvature(fitted: FittedModel) -> tuple[HostArray, HostArray]:
+def _inverse_negative_hessians(fitted: FittedModel) -> tuple[HostArray, HostArray]:
     """The inverse [N + E, N + E] of minus the grounded Hessian; and without the grounding and fixed strengths."""
     model, problem, _, counts, x = fitted
-    matrix, scale = (np.asarray(part) for part in hessian_at_maximum(model, problem, counts, x))
+    matrix, scale = (np.asarray(part) for part in grounded_negative_hessian_at(model, problem, counts, x))
     inverse = symmetric_inverse(matrix)
     n, ground = len(problem.is_fixed), np.asarray(problem.ground)
     covariance = inverse.copy()
@@ -123,29 +123,30 @@ def _inverse_curvature(fitted: FittedModel) -> tuple[HostArray, HostArray]:
     return inverse, covariance
 
 
-def _cell_scores(fitted: FittedModel) -> tuple[HostArray, HostArray]:
+def _outcome_log_likelihood_gradients(fitted: FittedModel) -> tuple[HostArray, HostArray]:
     """[3, M] the derivatives by eta and by kappa of one win, tie or loss in each cell."""
     model, problem, _, _, x = fitted
     strength, coefficient, kappa = (np.asarray(part) for part in split_parameters(problem, x))
     eta = strength[problem.first] - strength[problem.second] + problem.covariates @ coefficient
     outcome_terms = [
-        likelihood_terms(model, np.repeat(np.eye(3)[:, [o]], len(eta), axis=1), eta, kappa) for o in range(3)
+        log_likelihood_and_derivatives(model, np.repeat(np.eye(3)[:, [o]], len(eta), axis=1), eta, kappa)
+        for o in range(3)
     ]
     return np.stack([np.asarray(one.eta) for one in outcome_terms]), np.stack(
         [np.asarray(one.kappa) for one in outcome_terms]
     )
 
 
-def _vote_score_squares(fitted: FittedModel) -> HostArray:
+def _sum_vote_gradient_outer_products(fitted: FittedModel) -> HostArray:
     """[N + E, N + E] the sum of the squared scores of votes, from counts."""
     _, problem, _, counts, x = fitted
-    eta, kappa = _cell_scores(fitted)
+    eta, kappa = _outcome_log_likelihood_gradients(fitted)
     zero = np.zeros(counts.shape[1])
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
     problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=np.zeros(()))
     return np.asarray(
-        grounded_hessian(
-            problem_without_prior, LikelihoodTerms(zero, zero, zero, *squares), len(x) - len(problem.is_fixed)
+        grounded_negative_hessian(
+            problem_without_prior, LogLikelihoodDerivatives(zero, zero, zero, *squares), len(x) - len(problem.is_fixed)
         )[0]
     )
 
@@ -154,7 +155,10 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
     """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
     _, problem, _, _, x = fitted
     cell, outcome, codes = _clustered_votes_in_cells(fitted.cells, votes)
-    eta, kappa = (sum(o * t[cell] for o, t in zip(outcome, table, strict=True)) for table in _cell_scores(fitted))
+    eta, kappa = (
+        sum(o * t[cell] for o, t in zip(outcome, table, strict=True))
+        for table in _outcome_log_likelihood_gradients(fitted)
+    )
     columns = [np.asarray(ends)[cell] for ends in (problem.first, problem.second)]
     values = [eta, -eta]
     for j in range(len(x) - len(problem.is_fixed)):
@@ -162,7 +166,7 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
         columns.append(np.full(len(eta), len(problem.is_fixed) + j))
         values.append(column)
     positions, scores = np.stack(columns, axis=1), np.stack(values, axis=1)
-    squares = [_cluster_score_squares(code, positions, scores, len(x)) for code in codes]
+    squares = [_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes]
     if len(squares) == 1:
         return model_covariance @ squares[0] @ model_covariance
     one, two = codes
@@ -170,7 +174,9 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
     value, vector = np.linalg.eigh(model_covariance)
     root = vector * np.sqrt(np.maximum(value, 0.0))
     value, vector = np.linalg.eigh(
-        root.T @ (squares[0] + squares[1] - _cluster_score_squares(combined, positions, scores, len(x))) @ root
+        root.T
+        @ (squares[0] + squares[1] - _sum_cluster_gradient_outer_products(combined, positions, scores, len(x)))
+        @ root
     )
     root = root @ vector * np.sqrt(np.maximum(value, 0.0))
     return root @ root.T
@@ -188,7 +194,9 @@ def _clustered_votes_in_cells(cells: VoteCells, votes: Votes) -> tuple[HostArray
     return cells.cell_of_vote[in_cell], [column[in_cell] for column in outcome], codes
 
 
-def _cluster_score_squares(cluster: HostArray, positions: HostArray, values: HostArray, size: int) -> HostArray:
+def _sum_cluster_gradient_outer_products(
+    cluster: HostArray, positions: HostArray, values: HostArray, size: int
+) -> HostArray:
     """[size, size] the sum over clusters of the squared sums of vectors with values [n, k] at positions [n, k]."""
     order = np.argsort(cluster, kind="stable")
     count = int(cluster.max(initial=-1)) + 1
@@ -215,7 +223,9 @@ def _maximise_bootstrap_replicates(
 
     def draw_counts() -> HostArray:
         if clustered_votes is not None:
-            return np.stack([_draw_weighted_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch)])
+            return np.stack(
+                [_draw_bayesian_bootstrap_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch)]
+            )
         return random.standard_gamma(counts, (batch, *counts.shape))
 
     maxima, converged, counts_drawn = [], [], draw_counts()
@@ -229,7 +239,7 @@ def _maximise_bootstrap_replicates(
     return np.concatenate(maxima), np.concatenate(converged)
 
 
-def _draw_weighted_counts(
+def _draw_bayesian_bootstrap_counts(
     random: np.random.Generator, cell: HostArray, outcome: list[HostArray], codes: list[HostArray], num_cells: int
 ) -> HostArray:
     """[3, M] counts with a random weight for each cluster."""

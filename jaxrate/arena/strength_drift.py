@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.arena.fluctuation_tests import fluctuation_by_player
+from jaxrate.arena.fluctuation_tests import strength_change_tests_by_player
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.arena.strength_fit import fit_strengths
-from jaxrate.arena.votes import Votes, read_votes
-from jaxrate.argument_checks import check_arguments
+from jaxrate.arena.votes import Votes, votes_from_data
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
@@ -114,7 +114,7 @@ class StrengthDrift(NamedTuple):
         return head, rows
 
 
-@check_arguments
+@enforce_argument_annotations
 def detect_drift(
     data: Any, *, ties: str | None = None, covariates: Sequence[str] = (), cluster: Any = None, level: float = 0.05
 ) -> StrengthDrift:
@@ -148,13 +148,17 @@ def detect_drift(
     if len(time) and time[0] == time[-1]:
         raise ValueError("all matches have the same time; give their times")
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-    votes = read_votes(data, ties or "davidson", names, cluster)
+    votes = votes_from_data(data, ties or "davidson", names, cluster)
     if len(votes.clusters) > 1:
         raise ValueError("drift is tested with one column of clusters, and not with two")
     strengths = fit_strengths(data, ties=ties, covariates=names)
     tests = _test_players(data, matches, votes, strengths, {"ties": ties, "covariates": names}, level)
     return _build_drift_result(
-        strengths, votes, *tests, level, *_mixture_losses(matches, votes, strengths.coefficient.get("side", 0.0))
+        strengths,
+        votes,
+        *tests,
+        level,
+        *_static_and_drifting_losses(matches, votes, strengths.coefficient.get("side", 0.0)),
     )
 
 
@@ -167,7 +171,7 @@ def _test_players(
     values = np.full((4, len(has_moved)), np.nan)  # change, its error, p, adjusted p
     min_adjusted = 0.0
     while True:
-        test_results = fluctuation_by_player(strengths, votes, mask, cluster, time)
+        test_results = strength_change_tests_by_player(strengths, votes, mask, cluster, time)
         values[:3, ~has_moved] = np.stack(test_results)[:, ~has_moved]
         p = np.where(has_moved | np.isnan(values[2]), np.inf, values[2])
         num_tested = int(np.isfinite(p).sum())
@@ -178,13 +182,13 @@ def _test_players(
         min_adjusted, has_moved = values[3, best][0], has_moved | best
         mask &= ~has_moved[votes.player].any(axis=1)
         try:
-            strengths = fit_strengths(_zero_masked_weights(data, matches, mask), **fit_options)
+            strengths = fit_strengths(_zero_weights_outside_mask(data, matches, mask), **fit_options)
         except ValueError:  # the others did not meet
             values[2:, ~has_moved] = np.nan
             return *values, has_moved
 
 
-def _zero_masked_weights(data: Any, matches: Matches, mask: HostArray) -> Any:
+def _zero_weights_outside_mask(data: Any, matches: Matches, mask: HostArray) -> Any:
     """The data with weight 0 outside the mask, so that no shape changes."""
     weight = matches.context.weight
     weight = mask.astype(float) if weight is None else np.where(mask, weight, 0.0)
@@ -192,7 +196,9 @@ def _zero_masked_weights(data: Any, matches: Matches, mask: HostArray) -> Any:
     return data._replace(events=masked_matches) if isinstance(data, Dataset) else masked_matches
 
 
-def _mixture_losses(matches: Matches, votes: Votes, side: float) -> tuple[HostArray, HostArray, HostArray, float]:
+def _static_and_drifting_losses(
+    matches: Matches, votes: Votes, side: float
+) -> tuple[HostArray, HostArray, HostArray, float]:
     """[n] log losses of the static and of the drifting mixture, the weights, and the drift in points."""
     plan, span = schedule_by_level(matches), float(matches.time[-1]) - float(matches.time[0])
     score, weight = np.asarray(matches.score, np.float64), np.sum(votes.outcome, axis=0)

@@ -173,7 +173,7 @@ class Strengths(NamedTuple):
         return head, rows
 
 
-def drop_errors(strengths: Strengths) -> Strengths:
+def drop_standard_errors(strengths: Strengths) -> Strengths:
     """Strengths without errors, for a search that did not converge: errors are defined at a maximum only."""
     covariance = None if strengths.covariance is None else np.full_like(strengths.covariance, np.nan)
     return strengths._replace(

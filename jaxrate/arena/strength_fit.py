@@ -11,21 +11,21 @@ from jaxrate.arena.newton import (
     DIVERGENCE_DISTANCE,
     SearchState,
     StrengthProblem,
-    find_maximum,
+    maximise_log_posterior,
 )
 from jaxrate.arena.paired_comparison_likelihood import initial_kappa
-from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, read_rankings
+from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, rankings_and_comparability
 from jaxrate.arena.standard_errors import CONVERGED_STEP, FittedModel, StrengthUncertainty, estimate_uncertainty
-from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_errors
+from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
 from jaxrate.arena.strength_options import (
-    check_covariates,
+    check_covariates_identifiable,
     check_kappa_bounded,
     check_options,
-    choose_model,
+    choose_tie_model,
     resolve_anchors,
 )
-from jaxrate.arena.votes import VoteCells, group_votes, read_votes
-from jaxrate.argument_checks import check_arguments, check_concrete
+from jaxrate.arena.votes import VoteCells, count_votes_in_cells, votes_from_data
+from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
@@ -37,7 +37,7 @@ PADDING_MULTIPLE = 8  # players are padded to multiples of this, so that data of
 MAX_NAMED_PLAYERS = 4  # names in a note
 
 
-@check_arguments
+@enforce_argument_annotations
 def fit_strengths(
     data: Any,
     *,
@@ -101,7 +101,7 @@ def fit_strengths(
         is_anchor, rating = resolve_anchors(
             anchors, players, np.bincount(events.events.player, minlength=len(players)) > 0
         )
-        rankings, comparability = read_rankings(events, last_place_unranked, len(players), is_anchor)
+        rankings, comparability = rankings_and_comparability(events, last_place_unranked, len(players), is_anchor)
         notes = tuple(_comparability_notes(players, comparability, prior))
         return fit_plackett_luce(
             rankings, comparability, is_anchor, rating, prior, errors, samples, seed, players, notes
@@ -109,13 +109,13 @@ def fit_strengths(
     if last_place_unranked:
         raise ValueError("last_place_unranked is for rounds; matches have no last place")
     ties = ties or "davidson"
-    votes = read_votes(data, ties, names, cluster)
-    cells = group_votes(
+    votes = votes_from_data(data, ties, names, cluster)
+    cells = count_votes_in_cells(
         votes.player, votes.outcome, votes.covariates, votes.num_players, keep_vote_cells=bool(votes.clusters)
     )
     players = np.arange(votes.num_players) if votes.players is None else np.asarray(votes.players)
     is_anchor, rating = resolve_anchors(anchors, players, _votes_per_player(cells, votes.num_players) > 0)
-    model = choose_model(ties, cells)
+    model = choose_tie_model(ties, cells)
     win, tie, loss = cells.counts
     comparability = find_comparable_players(
         cells.first, cells.second, win + tie > 0, loss + tie > 0, votes.num_players, np.flatnonzero(is_anchor)
@@ -126,9 +126,9 @@ def fit_strengths(
         raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
     with jax.enable_x64(True):
         problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[main], rating[main], prior)
-        check_covariates(names, problem, counts)
+        check_covariates_identifiable(names, problem, counts)
         is_dense = len(problem.is_fixed) <= MAX_DENSE_PLAYERS
-        maximum = jax.tree.map(np.asarray, find_maximum(is_dense, model, problem, counts, x))
+        maximum = jax.tree.map(np.asarray, maximise_log_posterior(is_dense, model, problem, counts, x))
         check_kappa_bounded(
             ties,
             float(maximum.x[-1] - x[-1]) if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP else 0.0,
@@ -293,4 +293,4 @@ def _build_strengths(
         if uncertainty.samples is None
         else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples[:, :n]),
     )
-    return result if converged else drop_errors(result)
+    return result if converged else drop_standard_errors(result)

@@ -52,7 +52,7 @@ def resolve_anchors(
     return is_anchor, strength
 
 
-def choose_model(ties: str, cells: VoteCells) -> str:
+def choose_tie_model(ties: str, cells: VoteCells) -> str:
     """The model for these ties. ValueError if there is no vote, or only ties."""
     total, tie_count = float(cells.counts.sum()), float(cells.counts[1].sum())
     if not total:
@@ -73,7 +73,7 @@ def check_kappa_bounded(ties: str, kappa_growth: float) -> None:
         )
 
 
-def check_covariates(names: tuple[str, ...], problem: StrengthProblem, counts: HostArray) -> None:
+def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProblem, counts: HostArray) -> None:
     """ValueError if a covariate follows from players and other covariates."""
     if not names:
         return

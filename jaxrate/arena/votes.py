@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_not_traced
+from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
 from jaxrate.events import Matches, Ragged, fail_where
-from jaxrate.events.column_checks import as_ids, as_numbers
+from jaxrate.events.column_checks import check_id_array, to_checked_numbers
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell, suggest_name
 from jaxrate.types import HostArray
@@ -32,7 +32,7 @@ class VoteCounts(NamedTuple):
         return f"Counts of {count:,.15g} results of {num_players:,} players in {len(self.wins):,} rows"
 
 
-@check_arguments
+@enforce_argument_annotations
 def count_votes(
     a: Any, b: Any, wins: Any, losses: Any, ties: Any = None, *, columns: Mapping[str, Any] | None = None
 ) -> VoteCounts:
@@ -56,7 +56,7 @@ def count_votes(
         raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
     n, names = len(first), None
     if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
-        player = np.stack([as_ids("a", first, (n,)), as_ids("b", second, (n,))], axis=1)
+        player = np.stack([check_id_array("a", first, (n,)), check_id_array("b", second, (n,))], axis=1)
     else:
         all_names = [*first.tolist(), *second.tolist()]
         fail_where(
@@ -74,12 +74,14 @@ def count_votes(
     )
     ties = np.zeros(n) if ties is None else ties
     table = [
-        as_numbers(name, values, (n,)).astype(np.float64)
+        to_checked_numbers(name, values, (n,)).astype(np.float64)
         for name, values in zip(COUNT_NAMES, (wins, losses, ties), strict=True)
     ]
     for name, values in zip(COUNT_NAMES, table, strict=True):
         fail_where(values < 0, _negative_count_message(name, values))
-    extra_columns = {name: as_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()} or None
+    extra_columns = {
+        name: to_checked_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()
+    } or None
     return VoteCounts(player, table[0], table[1], table[2], names, extra_columns)
 
 
@@ -98,7 +100,9 @@ class Votes(NamedTuple):
     num_players: int
 
 
-def read_votes(data: Any, ties: str, covariates: Sequence[str], cluster: Any, num_players: int | None = None) -> Votes:
+def votes_from_data(
+    data: Any, ties: str, covariates: Sequence[str], cluster: Any, num_players: int | None = None
+) -> Votes:
     """The votes of matches or counts. ValueError for other data or a missing column; names the row."""
     names = None
     if isinstance(data, Dataset):
@@ -169,7 +173,7 @@ def _numeric_column(role: str, name: str, columns: Mapping[str, Any], n: int) ->
     if name not in columns:
         available = f"the data have {', '.join(map(repr, columns))}" if columns else "the data have no further columns"
         raise ValueError(f"there is no column {name!r} for the {role}{suggest_name(name, columns)}; {available}")
-    return as_numbers(f"{role} {name!r}", columns[name], (n,)).astype(np.float64)
+    return to_checked_numbers(f"{role} {name!r}", columns[name], (n,)).astype(np.float64)
 
 
 def _cluster_codes(cluster: Any, columns: Mapping[str, Any], n: int) -> HostArray:
@@ -191,7 +195,7 @@ class VoteCells(NamedTuple):
     is_swapped: HostArray | None  # [n] whether the vote names the second player first
 
 
-def group_votes(
+def count_votes_in_cells(
     player: HostArray, outcome: Sequence[HostArray], covariates: HostArray, num_players: int, keep_vote_cells: bool
 ) -> VoteCells:
     """Count votes in cells; `keep_vote_cells` says whether to keep the cell of each vote."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.arena_votes import arguments_as_options, locate_errors, read_votes
-from jaxrate.cli.input_options import ReadingCommand, reading_options
+from jaxrate.cli.arena_input import add_file_rows_to_errors, read_votes, replace_argument_names_by_options
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, reading_options
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_checks import check_file, check_page, title_from_file
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_html_output_file, check_output_file, title_from_file
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.data.column_roles import roles_taken_by
 from jaxrate.text_format import format_number
@@ -40,7 +40,7 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     groups={
         "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
         "Columns of counts": ("wins", "losses", "tied"),
@@ -113,24 +113,24 @@ def arena(
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
             raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
-        check_file("--out", out, "table.csv")
+        check_output_file("--out", out, "table.csv")
     if page is not None:
-        from jaxrate.site.page_templates import load_template
+        from jaxrate.site.page_templates import load_template_and_assets
 
-        check_page("--report", page, "page.html")
-        load_template()
+        check_html_output_file("--report", page, "page.html")
+        load_template_and_assets()
     votes = read_votes(report, file, options, (wins, losses, tied), clusters, moved)
-    with report.stage("fitting strengths"), locate_errors(votes.source, votes.rows):
+    with report.stage("fitting strengths"), add_file_rows_to_errors(votes.source, votes.rows):
         settings: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}
         strengths = jr.arena.fit_strengths(
             votes.data, ties=ties, covariates=votes.covariates, anchors=anchor_ratings, **settings
         )
     for note in strengths.notes:
-        report.note(arguments_as_options(note))
+        report.note(replace_argument_names_by_options(note))
     ranks = _rank_sets(report, strengths)
     drift = None
     if moved:
-        with report.stage("testing who moved"), locate_errors(votes.source, votes.rows):
+        with report.stage("testing who moved"), add_file_rows_to_errors(votes.source, votes.rows):
             cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
             drift = jr.arena.detect_drift(votes.data, ties=ties, covariates=votes.covariates, cluster=cluster)
     if not strengths.converged:
@@ -273,7 +273,7 @@ def _json_result(
         "tie_error": finite_or_none(strengths.tie_error),
         "coefficient": {name: finite_or_none(x) for name, x in strengths.coefficient.items()},
         "coefficient_error": {name: finite_or_none(x) for name, x in strengths.coefficient_error.items()},
-        "notes": [arguments_as_options(note) for note in strengths.notes],
+        "notes": [replace_argument_names_by_options(note) for note in strengths.notes],
         "players": to_rows(_strength_columns(strengths, ranks)),
         **drift,
     }

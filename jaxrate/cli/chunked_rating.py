@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.output_checks import check_folder
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
 from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.cli.terminal import print_escaped
-from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
+from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
 from jaxrate.data.column_roles import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
@@ -56,7 +56,7 @@ def rate_by_chunks(
         raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with rating in chunks")
     if out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
-    check_folder("--out", out)
+    check_output_folder("--out", out)
     check_system_request(request)
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
     rated_files = _rate_files(
@@ -120,4 +120,4 @@ def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str 
     lines = [duration, *(f"{name:<{width}}{x:>{digits}}" for name, x in metrics.items())]
     title = f"{rated_files.system.name}: {rated_files.matches:,} matches of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
-    return [title, column_table(board, board.scope), "\n".join(lines)]
+    return [title, to_text_table(board, board.scope), "\n".join(lines)]

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import FittedParams, hint_scored_on_fitted_data, load_fitted, parse_params
-from jaxrate.cli.input_options import ReadingCommand, first_rows_option, read_events, reading_options
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, read_events, reading_options
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, share_option, system_option
 from jaxrate.cli.system_selection import (
     check_period,
-    drop_fitted_seasons,
+    drop_fitted_seasons_from_changes,
     facts_from_options,
-    hint_no_side,
-    prefix_file_name,
+    hint_side_advantage_unused,
+    prefix_errors_with_file,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import format_number, suggest_name
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     groups={"Comparison": ("last", "fit")},
     examples=(
         "jaxrate compare games.csv",
@@ -96,12 +96,20 @@ def compare(
     else:
         lengths = None, 7.0 if period is None else period
     for fit in fits:
-        changes[fit.system] = drop_fitted_seasons(data, fit, changes[fit.system])
+        changes[fit.system] = drop_fitted_seasons_from_changes(data, fit, changes[fit.system])
     comparison = compare_with_notes(
-        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, is_fitted=fitting
+        report,
+        file,
+        data,
+        changes,
+        is_named=bool(name),
+        period_lengths=lengths,
+        last=last,
+        timed=True,
+        is_fitted=fitting,
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    hint_no_side(report, data, [result.system for result in best.values()])
+    hint_side_advantage_unused(report, data, [result.system for result in best.values()])
     for system_name, result in best.items():
         warn_worse_than_even(report, data, system_name, changes[system_name], result.quality, result.period, last)
     hint_scored_on_fitted_data(report, fits, file, last)
@@ -179,7 +187,7 @@ def compare_with_notes(
     changes: dict[str, dict[str, Any]],
     *,
     is_named: bool,
-    lengths: tuple[float | None, ...],
+    period_lengths: tuple[float | None, ...],
     last: float,
     timed: bool,
     is_fitted: bool = False,
@@ -187,12 +195,12 @@ def compare_with_notes(
     """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
     from jaxrate.league.comparison_candidates import select_candidates
 
-    with prefix_file_name(file):
+    with prefix_errors_with_file(file):
         fitting, left_out = select_candidates(data, changes, is_named=is_named)
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    options: dict[str, Any] = dict(lengths=lengths, last=last, timed=timed, fit=is_fitted)
+    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as update_progress, ThreadPoolExecutor(os.cpu_count()) as workers:
         return jr.compare(data, fitting, **options, watch=update_progress, executor=workers if is_fitted else None)

@@ -8,15 +8,15 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.evidence_defaults import describe_evidence, drop_evidence, plain_option
+from jaxrate.cli.default_evidence import describe_evidence, drop_sides_margins_and_seasons, plain_option
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_output_file
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
-from jaxrate.cli.simulated_demo import DEFAULT_MATCHES, DEFAULT_PLAYERS, show_simulated
-from jaxrate.cli.terminal import print_escaped
-from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
+from jaxrate.cli.simulated_demo import DEFAULT_MATCHES, DEFAULT_PLAYERS, rate_simulated_league
+from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
 
 TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs")
 SEASON_DAYS = 200.0  # days, about
@@ -57,16 +57,16 @@ def demo(
     from jaxrate.data.table_sources import import_pyarrow
 
     if simulated:
-        show_simulated(report, players or DEFAULT_PLAYERS, matches or DEFAULT_MATCHES, seed or 0)
+        rate_simulated_league(report, players or DEFAULT_PLAYERS, matches or DEFAULT_MATCHES, seed or 0)
         return
     for name, value in (("players", players), ("matches", matches), ("seed", seed)):
         if value is not None:
             raise ValueError(f"--{name} needs --simulated")
     if picture.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
-    check_file("--picture", picture, "nfl.png")
+    check_output_file("--picture", picture, "nfl.png")
     import_pyarrow()  # raises its ImportError before rating
-    data = drop_evidence(jr.data.datasets.nfl()) if plain else jr.data.datasets.nfl()
+    data = drop_sides_margins_and_seasons(jr.data.datasets.nfl()) if plain else jr.data.datasets.nfl()
     best = _compare_systems(report, data)
     with report.stage(f"rating by {best.name}"):
         rated = jr.rate(best, data)
@@ -75,10 +75,10 @@ def demo(
     board = jr.leaderboard(rated, among=playing, top=len(playing))
     print_sections(
         f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:",
-        column_table(board, board.scope),
+        to_text_table(board, board.scope),
     )
     with report.stage("drawing"):
-        was_drawn = _draw_careers(rated, playing, picture)
+        was_drawn = _save_careers_plot_if_possible(rated, playing, picture)
     if was_drawn:
         print_escaped(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
     else:
@@ -109,7 +109,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     return best
 
 
-def _draw_careers(rated: jr.Rated, playing: Any, picture: Path) -> bool:
+def _save_careers_plot_if_possible(rated: jr.Rated, playing: Any, picture: Path) -> bool:
     """Whether there is matplotlib to do it."""
     try:
         from matplotlib.figure import Figure

@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import write_fitted
-from jaxrate.cli.input_options import ReadingCommand, first_rows_option, read_events
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, read_events
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_output_file
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 
 MAX_CALL_LENGTH = 40  # values of a call that is printed
@@ -40,7 +40,7 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     return [name for name in LOSSES if name.startswith(incomplete)]
 
 
-class FitCommand(ReadingCommand):
+class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
     """--free takes one name or several, as long as another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -62,7 +62,7 @@ class FitCommand(ReadingCommand):
 
 
 @click.command(
-    cls=FitCommand,
+    cls=VariadicFreeOptionCommand,
     groups={
         "Fit": ("free", "loss", "calibrated", "warm-up", "data-share", "validation", "starts", "steps", "errors"),
     },
@@ -134,10 +134,10 @@ def fit(
     resolve_loss(loss)
     check_system_request(request)
     if save is not None:
-        check_file("--save", save, "fitted.toml")
+        check_output_file("--save", save, "fitted.toml")
     data = read_events(report, file, request.columns, first=first)
     fitting = not free or "side_advantage" in free
-    system, data, period = choose_system(report, request, data, file, fitting=fitting, past=data_share)
+    system, data, period = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in wrapper_names(system):
@@ -218,13 +218,13 @@ def describe_fit(fit_result: jr.fitting.Fit) -> str:
         determined = [key for key in fit_result.free if key not in fit_result.open]
         hint = f"; fit the others alone: --free {' '.join(determined)}" if determined else ""
         lines.append(f"left open: {', '.join(fit_result.open)}, of which this file says next to nothing{hint}")
-    if call := python_call(fit_result.system):
+    if call := format_factory_call(fit_result.system):
         lines.append(f"in Python: {call}")
     lines.append(f"({len(fit_result.loss_history) - 1} steps in {fit_result.seconds:.1f} s, compilation included)")
     return "\n".join(lines)
 
 
-def python_call(system: jr.extend.RatingSystem) -> str:
+def format_factory_call(system: jr.extend.RatingSystem) -> str:
     """The call that makes a system, with what differs from its defaults; "" where that cannot be written."""
     from jaxrate.systems.prediction_wrapping import wrapper_names
 

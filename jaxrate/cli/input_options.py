@@ -52,7 +52,7 @@ OTHER_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _role_settings(role: ColumnRole) -> dict[str, Any]:
+def _click_settings_of_role(role: ColumnRole) -> dict[str, Any]:
     """The settings of the option of a role."""
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
     meaning = f"{meaning}{ROLE_EXAMPLES.get(role.accepts, '')}"
@@ -71,13 +71,13 @@ READING_OPTIONS = {
         "metavar": "NAME",
         "shell_complete": _complete_formats,
     },
-    **{name: _role_settings(role) for name, role in COLUMN_ROLES.items()},
+    **{name: _click_settings_of_role(role) for name, role in COLUMN_ROLES.items()},
     **OTHER_OPTIONS,
 }
 PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
 
 
-class ReadingCommand(HelpCommand):
+class VariadicColumnOptionsCommand(HelpCommand):
     """A command that reads a file: --category and --margin take one column or two, if another word is left for FILE."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -99,7 +99,7 @@ class ReadingCommand(HelpCommand):
 
 
 def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], Any]:
-    """Options that say how to read a file; the command, a `ReadingCommand`, gets those in use as `options`."""
+    """Options that say how to read a file. The `VariadicColumnOptionsCommand` gets those in use as `options`."""
     settings = {name: READING_OPTIONS[name] for name in names}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,9 +107,9 @@ def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], A
         def run_command(*args: Any, **options: Any) -> None:
             values = {name: options.pop(name) for name in settings}
             values = {name: x for name, x in values.items() if x not in (None, (), False)}
-            if is_shipped(options.get("file")):
+            if is_shipped_dataset(options.get("file")):
                 values = SHIPPED_COLUMNS | values
-            command(*args, options={name: _parse_option(name, x) for name, x in values.items()}, **options)
+            command(*args, options={name: _option_to_read_argument(name, x) for name, x in values.items()}, **options)
 
         for name, details in reversed(settings.items()):
             details = details if "is_flag" in details else {"metavar": "COLUMN"} | details
@@ -119,7 +119,7 @@ def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], A
     return decorate
 
 
-def _parse_option(name: str, value: Any) -> Any:
+def _option_to_read_argument(name: str, value: Any) -> Any:
     """The value of an option as the argument of `jr.read`."""
     if name == "mixtures":
         mixtures = list(map(_parse_mixture, value))
@@ -145,7 +145,7 @@ def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
-def is_shipped(file: Any) -> bool:
+def is_shipped_dataset(file: Any) -> bool:
     """Whether FILE is the name of the league that ships with the package, and no file."""
     return file == "nfl" and not Path(file).exists()
 
@@ -190,17 +190,17 @@ TEAM_COLUMN = re.compile(
 
 def names_teams(file: str, options: dict[str, Any]) -> bool:
     """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
-    if is_shipped(file) or options.get("format") == "football":
+    if is_shipped_dataset(file) or options.get("format") == "football":
         return True
-    if "format" in options or is_multi_file(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+    if "format" in options or is_parquet_folder_or_pattern(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
         return False
-    from jaxrate.data.table_sources import open_file
+    from jaxrate.data.table_sources import open_table_file
 
-    names = open_file(Path(file)).names
+    names = open_table_file(Path(file)).names
     return any(TEAM_COLUMN.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower())) for name in names)
 
 
-def is_multi_file(file: str) -> bool:
+def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
     path = Path(file)
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
@@ -208,7 +208,7 @@ def is_multi_file(file: str) -> bool:
 
 def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
     """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
-    from jaxrate.data.formats.format_reading import READ_OPTIONS
+    from jaxrate.data.formats.csv_format_helpers import READ_OPTIONS
 
     parameters = signature(reader).parameters
     return (*parameters, *(READ_OPTIONS if "options" in parameters else ()))
@@ -225,7 +225,7 @@ def read_events(
 ) -> jr.data.Dataset:
     """The events of a file, as the reading options say; `source` is its table if that is open already."""
     options = dict(options)
-    if "format" not in options and (first is not None or is_multi_file(file)):
+    if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
         from jaxrate.data.parquet_table import find_parquet_table, parquet_source
 
         parquet_table = find_parquet_table(file)
@@ -240,7 +240,7 @@ def read_events(
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
                 )
-            shipped = jr.data.datasets.nfl_columns() if source is None and is_shipped(file) else file
+            shipped = jr.data.datasets.nfl_columns() if source is None and is_shipped_dataset(file) else file
             return jr.read(shipped if source is None else source, **options, **arguments)
         if file_format not in jr.data.formats.FORMATS:
             formats = ", ".join(jr.data.formats.FORMATS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaxrate.cli.shared_options import check_finite
-from jaxrate.cli.terminal_tables import TextTable, column_table
+from jaxrate.cli.terminal_tables import TextTable, to_text_table
 
 if TYPE_CHECKING:
     from jaxrate.league.leaderboard_table import Leaderboard
@@ -60,4 +60,4 @@ def leaderboard_table(board: Leaderboard) -> TextTable:
 
     caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
     caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
-    return column_table(board, caption)
+    return to_text_table(board, caption)

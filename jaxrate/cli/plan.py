@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import ReadingCommand, read_events, reading_options
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, read_events, reading_options
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
-from jaxrate.cli.system_selection import check_file_time_order, check_period
-from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.text_format import format_number
@@ -26,7 +26,7 @@ BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     examples=("jaxrate plan games.csv", "jaxrate plan games.parquet --system glicko --period 30"),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
@@ -49,18 +49,18 @@ def plan(
     """
     import jax
 
-    from jaxrate.launch_overhead import has_launch_overhead
+    from jaxrate.kernel_launch_overhead import has_launch_overhead
     from jaxrate.league.system_choice import adapt_system, make_system
-    from jaxrate.replay.kernel.gpu_estimates import gpu_seconds, gpu_steps
-    from jaxrate.replay.padded_arrays import state_shapes
-    from jaxrate.replay.schedule import reuse_levels
+    from jaxrate.replay.kernel.gpu_time_estimates import gpu_seconds, gpu_steps
+    from jaxrate.replay.padded_states_and_columns import state_shapes
+    from jaxrate.replay.schedule import get_or_make_levels_plan
 
     names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
     data = read_events(report, file, options)
     check_period(data, period)
     systems = [adapt_system(name, {}, period, data) for name in names]
     for system in systems:
-        check_file_time_order(system, data, file)
+        check_contest_file_time_order(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
     flat = events.events if isinstance(events, jr.extend.Ragged) else events
     players, n = len(data.players), len(data.rows)
@@ -92,8 +92,8 @@ def plan(
         rows[-1] |= {"state": state, "memory": required, "seconds": None}
         if memory is None or required <= 0.9 * memory:
             with report.stage(f"measuring {system.name}"):
-                schedule = reuse_levels(system, events, schedules)
-                rows[-1]["seconds"], rating = _measure_run_time(system, events, schedule, players, seconds)
+                schedule = get_or_make_levels_plan(system, events, schedules)
+                rows[-1]["seconds"], rating = _estimate_run_seconds(system, events, schedule, players, seconds)
             rows[-1] |= {"rating": rating} | (
                 {} if has_launch_overhead() else {"gpu": gpu_seconds(system.name, kind, gpu_step_counts)}
             )
@@ -112,15 +112,15 @@ def plan(
 
 
 def _unsupported_reason(
-    system: jr.extend.RatingSystem, flat: Any, data: jr.data.Dataset, *, is_named: bool
+    system: jr.extend.RatingSystem, flat_events: Any, data: jr.data.Dataset, *, is_named: bool
 ) -> str | None:
     """Why a system does not rate these events; None if it does."""
     from jaxrate.league.system_choice import CONTEST_SYSTEMS
 
-    if type(flat) not in system.events:
-        only = system.events == (jr.Periods,) and isinstance(flat, jr.Matches)
-        return "only with --period" if only else f"does not rate {type(flat).__name__.lower()}"
-    if isinstance(flat, jr.Matches) and system.name in CONTEST_SYSTEMS and not is_named:
+    if type(flat_events) not in system.events:
+        only = system.events == (jr.Periods,) and isinstance(flat_events, jr.Matches)
+        return "only with --period" if only else f"does not rate {type(flat_events).__name__.lower()}"
+    if isinstance(flat_events, jr.Matches) and system.name in CONTEST_SYSTEMS and not is_named:
         return f"only with --system {system.name}"
     if system.settings.get("categories", 1) > 1 and data.categories is None:
         return "only with --category"
@@ -176,7 +176,7 @@ def _format_schedule(shape: dict[str, Any]) -> str:
     return f"{count:,} {kind} in {shape['steps']:,} steps of {shape['sizes']} sizes, {shape['filled']:.0%} filled"
 
 
-def _measure_run_time(
+def _estimate_run_seconds(
     system: jr.extend.RatingSystem, events: Any, schedule: Any, players: int, schedule_seconds: float
 ) -> tuple[float, float]:
     """Seconds of `run`, from a sample, and seconds of rating alone; `schedule_seconds` are for making the schedule."""

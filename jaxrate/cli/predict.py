@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import ReadingCommand, newcomers_option, reading_options
-from jaxrate.cli.output_checks import check_file
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, newcomers_option, reading_options
+from jaxrate.cli.output_path_checks import check_output_file
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.cli.terminal import print_escaped
-from jaxrate.cli.terminal_tables import column_table, print_sections
+from jaxrate.cli.terminal_tables import print_sections, to_text_table
 from jaxrate.text_format import format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
@@ -22,7 +22,7 @@ HIDDEN_COLUMNS = "row", "quality"
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     groups={"Fixtures": ("newcomers", "at")},
     examples=(
         "jaxrate rate games.csv --out season",
@@ -53,7 +53,7 @@ def predict(
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
             raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
-        check_file("--out", out, "chances.csv")
+        check_output_file("--out", out, "chances.csv")
     rated = jr.load(run)
     when: Any = at
     if at is not None and rated.clock != "dates":
@@ -81,4 +81,4 @@ def predict(
         return
     total = len(predictions["row"])
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
-    print_sections(column_table(predictions.drop_columns(*HIDDEN_COLUMNS), rest, MAX_ROWS_SHOWN))
+    print_sections(to_text_table(predictions.drop_columns(*HIDDEN_COLUMNS), rest, MAX_ROWS_SHOWN))

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from jaxrate.cli.terminal import print_note
+from jaxrate.cli.escaped_terminal_output import print_note
 from jaxrate.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
@@ -66,7 +66,7 @@ class ProgressReport:
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
                 task = bar.add_task(escape_control_characters(title), total=total, completed=done, time="")
                 while not ended.wait(REFRESH):
-                    bar.update(task, time=describe_time(time.perf_counter() - start, done, total, is_limit))
+                    bar.update(task, time=describe_remaining_time(time.perf_counter() - start, done, total, is_limit))
 
         def update(amount: float, detail: str = "") -> None:
             nonlocal done, title
@@ -87,7 +87,7 @@ class ProgressReport:
             print_note(f"{text}: {time.perf_counter() - start:.2f} s")
 
 
-def describe_time(seconds: float, done: float, total: float | None, is_limit: bool = False) -> str:
+def describe_remaining_time(seconds: float, done: float, total: float | None, is_limit: bool = False) -> str:
     """The time that is left of a stage, in words; the time that it has taken where that is unknown."""
     if total is None or done < MIN_SHARE * total:
         return f"{_format_duration(seconds)} so far"

@@ -10,43 +10,53 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.as_of import career_up_to, events_up_to, extend_to_period_end, parse_time_option
-from jaxrate.cli.career_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
+from jaxrate.cli.as_of_and_since import career_up_to, events_up_to, parse_time_option, time_of_shown_ratings
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
-from jaxrate.cli.evidence_defaults import plain_option, read_evidence
+from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import ReadingCommand, is_multi_file, names_teams, read_events
+from jaxrate.cli.input_options import (
+    VariadicColumnOptionsCommand,
+    is_parquet_folder_or_pattern,
+    names_teams,
+    read_events,
+)
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
-from jaxrate.cli.output_checks import check_folder
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.player_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.rating_by_league import rate_leagues
-from jaxrate.cli.saved_run_options import continue_request, lock_output_folder, read_arguments_from_saved_run, save_run
+from jaxrate.cli.saved_run_input_and_output import (
+    complete_request_from_saved_run,
+    lock_output_folder,
+    reader_arguments_from_saved_run,
+    save_run,
+)
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.smoothed_output import (
-    check_smooth,
-    greatest_sections,
+    check_smooth_has_whole_history,
+    peak_rating_sections,
     smooth_task,
     smoothed_career_columns,
     smoothed_match_columns,
 )
 from jaxrate.cli.system_selection import (
     RatingTask,
-    check_and_hint,
+    check_system_and_hint,
     check_system_request,
     choose_system,
     has_unused_categories,
-    prefix_file_name,
+    prefix_errors_with_file,
     unused_evidence_options,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal import print_escaped
-from jaxrate.cli.terminal_tables import TextTable, column_table, print_sections
+from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     examples=(
         "jaxrate rate games.csv --player Ada",
         "jaxrate rate games.csv --system glicko2 --param tau=0.3 --out season",
@@ -127,10 +137,10 @@ def rate(
         if file is None:
             raise ValueError("--by needs a FILE")
         return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json, plain)
-    if file is not None and (chunked or ("format" not in request.columns and is_multi_file(file))):
+    if file is not None and (chunked or ("format" not in request.columns and is_parquet_folder_or_pattern(file))):
         return rate_by_chunks(report, file, request, out, by_parts, top, as_json)
     if smooth:
-        check_smooth(state, file)
+        check_smooth_has_whole_history(state, file)
     if outlook and state is not None:
         raise ValueError("--outlook is for new runs; a saved run keeps its kind of predictions")
     if player is None and (against is not None or all_matches):
@@ -142,7 +152,7 @@ def rate(
     if last != 1 and file is None:
         raise ValueError("--last needs a FILE")
     if out is not None:
-        check_folder("--out", out)
+        check_output_folder("--out", out)
         if out.is_dir():
             lock_output_folder(
                 out
@@ -151,7 +161,7 @@ def rate(
     if saved is None:
         check_system_request(request)
     else:
-        request = continue_request(saved, request)
+        request = complete_request_from_saved_run(saved, request)
     quality_text, hindsight = "", None
     metrics: dict[str, float] = {}
     if file is None:
@@ -165,9 +175,9 @@ def rate(
             raise ValueError(f"--out: the run in {state} ends after --as-of; rate its file again")
     else:
         if saved is None:
-            data, request = read_evidence(report, file, request, plain=plain)
+            data, request = read_events_with_evidence(report, file, request, plain=plain)
         else:
-            data = read_events(report, file, request.columns, **read_arguments_from_saved_run(saved))
+            data = read_events(report, file, request.columns, **reader_arguments_from_saved_run(saved))
         until, since_time = (
             parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since))
         )
@@ -180,11 +190,11 @@ def rate(
             if outlook and not has_outcome_wrapper(task.system):
                 task = task._replace(system=jr.forecasts.add_outcomes(task.system))
         else:
-            task = check_and_hint(report, saved.system, data, saved.period, file, request.columns)
+            task = check_system_and_hint(report, saved.system, data, saved.period, file, request.columns)
         if out is not None:
             lock_output_folder(out)  # before rating
         hindsight = smooth_task(report, task) if smooth else None
-        rated, quality_text, metrics = rate_task(report, file, task, saved, last, request.changes)
+        rated, quality_text, metrics = rate_and_evaluate_task(report, file, task, saved, last, request.changes)
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
         unused = ["category", "mixtures"] if has_unused_categories(rated.system, request.columns) else []
@@ -195,22 +205,22 @@ def rate(
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided, "teams": teams})
     sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(
-        rated, top=top, as_of=extend_to_period_end(rated, until), since=since_time, **leaderboard_arguments
+        rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments
     )
     sections += [leaderboard_table(board), *strengths_by_category(rated, board), quality_text]
-    json_values: dict[str, Any] = {"leaderboard": _table_rows(board)}
+    json_values: dict[str, Any] = {"leaderboard": _columns_to_records(board)}
     if peaks:
         peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
-        sections += ["peak ratings", column_table(peaks_table)]
-        json_values["peaks"] = _table_rows(peaks_table)
+        sections += ["peak ratings", to_text_table(peaks_table)]
+        json_values["peaks"] = _columns_to_records(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:
-        sections += greatest_sections(hindsight, top)
-        json_values["hindsight"] = _table_rows(jr.league.peak_ratings(hindsight, top=top))
+        sections += peak_rating_sections(hindsight, top)
+        json_values["hindsight"] = _columns_to_records(jr.league.peak_ratings(hindsight, top=top))
         tables["hindsight"] = smoothed_match_columns(hindsight, data)
     if upsets:
         upsets_table = jr.league.upsets(rated, player=player, top=top)
-        sections += ["biggest upsets", column_table(upsets_table)]
+        sections += ["biggest upsets", to_text_table(upsets_table)]
         json_values["upsets"] = upsets_table.to_records()
     if player is not None and against is not None:
         meetings = jr.league.head_to_head(rated, player, against)
@@ -220,7 +230,7 @@ def rate(
         hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)
         career = career_up_to(jr.career(rated, player) | hindsight_columns, until)
         sections += career_sections(rated, player, career, hindsight_columns, is_whole=all_matches)
-        json_values["career"] = _table_rows(career)
+        json_values["career"] = _columns_to_records(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
             save_run(out, rated, tables, csv, csv_safe)
@@ -232,7 +242,7 @@ def rate(
         print_sections(*sections)
 
 
-def rate_task(
+def rate_and_evaluate_task(
     report: ProgressReport,
     file: str,
     task: RatingTask,
@@ -251,7 +261,7 @@ def rate_task(
     )
     with report.stage(f"rating {count_text}"):
         start = time.perf_counter()
-        with prefix_file_name(file):
+        with prefix_errors_with_file(file):
             rated = jr.rate(system, data, period=period, onto=saved)
         seconds = time.perf_counter() - start
     if contests is not None:
@@ -273,7 +283,7 @@ def _json_summary(rated: jr.Rated) -> dict[str, Any]:
     return summary | counts | {"players": len(rated.players)}
 
 
-def _table_rows(columns: Any) -> list[dict[str, Any]]:
+def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
     """A dict for each row of a table that is a NamedTuple of columns, or a dict of them."""
     from jaxrate.league.column_table import ColumnTable
 

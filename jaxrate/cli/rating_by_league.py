@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.evidence_defaults import read_evidence
-from jaxrate.cli.input_options import is_multi_file, is_shipped
+from jaxrate.cli.default_evidence import read_events_with_evidence
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_table
-from jaxrate.cli.output_checks import check_folder
+from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_file_name
-from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import suggest_name
 
@@ -49,12 +49,12 @@ def rate_leagues(
     ]:
         raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with --by")
     if out is not None:
-        check_folder("--out", out)
+        check_output_folder("--out", out)
     check_system_request(request)
-    data, request = read_evidence(report, file, request, plain=plain)
+    data, request = read_events_with_evidence(report, file, request, plain=plain)
     league = _league_column(file, by)
     task = choose_system(report, request, data, file)
-    with report.stage("rating leagues"), prefix_file_name(file):
+    with report.stage("rating leagues"), prefix_errors_with_file(file):
         rated_by_league = jr.league.rate_leagues(task.system, task.data, league, period=task.period)
     boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
     if out is not None:
@@ -85,12 +85,12 @@ def rate_leagues(
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.data.source_opening import open_source
-    from jaxrate.data.table_sources import locate_data_errors
+    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_sources import add_location_to_data_errors
 
-    table = parquet_source(find_parquet_table(file)) if is_multi_file(file) else file
-    source = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else table)
-    with locate_data_errors(source.title, source.where):
+    table = parquet_source(find_parquet_table(file)) if is_parquet_folder_or_pattern(file) else file
+    source = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else table)
+    with add_location_to_data_errors(source.title, source.where):
         if by not in source.names:
             raise ValueError(f"--by: no column {by!r}{suggest_name(by, source.names)}")
         values = source.load([by], [by], [])[by]

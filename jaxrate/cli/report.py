@@ -9,26 +9,26 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.compare import compare_with_notes
-from jaxrate.cli.evidence_defaults import plain_option, read_evidence
+from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import ReadingCommand, names_teams
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, names_teams
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
-from jaxrate.cli.output_checks import check_page, title_from_file
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
-from jaxrate.cli.rate import rate_task
+from jaxrate.cli.rate import rate_and_evaluate_task
 from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.smoothed_output import smooth_task
 from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.cli.terminal import print_escaped
 
 OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     groups={"Page": ("top", "player", "compare", "title", "names", "noun", "active", "min-games", "smooth", "last")},
     examples=(
         "jaxrate report games.csv --out report.html",
@@ -79,25 +79,25 @@ def report(
     from jaxrate.league.rated_history import find_player
     from jaxrate.league.system_choice import make_system
     from jaxrate.league.system_comparison import BASELINES
-    from jaxrate.site.page_templates import load_template
-    from jaxrate.site.site_data import display_names
+    from jaxrate.site.page_templates import load_template_and_assets
+    from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.wording import choose_noun
 
-    check_page("--out", out, "report.html")
-    load_template()
+    check_html_output_file("--out", out, "report.html")
+    load_template_and_assets()
     check_system_request(request)
     for other in others:
         make_system(other, {})
-    data, request = read_evidence(report, file, request, plain=plain)
+    data, request = read_events_with_evidence(report, file, request, plain=plain)
     if names is not None:
         data = data._replace(
-            players=np.array(display_names(data.players, load_display_names(names, data.players)), object)
+            players=np.array(unique_display_names(data.players, load_display_names(names, data.players)), object)
         )
     for player in players:
         find_player(data.players, player)
     task = choose_system(report, request, data, file)
     smoothed = smooth_task(report, task) if smooth else None
-    rated, _, metrics = rate_task(report, file, task, changes=request.changes)
+    rated, _, metrics = rate_and_evaluate_task(report, file, task, changes=request.changes)
     changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or BASELINES}
     changes_by_system[rated.system.name] = request.changes
     comparison = compare_with_notes(
@@ -106,7 +106,7 @@ def report(
         task.data,
         changes_by_system,
         is_named=bool(others),
-        lengths=(task.period,),
+        period_lengths=(task.period,),
         last=last,
         timed=False,
     )

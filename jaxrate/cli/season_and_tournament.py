@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.input_options import ReadingCommand, newcomers_option, reading_options
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, newcomers_option, reading_options
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
-from jaxrate.cli.terminal import print_escaped
-from jaxrate.cli.terminal_tables import column_table, print_sections
+from jaxrate.cli.terminal_tables import print_sections, to_text_table
 
 GROUPS = {
     "Season": ("results", "points", "ties", "relegated"),
@@ -39,7 +39,7 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(
-    cls=ReadingCommand,
+    cls=VariadicColumnOptionsCommand,
     groups=GROUPS,
     examples=(
         "jaxrate season run to_come.csv --results so_far.csv --relegated 3",
@@ -119,4 +119,4 @@ def _print_forecast(forecast: Any, kind: str, as_json: bool) -> None:
     if as_json:
         print_escaped(json.dumps(columns.to_records(), indent=1))
     else:
-        print_sections(column_table(columns, f"{forecast.samples:,} {kind}"))
+        print_sections(to_text_table(columns, f"{forecast.samples:,} {kind}"))

@@ -14,7 +14,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import reading_options
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.path_type import NonEmptyPath
 
 SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
 

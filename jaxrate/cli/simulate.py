@@ -9,8 +9,8 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.output_checks import check_file, check_folder
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_output_file, check_output_folder
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import parse_whole_number
 
@@ -90,9 +90,9 @@ def simulate(
         stream = jr.data.simulate.stream_contests(players, count, **world)
     if file.suffix.lower() != ".parquet":
         raise ValueError(f"{file}: the name must end in .parquet")
-    check_folder("FILE in", file.parent)
+    check_output_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
-    check_file("FILE", file, "league.parquet")
+    check_output_file("FILE", file, "league.parquet")
     with report.stage(f"simulating {count:,} {kind}", count) as update_progress:
         jr.data.simulate.write(stream, file, update_progress)
     truth = file.with_suffix(".truth.parquet")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import format_intervals
 
@@ -15,7 +15,7 @@ DEFAULT_PLAYERS = 5000
 DEFAULT_MATCHES = 200_000
 
 
-def show_simulated(report: ProgressReport, players: int, matches: int, seed: int) -> None:
+def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
     from jaxrate.league.system_choice import CONTEST_SYSTEMS, adapt_system
     from jaxrate.league.system_comparison import time_replay

@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
-from jaxrate.cli.output_checks import check_folder
-from jaxrate.cli.paths import NonEmptyPath
+from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.text_format import format_cell
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
@@ -105,7 +105,7 @@ def site(
     from jaxrate.site.site_writer import check_site_folder
     from jaxrate.site.wording import choose_noun
 
-    check_folder("--out", out)
+    check_output_folder("--out", out)
     with _prefix_errors_with_option("--out "):
         check_site_folder(out)
     with _prefix_errors_with_option("--"):
@@ -162,10 +162,10 @@ def _load_smoothed_columns(run: Path) -> dict[str, Any] | None:
 
 def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
-    from jaxrate.data.table_sources import open_file
+    from jaxrate.data.table_sources import open_table_file
     from jaxrate.text_format import suggest_name
 
-    source = open_file(file)
+    source = open_table_file(file)
     for name in names:
         if name not in source.names:
             raise ValueError(f"{file.name}: no column {name!r}{suggest_name(name, source.names)}")
@@ -198,12 +198,12 @@ def load_columns_for_predictions(file: Path, names: list[str], rated: jr.Rated) 
 
 def _check_file_has_rated_players(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
-    from jaxrate.data.table_sources import open_file
+    from jaxrate.data.table_sources import open_table_file
 
     sampled = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
     sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
     sampled_rows = rated.predictions.select(["row", *sides]).take(sampled).to_pylist()
-    names = list(open_file(file).names)
+    names = list(open_table_file(file).names)
     columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # "007" is no number
     for row in sampled_rows:
         texts = {_fold_case_and_blanks(x[row["row"]]) for x in columns}

@@ -8,10 +8,10 @@ import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.system_selection import RatingTask
-from jaxrate.cli.terminal_tables import TextTable, column_table
+from jaxrate.cli.terminal_tables import TextTable, to_text_table
 
 
-def check_smooth(state: Any, file: str | None) -> None:
+def check_smooth_has_whole_history(state: Any, file: str | None) -> None:
     """ValueError unless the history is whole."""
     if state is not None or file is None:
         raise ValueError("--smooth needs a whole history: rate its FILE without --state")
@@ -27,10 +27,10 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
         return jr.smooth(task.system, task.data)
 
 
-def greatest_sections(smoothed: jr.league.Smoothed, top: int) -> list[str | TextTable]:
+def peak_rating_sections(smoothed: jr.league.Smoothed, top: int) -> list[str | TextTable]:
     """Everybody at their best, with hindsight."""
     details = f"log likelihood {smoothed.evidence:,.1f}, {smoothed.sweeps} sweeps"
-    peaks = column_table(jr.league.peak_ratings(smoothed, top=top))
+    peaks = to_text_table(jr.league.peak_ratings(smoothed, top=top))
     return [f"peak ratings in hindsight ({details})", peaks]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.evidence_defaults import default_system, note_evidence
+from jaxrate.cli.default_evidence import default_system, note_evidence
 from jaxrate.cli.hyperparameters import FittedParams
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
@@ -57,34 +57,40 @@ def choose_system(
     file: str,
     *,
     fitting: bool = False,
-    past: float = 1.0,
+    data_share: float = 1.0,
 ) -> RatingTask:
     """The requested system, or the default one; ValueError if it cannot rate these events.
 
     Notes say what in the data changes nothing. With `fitting` the side advantage is fitted, so that its start does not
     matter.
-    Only the first share `past` of the data is used for the choice.
+    Only the first share `data_share` of the data is used for the choice.
     """
     from jaxrate.league.system_choice import adapt_system, default_system_name
 
-    changes = request.changes if request.fitted is None else drop_fitted_seasons(data, request.fitted, request.changes)
+    changes = (
+        request.changes
+        if request.fitted is None
+        else drop_fitted_seasons_from_changes(data, request.fitted, request.changes)
+    )
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
-    system = adapt_system(name, changes, request.period, data, past)
+    system = adapt_system(name, changes, request.period, data, data_share)
     if is_default and not fitting:
         note_evidence(report, system, data)
     elif not fitting:
         hint_default_side(report, data, system, changes)
-    return check_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
+    return check_system_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
 
 
-def drop_fitted_seasons(data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]) -> dict[str, Any]:
+def drop_fitted_seasons_from_changes(
+    data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
+) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
     fitted_seasons = fitted.values.get("seasons", ())
     return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == fitted_seasons)}
 
 
-def check_and_hint(
+def check_system_and_hint(
     report: ProgressReport,
     system: jr.extend.RatingSystem,
     data: jr.data.Dataset,
@@ -102,24 +108,26 @@ def check_and_hint(
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_fits(system, data, period)
-    check_file_time_order(system, data, file)
+    check_contest_file_time_order(system, data, file)
     if has_unused_categories(system, columns):
-        report.note(f"{system.name} does not use categories; {_do(systems_with_feature('categories'))}")
+        report.note(
+            f"{system.name} does not use categories; {_format_systems_that_do(systems_with_feature('categories'))}"
+        )
     for option in unused_evidence_options(system, columns):
         systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
-        report.note(f"{system.name} does not use --{option.replace('_', '-')}; {_do(systems)}")
+        report.note(f"{system.name} does not use --{option.replace('_', '-')}; {_format_systems_that_do(systems)}")
     if not fitting:
-        hint_no_side(report, data, [system])
+        hint_side_advantage_unused(report, data, [system])
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
     rated_data = split_unsupported_teams(system, data)
     if rated_data is not data:
-        hint = _do(systems_with_feature("teams"))
+        hint = _format_systems_that_do(systems_with_feature("teams"))
         report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}")
     return RatingTask(system, rated_data, period)
 
 
-def _do(names: Iterable[str]) -> str:
+def _format_systems_that_do(names: Iterable[str]) -> str:
     """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
     from jaxrate.league.comparison_notes import join_names
 
@@ -148,16 +156,16 @@ def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: fl
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
 
-def check_file_time_order(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
+def check_contest_file_time_order(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
     """ValueError if the times of contests decrease, and the system takes notice."""
     from jaxrate.league import dataset_rating
 
-    with prefix_file_name(file):
+    with prefix_errors_with_file(file):
         dataset_rating.check_contest_times(system, data)
 
 
 @contextmanager
-def prefix_file_name(file: str) -> Iterator[None]:
+def prefix_errors_with_file(file: str) -> Iterator[None]:
     """A ValueError names the file, and the option that helps where events have to be sorted."""
     try:
         yield
@@ -186,7 +194,9 @@ def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, A
     return [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
 
 
-def hint_no_side(report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]) -> None:
+def hint_side_advantage_unused(
+    report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]
+) -> None:
     """A note if nobody has the side, and a system has a side advantage."""
     if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
         return
@@ -205,7 +215,7 @@ def hint_default_side(
     points = getattr(system.params, "side_advantage", None)
     if points is None:
         systems = [name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields]
-        report.note(f"{system.name} does not use home advantage; {_do(systems)}")
+        report.note(f"{system.name} does not use home advantage; {_format_systems_that_do(systems)}")
     else:
         hint = "set it with --param side_advantage, or fit it with jaxrate fit --free side_advantage"
         report.note(f"the home advantage is {points:g} points by default; {hint}")

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.evidence_defaults import SKILLS
+from jaxrate.cli.default_evidence import SKILLS
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.shared_options import complete_systems
-from jaxrate.cli.terminal import print_escaped
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jaxrate.cli.terminal import print_escaped
+from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.text_format import escape_control_characters, format_table, table_cells
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class TextTable(NamedTuple):
         return f"{table}\n{self.caption}" if self.caption else table
 
 
-def column_table(table: Any, caption: str = "", top: int | None = None) -> TextTable:
+def to_text_table(table: Any, caption: str = "", top: int | None = None) -> TextTable:
     """The first `top` rows of a table that has `heads_and_cells`."""
     from jaxrate.league.column_table import LEFT_ALIGNED_COLUMNS
 

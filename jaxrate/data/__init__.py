@@ -19,7 +19,7 @@ dataset_building.py              datasets from columns
 integer_ids.py                   ids of names that are whole numbers
 league_split.py                  the leagues of one table
 data_inputs.py                   inputs of functions of a history
-nested_teams.py                  contests from nested lists, and contests without their teams
+rounds_from_nested_teams.py      contests from nested lists, and contests without their teams
 table_writing.py                 `write` and `to_frame`
 measurement_noise_estimation.py  the noise of a measurement of matches
 simulate.py                      histories with known truth; player_sampling.py draws their players
@@ -27,7 +27,7 @@ formats/                         public collections of results, a file for each
 datasets/                        results that ship with the package
 activity_weighted_sampling.py    players drawn at random, with unequal probabilities, with and without replacement
 column_spellings.py              names that people give to columns, in lower-case letters and digits; {} is a side
-contest_tables.py                a table with one row per participant of a contest: its columns as those of `Rounds`
+participant_tables.py            a table with one row per participant of a contest: its columns as those of `Rounds`
 match_tables.py                  a table with one row per match: its columns as those of `Matches`
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory
@@ -40,7 +40,7 @@ import lazy_loader  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
-    from jaxrate.data.nested_teams import from_teams
+    from jaxrate.data.rounds_from_nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
     from jaxrate.events.dataset import Dataset
 

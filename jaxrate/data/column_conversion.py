@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_texts
+from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
 from jaxrate.text_format import format_cell
@@ -29,9 +29,11 @@ def to_column(name: str, values: Any) -> Column:
     loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = {type(value) for value in values} - {type(None)} if loose else set()
     if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        values = _numpy_times(name, [np.datetime64("NaT") if value is None else value for value in values])
+        values = _to_arrow_compatible_times(
+            name, [np.datetime64("NaT") if value is None else value for value in values]
+        )
     elif getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
-        values = _numpy_times(name, values)
+        values = _to_arrow_compatible_times(name, values)
     if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
         for convert in (lambda values: values, _to_list):  # some arrays it knows only as lists
             with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
@@ -51,7 +53,7 @@ def to_column(name: str, values: Any) -> Column:
     return _as_large_string(column)
 
 
-def _numpy_times(name: str, values: Any) -> HostArray:
+def _to_arrow_compatible_times(name: str, values: Any) -> HostArray:
     """Times of numpy in a unit that Arrow has; numpy turns those that a unit cannot hold into others, silently."""
     arrays = values if isinstance(values, list) else [values]
     units = {np.datetime_data(part.dtype) for part in arrays} - {("generic", 1)}
@@ -145,7 +147,7 @@ def to_ids(
         if not isinstance(arrays[-1], np.ndarray) and arrow.types.is_integer(arrays[-1].type):  # and CSV has only text
             for i, (name, array) in enumerate(zip(names, arrays, strict=False)):
                 if not isinstance(array, np.ndarray) and arrow.types.is_large_string(array.type):
-                    arrays[i] = _parse_text(
+                    arrays[i] = _cast_text_to_first_type(
                         name, array, [arrow.int64()], f"not a whole number, as the known {subject} are"
                     )
     if any(isinstance(part, np.ndarray) for part in arrays):
@@ -193,7 +195,7 @@ def _cast_to_int64(description: str, column: Any) -> Any:
 
 def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArray, subject: str) -> None:
     """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
-    reasons = unstorable_texts(values)
+    reasons = unstorable_reasons_by_position(values)
     if not reasons:
         return
     bad = np.isin(ids, [*reasons])
@@ -222,7 +224,9 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
         try:
             column = column.cast(arrow.float64())
         except arrow.ArrowInvalid:
-            column = _parse_text(name, _trim_and_convert_booleans(column), [arrow.float64()], "not a number")
+            column = _cast_text_to_first_type(
+                name, _trim_and_convert_booleans(column), [arrow.float64()], "not a number"
+            )
     kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
     if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
@@ -236,10 +240,10 @@ def _to_number_or_default(value: Any, default: float | None) -> float | None:
     """A number of any type as a float; None if it is none, or too large to be one."""
     if default is not None and is_missing_value(value, True):
         return default
-    return as_float(value)
+    return to_float_or_none(value)
 
 
-def as_float(value: Any) -> float | None:
+def to_float_or_none(value: Any) -> float | None:
     """The value as a float; None if it is no number, or too large."""
     with suppress(OverflowError, ValueError):  # 10**400, and Decimal("sNaN")
         return float(value) if isinstance(value, (Real, Decimal)) else None
@@ -262,7 +266,7 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     if arrow.types.is_large_string(column.type):
         targets = [arrow.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
         accepted = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
-        column = _parse_text(name, column, targets, f"not an ISO date or timestamp ({accepted})")
+        column = _cast_text_to_first_type(name, column, targets, f"not an ISO date or timestamp ({accepted})")
     if arrow.types.is_date(column.type):
         return np.asarray(column.cast(arrow.date32()).cast(arrow.int32()).to_numpy(), np.float64), True
     if arrow.types.is_timestamp(column.type):
@@ -272,7 +276,7 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     return to_numbers(name, column), False
 
 
-def to_times(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, HostArray], str | None]:
+def time_argument_and_clock(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, HostArray], str | None]:
     """The times as argument `time`, and the `clock` of a dataset; none if the column has no value."""
     if name is None or missing_mask(columns[name], nan_is_missing=True).all():
         return {}, None
@@ -288,7 +292,7 @@ def check_row_time_order(column: Column, days: HostArray) -> None:
     fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
 
 
-def _parse_text(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
+def _cast_text_to_first_type(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
     """Text as the first of the target types that takes all of it."""
 
     def takes(target: Any, low: int, high: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.column_conversion import as_float, missing_mask, to_column, to_flags, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.column_roles import COLUMN_ROLES, CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_role_arguments
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
@@ -28,7 +28,7 @@ from jaxrate.data.column_spellings import (
 )
 from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_results, partly_numeric_results, replace_na_texts
-from jaxrate.data.role_resolution import default_column, has_two_columns
+from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
 
@@ -36,7 +36,7 @@ class RecognitionWarning(UserWarning):
     """Which columns were recognised, and as what."""
 
 
-class Recognition(NamedTuple):
+class RecognisedColumnRoles(NamedTuple):
     """The roles that columns were recognised to have."""
 
     arguments: dict[str, Any]  # of `read`, by role
@@ -49,7 +49,7 @@ class Recognition(NamedTuple):
 
 def recognise_columns(
     table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
-) -> Recognition:
+) -> RecognisedColumnRoles:
     """The roles of the columns of a table: as the arguments say, and else as the columns are called.
 
     Args:
@@ -64,9 +64,9 @@ def recognise_columns(
     check_role_arguments(arguments)
     spelt: dict[str, str] = {}
     for name in table.names:
-        spelt.setdefault(letters_and_digits(name), name)
+        spelt.setdefault(normalise_column_name(name), name)
     arguments, notes = dict(arguments), list[str]()
-    layout, spelling = _table_layout(table.names, arguments, upcoming), None
+    layout, spelling = _player_roles_of_table(table.names, arguments, upcoming), None
     if layout is None and (match := player_columns(spelt, upcoming)) is not None:
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
@@ -80,7 +80,7 @@ def recognise_columns(
         notes += [
             f"{name} for the {role}"
             for role, name in contest_columns.items()
-            if letters_and_digits(name) != default_column(role)
+            if normalise_column_name(name) != default_column(role)
         ]
     needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
@@ -91,11 +91,11 @@ def recognise_columns(
         neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1] if has_home and arguments["neutral"] is None else [],
         side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[:1] if has_winner and arguments["side"] is None else [],
     )
-    unsure = len(inspected.times) > 1 or any(_is_foreign_time_column(table.names, name) for name in inspected.times)
+    unsure = len(inspected.times) > 1 or any(_is_nondefault_time_column(table.names, name) for name in inspected.times)
     unsure |= bool(inspected.times and notes)  # where others have names of their own, time may be something else
     players: list[Any] = [arguments[role] or find_column_ignoring_case(table.names, role) for role in layout or ()][:2]
     points: tuple[str, ...] = ()
-    seeks_score = layout == PLAYER_PAIR and arguments["score"] is None and has_two_columns(arguments["margin"])
+    seeks_score = layout == PLAYER_PAIR and arguments["score"] is None and is_margin_of_two_columns(arguments["margin"])
     doubtful = find_column_ignoring_case(table.names, "score") if seeks_score else None
     if doubtful is not None:
         inspected = inspected._replace(results=[doubtful])
@@ -131,16 +131,18 @@ def recognise_columns(
     unix = (
         arguments["time"] is not None
         and bool(inspected.times)
-        and _is_foreign_time_column(table.names, arguments["time"])
+        and _is_nondefault_time_column(table.names, arguments["time"])
     )
-    return Recognition(arguments, _cache_columns(table, columns), points, timeless, unix, tuple(notes))
+    return RecognisedColumnRoles(
+        arguments, _table_with_loaded_columns(table, columns), points, timeless, unix, tuple(notes)
+    )
 
 
 def _choose_time(
     names: Sequence[str], times: Sequence[str], columns: dict[str, Column], dates: str | None
 ) -> tuple[str | None, str]:
     """Which of these columns holds times, and a note about it; None if none does."""
-    ours = [name for name in times if not _is_foreign_time_column(names, name)]
+    ours = [name for name in times if not _is_nondefault_time_column(names, name)]
     time = next((name for name in times if is_time_column(name, columns[name], dates)), None)
     if time is None:
         time = next((name for name in ours if _is_numeric_column(name, columns[name])), None)
@@ -152,7 +154,7 @@ def _choose_time(
 
 def time_columns(names: Sequence[str]) -> list[str]:
     """The columns that are called as times are."""
-    return [name for name in names if letters_and_digits(name) in TIME_NAMES]
+    return [name for name in names if normalise_column_name(name) in TIME_NAMES]
 
 
 class _CandidateColumns(NamedTuple):
@@ -165,21 +167,21 @@ class _CandidateColumns(NamedTuple):
     side: list[str]
 
 
-def letters_and_digits(name: Any) -> str:
+def normalise_column_name(name: Any) -> str:
     """A name in lower case, without anything but letters and digits."""
     return "".join(x for x in str(name).casefold() if x.isalnum())
 
 
-def _is_foreign_time_column(names: Sequence[str], name: str) -> bool:
+def _is_nondefault_time_column(names: Sequence[str], name: str) -> bool:
     """Whether a column of time has none of the library's own names."""
     return name not in [find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default]
 
 
-def _matching_columns(spelt: dict[str, str], names: Sequence[str]) -> list[str]:
-    return [spelt[name] for name in names if name in spelt]
+def _matching_columns(column_by_spelling: dict[str, str], names: Sequence[str]) -> list[str]:
+    return [column_by_spelling[name] for name in names if name in column_by_spelling]
 
 
-def _table_layout(names: Sequence[str], arguments: dict[str, Any], upcoming: bool) -> tuple[str, ...] | None:
+def _player_roles_of_table(names: Sequence[str], arguments: dict[str, Any], upcoming: bool) -> tuple[str, ...] | None:
     """The roles of a table whose players are named, or are called as the library calls them."""
     layouts = [WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES]
     for roles in layouts:
@@ -191,7 +193,7 @@ def _table_layout(names: Sequence[str], arguments: dict[str, Any], upcoming: boo
     return None
 
 
-def _spelling_pairs(templates: Sequence[str], spelling: SidesSpelling) -> Iterator[tuple[str, str]]:
+def _name_pairs_from_templates(templates: Sequence[str], spelling: SidesSpelling) -> Iterator[tuple[str, str]]:
     for template in templates:
         for first in spelling.first:
             for second in spelling.second:
@@ -199,17 +201,23 @@ def _spelling_pairs(templates: Sequence[str], spelling: SidesSpelling) -> Iterat
                     yield template.format(first), template.format(second)
 
 
-def matching_pair(spelt: dict[str, str], templates: Sequence[str], spelling: SidesSpelling) -> tuple[str, str] | None:
+def matching_pair(
+    column_by_spelling: dict[str, str], templates: Sequence[str], spelling: SidesSpelling
+) -> tuple[str, str] | None:
     """The first two columns that are called as these templates say of both sides."""
-    pairs = ((spelt[x], spelt[y]) for x, y in _spelling_pairs(templates, spelling) if x in spelt and y in spelt)
+    pairs = (
+        (column_by_spelling[x], column_by_spelling[y])
+        for x, y in _name_pairs_from_templates(templates, spelling)
+        if x in column_by_spelling and y in column_by_spelling
+    )
     return next(pairs, None)
 
 
-def player_columns(spelt: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
+def player_columns(column_by_spelling: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
     """The columns of both sides; ValueError if several could be."""
     matches = []
     for spelling in SIDE_PAIRS:
-        pair = matching_pair(spelt, NAME_TEMPLATES, spelling)
+        pair = matching_pair(column_by_spelling, NAME_TEMPLATES, spelling)
         if pair is not None and not (spelling.won and upcoming):
             matches.append((spelling, pair))
     matches = [match for match in matches if not match[0].won] or matches
@@ -225,7 +233,7 @@ def player_columns(spelt: dict[str, str], upcoming: bool) -> tuple[SidesSpelling
 
 def _contest_columns(
     names: Sequence[str],
-    spelt: dict[str, str],
+    column_by_spelling: dict[str, str],
     arguments: dict[str, Any],
     layout: tuple[str, ...] | None,
     upcoming: bool,
@@ -243,7 +251,7 @@ def _contest_columns(
             layout is not None and any(find_column_ignoring_case(names, name) for name in own_names)
         ):
             continue
-        matching = _matching_columns(spelt, spellings)
+        matching = _matching_columns(column_by_spelling, spellings)
         if not matching:
             return {}
         columns[role] = str(matching[0])
@@ -254,18 +262,21 @@ def _needs_result(names: Sequence[str], arguments: dict[str, Any], spelling: Sid
     """Whether a column of results must be sought: no argument and none of the library's own names has it."""
     return (
         arguments["score"] is None
-        and not has_two_columns(arguments["margin"])
+        and not is_margin_of_two_columns(arguments["margin"])
         and (spelling is not None or find_column_ignoring_case(names, "score") is None)
     )
 
 
-def _point_columns(spelt: dict[str, str], spelling: SidesSpelling | None) -> list[tuple[str, str]]:
+def _point_columns(column_by_spelling: dict[str, str], spelling: SidesSpelling | None) -> list[tuple[str, str]]:
     """Pairs of columns that are called as the points of both sides are."""
     spellings = [spelling] if spelling is not None else [x for x in SIDE_PAIRS if not x.won]
     pairs = [
-        pair for x in spellings for pair in _spelling_pairs(POINT_TEMPLATES, x) if pair[0] in spelt and pair[1] in spelt
+        pair
+        for x in spellings
+        for pair in _name_pairs_from_templates(POINT_TEMPLATES, x)
+        if pair[0] in column_by_spelling and pair[1] in column_by_spelling
     ]
-    return [(spelt[x], spelt[y]) for x, y in pairs]
+    return [(column_by_spelling[x], column_by_spelling[y]) for x, y in pairs]
 
 
 def _load_columns_to_inspect(
@@ -283,7 +294,7 @@ def _load_columns_to_inspect(
     return {name: to_column(name, loaded[name]) for name in names}
 
 
-def _cache_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
+def _table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
     if not columns:
         return table
 
@@ -334,7 +345,7 @@ def _is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
         return True
     present = ~missing_mask(column, nan_is_missing=True)
     if isinstance(column, np.ndarray):
-        readable = np.array([as_float(value) is not None for value in column])
+        readable = np.array([to_float_or_none(value) is not None for value in column])
     elif (partly := partly_numeric_results(column)) is not None:
         readable = partly.readable
     else:

@@ -253,7 +253,7 @@ USUAL_NAMES = {  # what people call roles
 }
 
 
-def suggest_roles(function: Callable[P, R]) -> Callable[P, R]:
+def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function name the right argument where it does not know one (a decorator)."""
     names = signature(function).parameters
 
@@ -297,9 +297,10 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
         for column in value if listed else ():
             if not _is_column_name(column):
                 raise ValueError(f"{name} must be names of columns, got {format_cell(column)} among them")
-        if name == "age" and len(as_list(value)) not in (0, 2):
+        if name == "age" and len(as_column_list(value)) not in (0, 2):
             raise ValueError(
-                f"age must be the columns of a's and of b's age or date of birth, got {', '.join(as_list(value))}"
+                "age must be the columns of a's and of b's age or date of birth, "
+                f"got {', '.join(as_column_list(value))}"
             )
 
 
@@ -307,6 +308,6 @@ def _is_column_name(name: Any) -> bool:
     return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
 
 
-def as_list(names: Any) -> list[Any]:
+def as_column_list(names: Any) -> list[Any]:
     """The columns that an argument names, each of its own."""
     return list(names) if isinstance(names, (list, tuple)) else [] if names is None else [names]

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.column_conversion import keep_rows, to_ids
-from jaxrate.data.contest_tables import build_contest_dataset, contest_fields, contest_row_order
 from jaxrate.data.faulty_rows import collect_row_errors, map_row_errors
 from jaxrate.data.match_tables import build_match_dataset, build_match_fields, match_row_order
+from jaxrate.data.participant_tables import build_contest_dataset, contest_row_order, read_participant_fields
 from jaxrate.data.player_categories import CategoryShares
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
@@ -30,7 +30,7 @@ class KnownNames(NamedTuple):
 
 
 def build_dataset(
-    roles: Roles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
 ) -> Dataset:
     """The dataset of these columns, whose values stand in these rows of the source.
 
@@ -54,11 +54,15 @@ def build_dataset(
 
 
 def _build_events(
-    roles: Roles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
 ) -> Dataset:
     """`build_dataset`, whose error is the first, about rows of the columns."""
     of_matches = roles.layout.contest is None
-    fields = build_match_fields(roles, columns, *names) if of_matches else contest_fields(roles, columns, names.players)
+    fields = (
+        build_match_fields(roles, columns, *names)
+        if of_matches
+        else read_participant_fields(roles, columns, names.players)
+    )
     if sort and fields.clock is None:
         raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
     order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
@@ -68,14 +72,14 @@ def _build_events(
 
 
 def _recheck_rows(
-    roles: Roles, columns: dict[str, Column], rows: HostArray, names: KnownNames, mask: HostArray
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, mask: HostArray
 ) -> None:
     """RowError about rows of the columns, if those of the mask are wrong too; their order is not looked at."""
     with map_row_errors(np.flatnonzero(mask)):
-        _build_events(roles, filter_columns(columns, mask), rows[mask], names, False, True)
+        _build_events(roles, filter_column_rows(columns, mask), rows[mask], names, False, True)
 
 
-def _contest_or_row_ids(roles: Roles, columns: dict[str, Column], n: int) -> HostArray:
+def _contest_or_row_ids(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
     """[n] numbers of the contests, or of the matches; of rows where contests have no name."""
     if roles.layout.contest is not None:
         with suppress(ValueError):
@@ -83,7 +87,7 @@ def _contest_or_row_ids(roles: Roles, columns: dict[str, Column], n: int) -> Hos
     return np.arange(n)
 
 
-def filter_columns(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
+def filter_column_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
     """The rows of the columns where the mask is true."""
     return {name: keep_rows(name, column, mask) for name, column in columns.items()}
 

@@ -94,7 +94,7 @@ def parse_dates(name: str, column: Column, dates: str | None, *, unix: bool = Fa
     first = column.drop_null()[0].as_py()
     style = next((style for style in (NUMERIC_DATE_PATTERN, *DATE_PATTERNS) if _matches_pattern(style, first)), None)
     if style is None:
-        return _parse_digit_text(name, column, unix)
+        return _parse_dates_from_numeric_text(name, column, unix)
     fields = _extract_date_fields(style, column)
     if 2 * fields["year"].null_count > len(column) + column.null_count:
         return ParsedDates(column)  # most rows are written otherwise
@@ -272,7 +272,7 @@ def _parse_number_column(name: str, column: Column, unix: bool) -> ParsedDates:
     return ParsedDates(_times_to_arrow(date, present), EIGHT_DIGITS)
 
 
-def _parse_digit_text(name: str, column: Column, unix: bool) -> ParsedDates:
+def _parse_dates_from_numeric_text(name: str, column: Column, unix: bool) -> ParsedDates:
     """Numbers in text."""
     if not unix:
         return ParsedDates(column)

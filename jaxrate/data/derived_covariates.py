@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
 from jaxrate.data.column_roles import DERIVED_COVARIATES
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
@@ -36,7 +36,7 @@ class PlayedMatches(NamedTuple):
     time: HostArray  # [n]
 
 
-class PlayerHistory(NamedTuple):
+class RestAndFormState(NamedTuple):
     """The state of rest and form after earlier matches, by player."""
 
     time: dict[Any, float]  # of the last match
@@ -45,14 +45,14 @@ class PlayerHistory(NamedTuple):
 
 
 def rest_and_form_differences(
-    played: PlayedMatches, rest: float, form: float, history: PlayerHistory
+    played: PlayedMatches, max_rest_days: float, form_time_constant: float, history: RestAndFormState
 ) -> tuple[HostArray, HostArray]:
     """[n] the differences of rest and of form before each match; updates the history by them.
 
     Args:
       played: the matches; one that is to come counts for the rest of later ones.
-      rest: days that longer rests count as.
-      form: time constant by which form fades, in days.
+      max_rest_days: days that longer rests count as.
+      form_time_constant: time constant by which form fades, in days.
       history: what came before.
     """
     last, rating, form_so_far = history
@@ -60,9 +60,9 @@ def rest_and_form_differences(
     rows = zip(played.players.tolist(), played.score.tolist(), played.time.tolist(), strict=True)
     for i, ((a, b), score, match_time) in enumerate(rows):
         passed_a, passed_b = match_time - last.get(a, -math.inf), match_time - last.get(b, -math.inf)
-        form_a = form_so_far.get(a, 0.0) * math.exp(-passed_a / form)
-        form_b = form_so_far.get(b, 0.0) * math.exp(-passed_b / form)
-        rests[i], forms[i] = min(passed_a, rest) - min(passed_b, rest), form_a - form_b
+        form_a = form_so_far.get(a, 0.0) * math.exp(-passed_a / form_time_constant)
+        form_b = form_so_far.get(b, 0.0) * math.exp(-passed_b / form_time_constant)
+        rests[i], forms[i] = min(passed_a, max_rest_days) - min(passed_b, max_rest_days), form_a - form_b
         rating_a, rating_b = rating.get(a, 0.0), rating.get(b, 0.0)
         surprise = 0.0 if math.isnan(score) else score - 1.0 / (1.0 + 10.0 ** ((rating_b - rating_a) / 400.0))
         rating[a], rating[b] = rating_a + ELO_K * surprise, rating_b - ELO_K * surprise
@@ -83,10 +83,10 @@ def upcoming_rest_and_form(
 def _rest_and_form_after_history(
     played: PlayedMatches, rest: float | None, form: float | None, history: Any
 ) -> dict[str, HostArray]:
-    player_history, lengths = PlayerHistory({}, {}, {}), (rest or 1.0, form or 1.0)
+    player_history, lengths = RestAndFormState({}, {}, {}), (rest or 1.0, form or 1.0)
     for earlier in history if isinstance(history, tuple) else (history,):
         if earlier is not None:
-            rest_and_form_differences(_read_played_matches(earlier), *lengths, player_history)
+            rest_and_form_differences(_history_to_played_matches(earlier), *lengths, player_history)
     differences = zip(
         DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, player_history), strict=False
     )
@@ -94,7 +94,7 @@ def _rest_and_form_after_history(
 
 
 def derived_columns(
-    roles: Roles,
+    roles: ColumnRoles,
     columns: Mapping[str, Column],
     players: HostArray,
     score: HostArray,
@@ -133,7 +133,7 @@ def derived_columns(
     return result
 
 
-def _read_played_matches(history: Any) -> PlayedMatches:
+def _history_to_played_matches(history: Any) -> PlayedMatches:
     """The matches of a table of predictions, or of a dataset."""
     if isinstance(history, Dataset):
         matches = history.matches

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxrate.data.column_recognition import letters_and_digits, matching_pair, player_columns
+from jaxrate.data.column_recognition import matching_pair, normalise_column_name, player_columns
 from jaxrate.data.column_roles import CONTEST_ROLES
 from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS
 from jaxrate.data.role_resolution import default_column
@@ -15,7 +15,7 @@ WINNER_TEMPLATES = "{}score", "{}points", "{}goals", "{}runs"  # "WPts" are poin
 FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
 
 
-def recognise_evidence(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
 
         recognise_evidence(["date", "home", "away", "home_goals", "away_goals", "season"], {})
@@ -29,7 +29,7 @@ def recognise_evidence(names: Sequence[str], arguments: Mapping[str, Any]) -> di
         return {}
     columns_by_spelling: dict[str, str] = {}
     for name in names:
-        columns_by_spelling.setdefault(letters_and_digits(name), name)
+        columns_by_spelling.setdefault(normalise_column_name(name), name)
     has_players = all(
         arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("a", "b")
     )

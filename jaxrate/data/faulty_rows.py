@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, Matches, RowError
 from jaxrate.types import HostArray
@@ -25,7 +25,7 @@ def map_row_errors(rows: HostArray) -> Iterator[None]:
         raise error.map_rows(lambda row, message: (int(rows[row]), message)) from None
 
 
-def find_incomplete_rows(roles: Roles, columns: dict[str, Column]) -> HostArray:
+def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
     """[n] where a column that is used has no value. Ceilings, ages and statistics may have none, and all times."""
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
     for name in (x for x in roles.all_columns if x not in (roles.ceiling, *roles.age, *roles.statistic_columns)):

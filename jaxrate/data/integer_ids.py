@@ -10,14 +10,14 @@ from jaxrate.types import HostArray
 NO_ID = -1
 
 
-class IntegerIds(NamedTuple):
+class IntegerIdAssigner(NamedTuple):
     """Assigns ids in order of first appearance; has the names by id."""
 
     ids: Callable[[HostArray], tuple[HostArray, int]]  # names [n, 2] to ids [n, 2] and the number of names so far
     names: HostArray  # [size of the range] by id
 
 
-def assign_integer_ids(low: int, high: int, known_names: HostArray, dtype: Any) -> IntegerIds:
+def make_integer_id_assigner(low: int, high: int, known_names: HostArray, dtype: Any) -> IntegerIdAssigner:
     """Ids of whole numbers from `low` to `high`; `known_names` have the first ids."""
     names = np.zeros(high - low + 1, dtype)
     id_of_offset = np.full(high - low + 1, NO_ID, np.int32)
@@ -39,4 +39,4 @@ def assign_integer_ids(low: int, high: int, known_names: HostArray, dtype: Any) 
             id_of_player = id_of_offset.take(offset)
         return id_of_player, count
 
-    return IntegerIds(ids, names)
+    return IntegerIdAssigner(ids, names)

@@ -28,7 +28,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
     if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows], nan_is_missing=True))):
         raise RowError(int(data.rows[missing_rows[0]]), "there is no league")
-    names, number_of_row = _label_numbers(labels[data.rows].tolist())
+    names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
     if not isinstance(data.events, Matches):
         size = np.diff(data.rounds.player_start)
         first_row = np.repeat(data.rounds.player_start[:-1], size)
@@ -40,7 +40,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     return {name: _select_events(data, number_of_row == number) for number, name in enumerate(names)}
 
 
-def _label_numbers(labels: list[Hashable]) -> tuple[list[Hashable], HostArray]:
+def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Hashable], HostArray]:
     """Names in order of first appearance, and the number of the name of each label."""
     number = {name: i for i, name in enumerate(dict.fromkeys(labels))}
     return [*number], np.array([number[label] for label in labels], int)

@@ -45,7 +45,7 @@ def _unstorable_text_reason(name: str | bytes) -> str | None:
     return None
 
 
-def unstorable_texts(names: HostArray) -> dict[int, str]:
+def unstorable_reasons_by_position(names: HostArray) -> dict[int, str]:
     """Why tables cannot hold some of the names [n] that are text, by their position."""
     if names.dtype != object:
         return {}
@@ -70,7 +70,7 @@ def normalise_name(name: str) -> str:
     return " ".join((name if name.isprintable() else name.translate(INVISIBLE_CHARACTERS)).split())
 
 
-def fold_name(name: str) -> str:
+def lookalike_key(name: str) -> str:
     """The key that names that look alike share: normalised and without letter case."""
     return unicodedata.normalize("NFKC", normalise_name(name).casefold())
 
@@ -102,13 +102,13 @@ def _has_lookalikes(names: HostArray) -> bool:
     except (arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
         column = arrow.nulls(0)
     if not arrow.types.is_string(column.type):  # other types, too
-        folded = [fold_name(name) for name in text if isinstance(name, str)]
+        folded = [lookalike_key(name) for name in text if isinstance(name, str)]
         return len(set(folded)) < len(folded)
     simple = arrow.compute.match_substring_regex(column, SIMPLE_NAME_PATTERN)
     if arrow.compute.all(simple).as_py():
         return len(set(map(str.lower, text.tolist()))) < len(text)
     odd = np.flatnonzero(~simple.to_numpy(zero_copy_only=False))
-    keys = set(map(str.lower, np.delete(text, odd))) | set(map(fold_name, text[odd]))
+    keys = set(map(str.lower, np.delete(text, odd))) | set(map(lookalike_key, text[odd]))
     return len(keys) < len(text)
 
 
@@ -116,7 +116,7 @@ def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
     """Names by their key: those that look alike are in one list."""
     groups = defaultdict(list)
     for name in names:
-        groups[fold_name(name)].append(name)
+        groups[lookalike_key(name)].append(name)
     return groups
 
 
@@ -136,12 +136,12 @@ def unify_spellings(
         for name in dict.fromkeys(group):
             counts += _count_texts(columns[name])
         existing_texts = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
-        spelling = {fold_name(name): name for name in reversed(existing_texts)}  # of those alike, the first
+        spelling = {lookalike_key(name): name for name in reversed(existing_texts)}  # of those alike, the first
         counts_by_key: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for name, n in counts.items():
-            counts_by_key[fold_name(name)][normalise_name(name)] += n
+            counts_by_key[lookalike_key(name)][normalise_name(name)] += n
         spelling = {key: found.most_common(1)[0][0] for key, found in counts_by_key.items()} | spelling
-        change = {name: spelling[fold_name(name)] for name in counts} | {name: name for name in existing_texts}
+        change = {name: spelling[lookalike_key(name)] for name in counts} | {name: name for name in existing_texts}
         columns = columns | {name: _replace_names(columns[name], change) for name in group}
     return columns
 
@@ -169,7 +169,7 @@ def _replace_names(column: Column, change: dict[str, str]) -> Column:
     return arrow.chunked_array([new_names.take(encoded.indices)])
 
 
-def suggest_similar_names(name: Any, players: Sequence[Any] | HostArray) -> str:
+def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
 
     Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
@@ -177,7 +177,7 @@ def suggest_similar_names(name: Any, players: Sequence[Any] | HostArray) -> str:
     """
 
     def simplify(text: Any) -> str:
-        letters = unicodedata.normalize("NFD", fold_name(str(text)))
+        letters = unicodedata.normalize("NFD", lookalike_key(str(text)))
         return "".join(x for x in letters if not unicodedata.combining(x))
 
     def words(text: str) -> list[str]:

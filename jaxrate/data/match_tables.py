@@ -5,13 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.column_conversion import check_row_time_order, to_flags, to_ids, to_numbers, to_times
+from jaxrate.data.column_conversion import check_row_time_order, time_argument_and_clock, to_flags, to_ids, to_numbers
 from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
-from jaxrate.data.player_categories import CategoryShares, to_categories
+from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.result_parsing import to_sides
-from jaxrate.data.role_resolution import Roles
-from jaxrate.data.seasons_and_margins import NO_TIME_MESSAGE, find_season_starts, first_player_lead, season_matches
-from jaxrate.data.statistic_leads import statistic_values
+from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.seasons_and_margins import (
+    NO_TIME_MESSAGE,
+    find_season_starts,
+    first_player_lead,
+    match_seasons_from_column,
+)
+from jaxrate.data.statistic_leads import first_player_statistic_lead
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
 from jaxrate.events.dataset import Dataset, EventFields
@@ -20,7 +25,7 @@ from jaxrate.types import HostArray
 
 
 def build_match_fields(
-    roles: Roles,
+    roles: ColumnRoles,
     columns: dict[str, Column],
     players: Any,
     categories: Any,
@@ -41,8 +46,8 @@ def build_match_fields(
     )
     values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
-        values["category"], labels = to_categories(roles.category, columns, categories, mixtures)
-    time, clock = to_times(roles.time, columns)
+        values["category"], labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
+    time, clock = time_argument_and_clock(roles.time, columns)
     if roles.derived_covariates:
         match_values = players[player], values["score"], time.get("time"), clock == "dates", history
         values["columns"] |= derived_columns(roles, columns, *match_values)
@@ -51,12 +56,12 @@ def build_match_fields(
     if roles.season is not None:
         if clock is None:
             raise ValueError(NO_TIME_MESSAGE)
-        season_rows = season_matches(roles.season, columns, time["time"])
+        season_rows = match_seasons_from_column(roles.season, columns, time["time"])
         starts = find_season_starts(lambda: [season_rows], seasons)
     return EventFields(values | time, players, clock, labels, seasons=starts)
 
 
-def match_arguments_from_columns(roles: Roles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
     """Scores, weights, sides and further columns of n matches, as `matches` takes them.
 
     Raises:
@@ -84,11 +89,15 @@ def match_arguments_from_columns(roles: Roles, columns: dict[str, Column], n: in
     for name, x in values["columns"].items():
         fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
     for statistic in roles.statistics:
-        values["columns"][statistic.name] = np.zeros(n) if roles.upcoming else statistic_values(statistic, columns)
+        values["columns"][statistic.name] = (
+            np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
+        )
     return values
 
 
-def match_row_order(roles: Roles, columns: dict[str, Column], fields: EventFields, sort: bool) -> HostArray | slice:
+def match_row_order(
+    roles: ColumnRoles, columns: dict[str, Column], fields: EventFields, sort: bool
+) -> HostArray | slice:
     """[n] the rows in order of time. RowError if they are not in order and are not to be sorted."""
     if fields.clock is None or roles.time is None:
         return slice(None)
@@ -98,7 +107,7 @@ def match_row_order(roles: Roles, columns: dict[str, Column], fields: EventField
     return slice(None)
 
 
-def build_match_dataset(roles: Roles, fields: EventFields, rows: HostArray) -> Dataset:
+def build_match_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArray) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
     statistics = tuple(one.name for one in roles.statistics)
     evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.table_sources import TableSource, check_columns_exist, import_pyarrow, locate_data_errors
+from jaxrate.data.table_sources import (
+    TableSource,
+    add_location_to_data_errors,
+    check_columns_exist_once,
+    import_pyarrow,
+)
 from jaxrate.events import RowError
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.types import HostArray
@@ -21,7 +26,7 @@ INTEGER_VIEWS = {"date32": "int32", "date64": "int64", "timestamp": "int64"}  # 
 TRUTH_SUFFIX = ".truth.parquet"  # how the files end that `simulate` writes beside its histories
 
 
-class TableFile(NamedTuple):
+class ParquetTableFile(NamedTuple):
     """A Parquet file, and where its rows stand in the whole table."""
 
     path: Path
@@ -38,7 +43,7 @@ class ParquetTable(NamedTuple):
     """A table in Parquet files, end to end."""
 
     title: str  # the folder, pattern or file, as it was named
-    files: tuple[TableFile, ...]
+    files: tuple[ParquetTableFile, ...]
     schema: Any  # of Arrow
 
     @property
@@ -64,7 +69,7 @@ def find_parquet_table(source: Any) -> ParquetTable:
         return source
     paths = _parquet_paths(source)
     title = str(source) if isinstance(source, (str, os.PathLike)) else str(paths[0].parent)
-    files: list[TableFile] = []
+    files: list[ParquetTableFile] = []
     schema: Any = None
     first = 0
     for path in paths:
@@ -72,12 +77,12 @@ def find_parquet_table(source: Any) -> ParquetTable:
             with import_pyarrow().parquet.ParquetFile(path) as file:
                 metadata, file_schema = file.metadata, file.schema_arrow.remove_metadata()
             groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            digest = _parquet_digest(path)
+            digest = _size_and_footer_digest(path)
         if schema is not None and not file_schema.equals(schema):
             difference = _schema_difference(schema, file_schema)
             raise ValueError(f"{path.name}: {difference}, unlike {files[0].path.name}; write all files alike")
         schema = file_schema
-        files.append(TableFile(path, first, groups, digest))
+        files.append(ParquetTableFile(path, first, groups, digest))
         first += sum(groups)
     if not first:
         raise ValueError(f"{title}: no rows")
@@ -92,11 +97,13 @@ def _parquet_paths(source: Any) -> list[Path]:
     elif (path := Path(source)).is_dir():
         if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
             raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
-        paths = [x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _is_table_file(x)]
+        paths = [
+            x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _is_not_hidden_or_truth(x)
+        ]
     elif path.exists():
         paths = [path]
     else:
-        paths = [Path(x) for x in sorted(glob(str(source))) if _is_table_file(Path(x))]
+        paths = [Path(x) for x in sorted(glob(str(source))) if _is_not_hidden_or_truth(Path(x))]
     for path in paths:
         if not path.name.lower().endswith(".parquet"):
             raise ValueError(f"{path}: what is rated by chunks is Parquet; the name must end in .parquet")
@@ -107,11 +114,11 @@ def _parquet_paths(source: Any) -> list[Path]:
     return paths
 
 
-def _is_table_file(path: Path) -> bool:
+def _is_not_hidden_or_truth(path: Path) -> bool:
     return not path.name.startswith((".", "_")) and not path.name.endswith(TRUTH_SUFFIX)
 
 
-def _parquet_digest(path: Path) -> str:
+def _size_and_footer_digest(path: Path) -> str:
     """A digest of the size of a file and of its footer, which has the place and the range of every column."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -135,15 +142,15 @@ def _schema_difference(schema: Any, other: Any) -> str:
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
     """Errors of Arrow about a file become a ValueError that names it."""
-    with locate_data_errors(f"{path.name}: ", lambda row: f"{path.name}: row {row} (counting from 0)"):
+    with add_location_to_data_errors(f"{path.name}: ", lambda row: f"{path.name}: row {row} (counting from 0)"):
         yield
 
 
 def read_batches(
     parquet_table: ParquetTable, columns: Sequence[str], start: int = 0
-) -> Iterator[tuple[TableFile, Any]]:
+) -> Iterator[tuple[ParquetTableFile, Any]]:
     """Arrow record batches of these columns, from a row of the table on, each with its file."""
-    check_columns_exist(parquet_table.schema.names, columns)
+    check_columns_exist_once(parquet_table.schema.names, columns)
     for file in parquet_table.files:
         if not file.row_count or file.first_row + file.row_count <= start:
             continue
@@ -164,11 +171,11 @@ def read_chunks(
     columns: Sequence[str],
     size: int,
     start: int = 0,
-    group_numbers: Callable[[Any], HostArray] | None = None,
+    batch_group_numbers: Callable[[Any], HostArray] | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of the first row, and the columns by name, of chunks of `size` rows; only the last may be shorter.
 
-    `group_numbers` gives the rows of a record batch their numbers [n]. Consecutive rows of the same number stay
+    `batch_group_numbers` gives the rows of a record batch their numbers [n]. Consecutive rows of the same number stay
     together: the chunk is shorter where it would part them, and longer if they are more than `size`.
     """
     arrow = import_pyarrow()
@@ -183,15 +190,15 @@ def read_chunks(
 
     def next_chunk_size() -> int:
         """How many of the pending rows are the next chunk; 0: not known yet."""
-        if group_numbers is None:
+        if batch_group_numbers is None:
             return size if count >= size else 0
         if count <= size or not len(ends):
             return 0
         return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)])
 
     for _, batch in read_batches(parquet_table, columns, start):
-        if group_numbers is not None:
-            number = group_numbers(batch)
+        if batch_group_numbers is not None:
+            number = batch_group_numbers(batch)
             changes = np.flatnonzero(np.diff(number, prepend=number[0] if last != last else last))
             ends, last = np.append(ends, count + changes), number[-1]
         pending.append(batch)
@@ -203,10 +210,10 @@ def read_chunks(
         yield start, take_rows(count)
 
 
-def parquet_source(parquet_table: ParquetTable, first: int | None = None) -> TableSource:
+def parquet_source(parquet_table: ParquetTable, max_rows: int | None = None) -> TableSource:
     """The table, or its first rows, as a source to read into memory."""
     arrow = import_pyarrow()
-    count = parquet_table.row_count if first is None else min(first, parquet_table.row_count)
+    count = parquet_table.row_count if max_rows is None else min(max_rows, parquet_table.row_count)
 
     def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
         hint = "; read the first of them, or rate by chunks (`rate_files`)"
@@ -222,7 +229,7 @@ def parquet_source(parquet_table: ParquetTable, first: int | None = None) -> Tab
     return TableSource(f"{parquet_table.title}: ", parquet_table.schema.names, load, parquet_table.where)
 
 
-def integer_range(parquet_table: ParquetTable, name: str) -> tuple[int, int] | None:
+def integer_range_from_footers(parquet_table: ParquetTable, name: str) -> tuple[int, int] | None:
     """The least and the greatest of a column of whole numbers, by the footers; None if one does not have them."""
     ranges = []
     for file in parquet_table.files:

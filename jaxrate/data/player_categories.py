@@ -15,7 +15,7 @@ from jaxrate.types import HostArray
 CategoryShares = Mapping[Any, float] | Sequence[Any] | None
 
 
-def to_categories(
+def category_ids_or_shares(
     names: Sequence[str], columns: dict[str, Column], existing_names: Any, mixtures: Mapping[Any, CategoryShares]
 ) -> tuple[HostArray, HostArray]:
     """The categories in a pair of columns: ids [n, 2], or shares [n, 2, C] if a mixture is among them; and names [C].

@@ -94,7 +94,7 @@ def parse_results(name: str, column: Column, first: Column, second: Column) -> P
     numbers = _parse_number_results(name, column)
     if numbers is not None and numbers.plain and numbers.readable[present].all():
         return numbers._replace(readable=numbers.readable | ~present) if present.any() else None
-    text = _to_lower_text(column)
+    text = _lower_text_or_none(column)
     candidates = [numbers if numbers is not None and numbers.plain else None]
     if text is not None:
         text_results = (
@@ -124,7 +124,7 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     hint = "if it means that there is none, name it by the option na_values"
     fail_where(
         ~results.readable,
-        lambda row: f"column {name!r} is {format_cell(_value(column, row))}, no result as the others are; {hint}",
+        lambda row: f"column {name!r} is {format_cell(_cell_value(column, row))}, no result as the others are; {hint}",
     )
     return import_pyarrow().chunked_array([import_pyarrow().array(results.score, mask=np.isnan(results.score))])
 
@@ -153,16 +153,16 @@ def to_sides(name: str, column: Column) -> HostArray:
 def _parse_home_away_words(name: str, column: Column, index: HostArray) -> HostArray:
     fail_where(
         index < 0,
-        lambda row: f"column {name!r} is {format_cell(_value(column, row))}, expected H, A or N, or 1, -1 or 0",
+        lambda row: f"column {name!r} is {format_cell(_cell_value(column, row))}, expected H, A or N, or 1, -1 or 0",
     )
     return np.array([*SIDE_WORDS.values()])[index]
 
 
-def _value(column: Column, row: int) -> Any:
+def _cell_value(column: Column, row: int) -> Any:
     return column[row] if isinstance(column, np.ndarray) else column[row].as_py()
 
 
-def _to_lower_text(column: Column) -> Any:
+def _lower_text_or_none(column: Column) -> Any:
     """Text in lower case; None of a column that holds something else."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray):
@@ -227,7 +227,7 @@ def _parse_scorelines(text: Any) -> ParsedResults | None:
 def _parse_winner_names(text: Any, first: Column, second: Column) -> ParsedResults | None:
     """The name of the winner, or a word for a draw."""
     arrow = import_pyarrow()
-    names = [_to_lower_text(column) for column in (first, second)]
+    names = [_lower_text_or_none(column) for column in (first, second)]
     if names[0] is None or names[1] is None:
         return None
     won, lost = (np.asarray(arrow.compute.equal(text, x).fill_null(False).to_numpy()) for x in names)

@@ -9,12 +9,12 @@ from jaxrate.data.column_roles import (
     DERIVED_COVARIATES,
     PLAYER_PAIR,
     WINNER_LOSER,
-    as_list,
+    as_column_list,
     check_role_arguments,
     select_role_arguments,
 )
 from jaxrate.data.statistic_leads import Statistic, resolve_statistics
-from jaxrate.data.table_sources import check_columns_exist, find_column_ignoring_case
+from jaxrate.data.table_sources import check_columns_exist_once, find_column_ignoring_case
 
 
 class TableLayout(NamedTuple):
@@ -28,7 +28,7 @@ class TableLayout(NamedTuple):
     points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
 
 
-class Roles(NamedTuple):
+class ColumnRoles(NamedTuple):
     """The columns that are used, by their roles. None, or empty: there is none."""
 
     layout: TableLayout
@@ -93,7 +93,7 @@ class Roles(NamedTuple):
 
 def resolve_roles(
     names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, points: tuple[str, ...] = ()
-) -> Roles:
+) -> ColumnRoles:
     """The columns that are used of a table with columns of these names.
 
     Args:
@@ -110,14 +110,15 @@ def resolve_roles(
     check_role_arguments(arguments)
     layout = resolve_table_layout(names, arguments, upcoming, points)
     values: dict[str, Any] = {
-        name: as_list(arguments[name]) if role.accepts_list else arguments[name] for name, role in COLUMN_ROLES.items()
+        name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
+        for name, role in COLUMN_ROLES.items()
     }
     if layout.contest is not None:
         wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and values[name]]
         if wrong:
             raise ValueError(f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out")
     values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
-    check_evidence_columns(layout, values["margin"], values["covariates"], statistics)
+    check_margin_covariates_statistics(layout, values["margin"], values["covariates"], statistics)
     if values["time"] is None:
         values["time"] = next(
             filter(None, (find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default)), None
@@ -127,7 +128,7 @@ def resolve_roles(
     if len(values["category"]) == 1:
         values["category"] *= 2
     values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
-    roles = Roles(**{name: values[name] for name in Roles._fields})
+    roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
     for name in roles.derived_covariates:
         if name in roles.prematch_columns:
             raise ValueError(
@@ -135,16 +136,16 @@ def resolve_roles(
             )
     if roles.season is not None and roles.league_season is not None:
         raise ValueError("give season, which begins for all at once, or league_season, and not both")
-    check_columns_exist(names, roles.all_columns)
+    check_columns_exist_once(names, roles.all_columns)
     return roles
 
 
-def has_two_columns(margin: Any) -> bool:
+def is_margin_of_two_columns(margin: Any) -> bool:
     """Whether the margin is that of the points of both."""
     return isinstance(margin, (list, tuple)) and len(margin) == 2
 
 
-def check_evidence_columns(
+def check_margin_covariates_statistics(
     layout: TableLayout, margin: list[str], covariates: list[str], statistics: Sequence[Statistic]
 ) -> None:
     """ValueError unless these columns can be the margin, covariates and statistics of matches."""
@@ -205,7 +206,7 @@ def resolve_table_layout(
         unscored = arguments["score"] is False or (
             arguments["score"] is None and find_column_ignoring_case(names, "score") is None
         )
-        if has_two_columns(arguments["margin"]) and unscored:
+        if is_margin_of_two_columns(arguments["margin"]) and unscored:
             points = tuple(arguments["margin"])
         if arguments["score"] is False and not points and not upcoming:
             raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")

@@ -30,7 +30,7 @@ def check_seasons(seasons: Any) -> None:
         raise ValueError("seasons must say by name when each begins, as `seasons` of an earlier dataset does")
 
 
-class SeasonMatches(NamedTuple):
+class MatchSeasons(NamedTuple):
     """The seasons and times of matches."""
 
     first: int  # the number of the first match
@@ -39,7 +39,7 @@ class SeasonMatches(NamedTuple):
     time: HostArray  # [n]
 
 
-def season_matches(name: str, columns: dict[str, Column], time: HostArray, first: int = 0) -> SeasonMatches:
+def match_seasons_from_column(name: str, columns: dict[str, Column], time: HostArray, first: int = 0) -> MatchSeasons:
     """Matches by their column of seasons.
 
     Raises:
@@ -48,11 +48,11 @@ def season_matches(name: str, columns: dict[str, Column], time: HostArray, first
     """
     with offset_row_errors(first):
         code, labels = to_ids([name], columns)
-    return SeasonMatches(first, [_season_name(name, label) for label in labels.tolist()], code[:, 0], time)
+    return MatchSeasons(first, [_season_label_to_text(name, label) for label in labels.tolist()], code[:, 0], time)
 
 
 def find_season_starts(
-    iterate_match_batches: Callable[[], Iterable[SeasonMatches]], known_starts: Mapping[str, float] | None
+    iterate_match_batches: Callable[[], Iterable[MatchSeasons]], known_starts: Mapping[str, float] | None
 ) -> dict[str, float]:
     """When each season begins, by its name and in order of time: those of `known_starts`, and the first time of others.
 
@@ -93,25 +93,25 @@ def find_season_starts(
 
 
 def _find_mostly_late_seasons(
-    batches: Callable[[], Iterable[SeasonMatches]], season_ends: Mapping[str, float]
+    batches: Callable[[], Iterable[MatchSeasons]], season_ends: Mapping[str, float]
 ) -> set[str]:
     """Seasons most of whose matches are played when the next has begun."""
     excess = dict[str, int]()  # of those that are over those that are not
     for batch in batches():
-        late = _is_late(batch, season_ends)
+        late = _is_after_season_end(batch, season_ends)
         excess_of_batch = np.bincount(batch.season_of_match, np.where(late, 1, -1), len(batch.names))
         for name, n in zip(batch.names, excess_of_batch.tolist(), strict=True):
             excess[name] = excess.get(name, 0) + int(n)
     return {name for name, more in excess.items() if more > 0}
 
 
-def _is_late(batch: SeasonMatches, season_ends: Mapping[str, float]) -> HostArray:
+def _is_after_season_end(batch: MatchSeasons, season_ends: Mapping[str, float]) -> HostArray:
     """[n] whether a match is played when its season is over."""
     return batch.time >= np.array([season_ends.get(name, np.inf) for name in batch.names])[batch.season_of_match]
 
 
 def _raise_season_errors(
-    batches: Callable[[], Iterable[SeasonMatches]],
+    batches: Callable[[], Iterable[MatchSeasons]],
     seasons: Set[str],
     season_ends: Mapping[str, float],
     message: Callable[[str], str],
@@ -119,12 +119,12 @@ def _raise_season_errors(
     """RowError at matches of these seasons; with ends of seasons, only at matches after the end of theirs."""
     for batch in batches() if seasons else ():
         bad = np.array([name in seasons for name in batch.names])[batch.season_of_match]
-        bad &= _is_late(batch, season_ends) if season_ends else True
+        bad &= _is_after_season_end(batch, season_ends) if season_ends else True
         with offset_row_errors(batch.first):
             fail_where(bad, partial(_season_message, batch, message))
 
 
-def _season_message(batch: SeasonMatches, message: Callable[[str], str], row: int) -> str:
+def _season_message(batch: MatchSeasons, message: Callable[[str], str], row: int) -> str:
     return message(batch.names[batch.season_of_match[row]])
 
 
@@ -137,12 +137,14 @@ def offset_row_errors(first: int) -> Iterator[None]:
         raise error.map_rows(lambda row, message: (first + row, message)) from None
 
 
-def _season_name(name: str, label: Any) -> str:
+def _season_label_to_text(column_name: str, label: Any) -> str:
     """The name of a season as text, whole numbers without a point."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     if not isinstance(label, (str, int, float)) or isinstance(label, bool) or not is_usable_as_name(label):
-        raise ValueError(f"column {name!r} must hold names of seasons, text or numbers, got {format_cell(label)}")
+        raise ValueError(
+            f"column {column_name!r} must hold names of seasons, text or numbers, got {format_cell(label)}"
+        )
     return str(label)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data import table_sources
 from jaxrate.data.activity_weighted_sampling import PlayerSampler
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
@@ -51,7 +51,7 @@ class Stream(NamedTuple):
     rows: int  # in all, about
 
 
-@check_arguments
+@enforce_argument_annotations
 def league(
     num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
@@ -86,7 +86,7 @@ def league(
     return League(matches(player, table["score"], table["time"], side=table.get("side")), stream.strength, stream.games)
 
 
-@check_arguments
+@enforce_argument_annotations
 def contests(
     num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
@@ -111,7 +111,7 @@ def contests(
     Raises:
       ValueError: for a value out of range.
     """
-    _check_memory(_expected_rows(num_rounds, *_size_range(size, num_players)))
+    _check_memory(_expected_participations(num_rounds, *_size_range(size, num_players)))
     stream = stream_contests(
         num_players, num_rounds, size=size, seed=seed, days=days, spread=spread, drift=drift, activity=activity,
         noise=noise, grid=grid,
@@ -119,7 +119,7 @@ def contests(
     return Contests(rounds(**_concatenate_chunks(stream.chunks)), stream.strength, stream.games)
 
 
-@check_arguments
+@enforce_argument_annotations
 def stream_league(
     num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
     drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
@@ -154,7 +154,7 @@ def stream_league(
     return _build_stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
 
 
-@check_arguments
+@enforce_argument_annotations
 def stream_contests(
     num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
     spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
@@ -185,7 +185,7 @@ def stream_contests(
         contest = number.astype(np.int32)[which]
         return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
 
-    num_rows = _expected_rows(num_rounds, low, high)
+    num_rows = _expected_participations(num_rounds, low, high)
     return _build_stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
 
 
@@ -197,7 +197,7 @@ def _size_range(size: Any, num_players: int) -> tuple[int, int]:
     return low, high
 
 
-def _expected_rows(num_rounds: int, low: int, high: int) -> int:
+def _expected_participations(num_rounds: int, low: int, high: int) -> int:
     """About how many participations there are."""
     return int(num_rounds * (high + 1 - low) / np.log((high + 1) / low))
 
@@ -208,7 +208,7 @@ def _check_memory(rows: int) -> None:
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
     """Write a history to a file, and its truth to another, completely or not at all, in bounded memory.
 
@@ -246,11 +246,11 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
 
     # The history is put in its place last: where it is, its truth is.
     with table_sources.atomic_replacement(path, path.with_name(f"{path.stem}.truth.parquet")) as (one, other):
-        _write_chunks(arrow, one, history())
-        _write_chunks(arrow, other, truth())
+        _write_compact_parquet(arrow, one, history())
+        _write_compact_parquet(arrow, other, truth())
 
 
-def _write_chunks(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
+def _write_compact_parquet(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
     """Settings for small files: scores by dictionary, integers as differences, other numbers by streams of bytes."""
     batches = map(arrow.table, chunks)
     first = next(batches)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-from jaxrate.data.table_sources import TableSource, import_pyarrow, open_file, row_label, short_line
+from jaxrate.data.table_sources import TableSource, import_pyarrow, open_table_file, row_label, shorten_to_one_line
 
 ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
 
 
-def open_source(source: Any) -> TableSource:
+def open_table_source(source: Any) -> TableSource:
     """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
     if isinstance(source, TableSource):
         return source
@@ -19,7 +19,7 @@ def open_source(source: Any) -> TableSource:
         return (
             parquet_source(find_parquet_table(path))
             if path.is_dir() and any(path.glob("*.parquet"))
-            else open_file(path)
+            else open_table_file(path)
         )
     if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
         return TableSource("", list(source.keys()), lambda names, text, numbers: source, row_label)
@@ -50,7 +50,7 @@ def _to_arrow_table(source: Any) -> Any:
     try:
         return import_pyarrow().table(source)
     except import_pyarrow().ArrowException as error:
-        raise ValueError(f"Arrow cannot read the columns of this table: {short_line(str(error))}") from None
+        raise ValueError(f"Arrow cannot read the columns of this table: {shorten_to_one_line(str(error))}") from None
 
 
 def _project_columns(relation: Any, names: Sequence[str]) -> Any:

@@ -48,7 +48,7 @@ def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
     return resolved
 
 
-def statistic_values(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
+def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
     """[n] by how much the first player was ahead, NaN where a value is missing.
 
     Raises:

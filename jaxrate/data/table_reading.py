@@ -10,19 +10,19 @@ from jaxrate.argument_checks import check_argument
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
-from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_roles
-from jaxrate.data.dataset_building import KnownNames, build_dataset, filter_columns
+from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_role_on_unknown_argument
+from jaxrate.data.dataset_building import KnownNames, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
 from jaxrate.data.lookalike_names import unify_spellings, warn_lookalike_names
 from jaxrate.data.player_categories import CategoryShares
 from jaxrate.data.result_parsing import check_na_values
-from jaxrate.data.role_resolution import Roles, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
 from jaxrate.data.table_sources import Column, TableSource
 from jaxrate.data.unplayed_matches import (
     ResultSplit,
-    check_recognised_points,
+    check_points_not_negative,
     parse_result_columns,
     split_by_result,
     warn_unplayed_rows,
@@ -32,7 +32,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.types import HostArray
 
 
-@suggest_roles
+@suggest_role_on_unknown_argument
 @document_roles()
 def read(
     source: Any, *, a: str | None = None, b: str | None = None, score: str | Literal[False] | None = None,
@@ -103,9 +103,9 @@ def read(
     """
     arguments = select_role_arguments(locals())
     table_sources.import_pyarrow()
-    table = source_opening.open_source(source)
+    table = source_opening.open_table_source(source)
     known = KnownNames(players, categories, mixtures or {}, seasons, history)
-    with table_sources.locate_data_errors(table.title, table.where):
+    with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
         check_argument("read", "age", str | Sequence[str] | None, age)
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
@@ -121,16 +121,18 @@ def read(
         if seasons and not roles.season:
             raise ValueError("seasons needs season, the column that they are in")
         check_seasons(seasons)
-        loaded, rows = _load_role_columns(recognition.table, roles)
+        loaded, rows = _load_undropped_role_columns(recognition.table, roles)
         with map_row_errors(rows):
             loaded = parse_result_columns(roles, loaded, na_values)
-            check_recognised_points(() if roles.margin else roles.layout.points, loaded)
+            check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
             loaded = unify_spellings(loaded, _group_columns_of_names(roles), [players, categories, None, None, seasons])
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
-        kept, used = (loaded, rows) if split.played.all() else _select_rows(loaded, rows, split, upcoming)
+        kept, used = (
+            (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
+        )
         warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=4)
         warn_unplayed_rows(split, upcoming, stacklevel=4)
         if skip_incomplete:
@@ -138,12 +140,12 @@ def read(
             warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=4)
             if incomplete.all():
                 raise ValueError("no rows are left: all of them lack a value")
-            kept, used = filter_columns(kept, ~incomplete), used[~incomplete]
+            kept, used = filter_column_rows(kept, ~incomplete), used[~incomplete]
         dataset = build_dataset(roles, kept, used, known, sort, sort or upcoming)
         if split.coming.any() and not upcoming:
             known = known._replace(players=dataset.players, categories=dataset.categories, seasons=dataset.seasons)
             known = known._replace(history=(history, dataset))
-            coming = filter_columns(loaded, split.coming)
+            coming = filter_column_rows(loaded, split.coming)
             fixtures = build_dataset(roles._replace(upcoming=True), coming, rows[split.coming], known, False, True)
             dataset = dataset._replace(fixtures=fixtures)
         dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None)
@@ -172,13 +174,13 @@ def warn_recognised_columns(
         )
 
 
-def _group_columns_of_names(roles: Roles) -> list[list[str]]:
+def _group_columns_of_names(roles: ColumnRoles) -> list[list[str]]:
     """The columns of names: of players, categories, contests, teams and seasons."""
     single = roles.layout.contest, roles.team, roles.season
     return [roles.layout.players, roles.category, *([name] if name else [] for name in single)]
 
 
-def _select_rows(
+def _select_played_or_upcoming_rows(
     loaded: dict[str, Column], rows: HostArray, split: ResultSplit, upcoming: bool
 ) -> tuple[dict[str, Column], HostArray]:
     """The rows that are rated, or that are to come; ValueError if there are none."""
@@ -188,10 +190,10 @@ def _select_rows(
     if not keep.any():
         hint = "" if upcoming else "; matches to come are read with upcoming=True, and predicted by `jaxrate predict`"
         raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
-    return filter_columns(loaded, keep), rows[keep]
+    return filter_column_rows(loaded, keep), rows[keep]
 
 
-def _load_role_columns(table: TableSource, roles: Roles) -> tuple[dict[str, Column], HostArray]:
+def _load_undropped_role_columns(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
     """The columns, without the rows to drop; and which rows are left."""
     names = roles.all_columns
     loaded = table.load(names, roles.text_columns, roles.number_columns)
@@ -207,4 +209,4 @@ def _load_role_columns(table: TableSource, roles: Roles) -> tuple[dict[str, Colu
     keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
     if not keep.any():
         raise ValueError(f"no rows are left: {', '.join(map(repr, roles.drop))} drops them all")
-    return filter_columns(columns, keep), np.flatnonzero(keep)
+    return filter_column_rows(columns, keep), np.flatnonzero(keep)

@@ -45,24 +45,24 @@ def import_pyarrow() -> Any:
 
 
 @contextmanager
-def locate_data_errors(title: str, where: Callable[[int], str]) -> Iterator[None]:
+def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iterator[None]:
     """Errors about data become ValueErrors of one line that name the file and the row."""
     try:
         yield
     except RowError as error:
         raise ValueError(error.format_message(where)) from None
     except import_pyarrow().ArrowException as error:
-        message = short_line(str(error))
+        message = shorten_to_one_line(str(error))
         numbered = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
         location, message = (f"{where(int(numbered[1]) - 2)}: ", numbered[2]) if numbered else (title, message)
         if "invalid UTF8" in message:
             message = NOT_UTF8 if numbered else message.partition(":")[0] + ": " + NOT_UTF8
         raise ValueError(location + message) from None
     except (ValueError, *READ_ERRORS) as error:
-        raise ValueError(title + short_line(str(error))) from None
+        raise ValueError(title + shorten_to_one_line(str(error))) from None
 
 
-def short_line(text: str) -> str:
+def shorten_to_one_line(text: str) -> str:
     line = to_one_line(text)
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}..."
 
@@ -72,9 +72,9 @@ def row_label(row: int) -> str:
     return f"row {row} (counting from 0)"
 
 
-def open_file(path: Path) -> TableSource:
+def open_table_file(path: Path) -> TableSource:
     arrow, title = import_pyarrow(), f"{path.name}: "
-    with locate_data_errors(title, lambda row: title + row_label(row)):
+    with add_location_to_data_errors(title, lambda row: title + row_label(row)):
         if path.is_dir():
             raise ValueError("a directory, not a file")
         if not path.exists():
@@ -93,7 +93,7 @@ def open_file(path: Path) -> TableSource:
         names, delimiter = _read_csv_header(path)
         first_row = dict(zip(names, _read_first_data_row(path, delimiter), strict=False))
 
-        line_of = csv_line_finder(path, delimiter)
+        line_of = make_csv_row_to_line(path, delimiter)
 
         def where(row: int) -> str:
             line = line_of(row)
@@ -102,7 +102,7 @@ def open_file(path: Path) -> TableSource:
         return TableSource(
             title,
             names,
-            partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, start=first_row),
+            partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, first_row=first_row),
             where,
         )
 
@@ -150,16 +150,18 @@ def read_csv(
     numbers: Sequence[str] = (),
     *,
     delimiter: str = ",",
-    start: Mapping[str, str] = MappingProxyType({}),
+    first_row: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
-    """Columns of the CSV in a newly opened stream, whose first row by name of the column is `start`.
+    """Columns of the CSV in a newly opened stream, whose first row by name of the column is `first_row`.
 
     Columns of `numbers` are read as numbers, or else with the type that Arrow infers, unless it infers integers, as it
     does from "0x1".
     """
     arrow = import_pyarrow()
-    header = list(start)
-    inferred = [name for name in numbers if name not in text and not re.fullmatch(NUMBER_PATTERN, start.get(name, ""))]
+    header = list(first_row)
+    inferred = [
+        name for name in numbers if name not in text and not re.fullmatch(NUMBER_PATTERN, first_row.get(name, ""))
+    ]
     types = dict.fromkeys({*numbers} - {*inferred}, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
     while True:
         try:
@@ -237,7 +239,7 @@ def atomic_replacement(*paths: Path) -> Iterator[list[Path]]:
             temporary_path.unlink(missing_ok=True)
 
 
-def csv_line_finder(path: Path, delimiter: str = ",") -> Callable[[int], int | None]:
+def make_csv_row_to_line(path: Path, delimiter: str = ",") -> Callable[[int], int | None]:
     """A function from a row of a CSV file to the line on which it ends, counting from 1.
 
     Rows in increasing order take one pass.
@@ -267,7 +269,7 @@ def find_column_ignoring_case(names: Sequence[str], name: str) -> str | None:
     return name if name in names else next((other for other in names if str(other).lower() == name), None)
 
 
-def check_columns_exist(names: Sequence[str], used: Sequence[str]) -> None:
+def check_columns_exist_once(names: Sequence[str], used: Sequence[str]) -> None:
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"several columns have the same name: {', '.join(repeated)}")

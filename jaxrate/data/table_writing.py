@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data import source_opening, table_sources
 from jaxrate.types import HostArray
 
@@ -23,7 +23,7 @@ FORMULA_PATTERN = re.compile("'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]")
 UTF8_BOM = b"\xef\xbb\xbf"  # the byte-order mark, without which spreadsheets take UTF-8 for an older code
 
 
-@check_arguments
+@enforce_argument_annotations
 def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
 
@@ -70,7 +70,7 @@ def escape_formulas(columns: Any) -> dict[str, HostArray]:
     return plain
 
 
-@check_arguments
+@enforce_argument_annotations
 def to_frame(columns: Any, kind: str | None = None) -> Any:
     """Columns as a data frame.
 
@@ -100,16 +100,16 @@ def to_frame(columns: Any, kind: str | None = None) -> Any:
     raise ImportError(f"a frame needs {needed}: pip install {kind or 'polars'}")
 
 
-def to_numpy_columns(columns: Any, seconds: str) -> dict[str, HostArray]:
-    """Columns as numpy arrays by name; days as such, and the units from hours to seconds as the one for `seconds`."""
+def to_numpy_columns(columns: Any, datetime_unit: str) -> dict[str, HostArray]:
+    """Columns as numpy arrays by name; days as such, and units from hours to seconds as `datetime_unit`."""
     if callable(getattr(columns, "columns", None)):  # results that print as a table say what it is
         columns = columns.columns()
     if hasattr(columns, "_asdict"):
         columns = _array_fields(columns)
-    table = source_opening.open_source(columns)
+    table = source_opening.open_table_source(columns)
     loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
-    units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", seconds)
+    units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", datetime_unit)
     for name, values in plain.items():
         if values.shape != (shape := (next(iter(plain.values())).size,)):
             raise ValueError(f"column {name!r} has shape {values.shape}, expected {shape}")

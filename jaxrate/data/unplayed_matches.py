@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.data.column_conversion import keep_rows, missing_mask, to_numbers, to_times
+from jaxrate.data.column_conversion import keep_rows, missing_mask, time_argument_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import replace_na_texts, to_scores
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
 from jaxrate.types import HostArray
@@ -22,7 +22,7 @@ class ResultSplit(NamedTuple):
     coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
 
 
-def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
+def parse_result_columns(roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
     """The columns, results of matches among them read as scores, and null where there is none.
 
     Raises:
@@ -41,7 +41,7 @@ def parse_result_columns(roles: Roles, columns: dict[str, Column], na_values: Se
     return columns | new
 
 
-def check_recognised_points(points: Sequence[str], columns: dict[str, Column]) -> None:
+def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
     """RowError where the points of a side, in columns that nobody named, are no number or negative."""
     for name in points:
         values = to_numbers(name, columns[name], default=0.0)
@@ -54,7 +54,7 @@ def check_recognised_points(points: Sequence[str], columns: dict[str, Column]) -
         )
 
 
-def split_by_result(roles: Roles, columns: dict[str, Column]) -> ResultSplit:
+def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> ResultSplit:
     """Which rows of matches have a result, and which are to come.
 
     Raises:
@@ -85,7 +85,7 @@ def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray
 def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
     """The times of some rows; 0 if there are none."""
     with map_row_errors(np.flatnonzero(rows)):
-        times, _ = to_times(time, {time: keep_rows(time, columns[time], rows)})
+        times, _ = time_argument_and_clock(time, {time: keep_rows(time, columns[time], rows)})
     return times.get("time", np.zeros(np.count_nonzero(rows)))
 
 

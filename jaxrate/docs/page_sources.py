@@ -44,7 +44,9 @@ def write_sources(folder: Path, examples: bool = True) -> None:
     _write(folder / "index.md", _front_page(examples))
     _write_reference(folder / "reference", sections)
     if examples:
-        shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            root / "notebooks" / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__")
+        )
         shutil.copy(root / "experiments" / "results" / "nfl.png", folder)
         _write_notebooks(root / "notebooks", folder / "notebooks")
 

@@ -3,11 +3,11 @@
 Rules (see `jaxrate/system.py`) see one event. The containers hold one event or any batch of events, written `[...]`.
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 
-event_types.py     Context, Matches, Periods, Rounds and Ragged; counts and slices of a history
-match_builders.py  matches and periods from columns
-round_builders.py  rounds from columns
-column_checks.py   checks of columns, ids and times, and RowError, an error that names a row
-dataset.py         Dataset: events with the names behind their ids
+event_types.py                Context, Matches, Periods, Rounds and Ragged; counts and slices of a history
+match_and_period_builders.py  matches and periods from columns
+round_builders.py             rounds from columns
+column_checks.py              checks of columns, ids and times, and RowError, an error that names a row
+dataset.py                    Dataset: events with the names behind their ids
 """
 
 from jaxrate.events.column_checks import (
@@ -35,7 +35,7 @@ from jaxrate.events.event_types import (
     repeat_seat_mask,
     slice_events,
 )
-from jaxrate.events.match_builders import matches, period_end, period_number, periods
+from jaxrate.events.match_and_period_builders import matches, period_end, period_number, periods
 from jaxrate.events.round_builders import (
     NameFormatters,
     build_rounds,

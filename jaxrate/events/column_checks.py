@@ -66,7 +66,7 @@ def add_contest_to_errors(contest_label: Callable[[int], str]) -> Iterator[None]
         raise error.map_rows(lambda row, message: (row, f"{message} ({contest_label(row)})")) from None
 
 
-def as_numbers(
+def to_checked_numbers(
     name: str, values: Any, shape: tuple[int, ...], allow_infinite: bool = False, allow_nan: bool = False
 ) -> np.ndarray[Any, Any]:
     """`values` as finite numbers of this shape; with `allow_infinite` also inf, with `allow_nan` also NaN."""
@@ -81,14 +81,14 @@ def as_numbers(
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def as_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
+def to_numeric_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] numbers that serve as labels: integers stay integers, since floats would merge large ones."""
     check_not_traced(name, values)
     array = np.asarray(values)
-    return array if array.shape == (n,) and array.dtype.kind in "iu" else as_numbers(name, values, (n,))
+    return array if array.shape == (n,) and array.dtype.kind in "iu" else to_checked_numbers(name, values, (n,))
 
 
-def as_ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def check_id_array(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     check_not_traced(name, values)
     array = np.asarray(values)
     if array.shape != shape:
@@ -103,7 +103,7 @@ def as_ids(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, An
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def check_increasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
+def check_not_decreasing(name: str, time: np.ndarray[Any, Any], advice: str) -> None:
     fail_where(
         np.concatenate([np.zeros(min(1, len(time)), bool), time[1:] < time[:-1]]),
         lambda row: f"{name} {time[row]} is earlier than {time[row - 1]} in the row before; {advice}",
@@ -174,7 +174,7 @@ def as_event_times(values: Any, n: int) -> np.ndarray[Any, Any]:
     check_not_traced("time", values)
     if np.shape(values) != (n,):
         raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
-    time = as_numbers("time", _dates_to_days(values), (n,))
+    time = to_checked_numbers("time", _dates_to_days(values), (n,))
     fail_where(np.abs(time) > MAX_ABS_TIME, lambda row: f"time {time[row]} {TIME_RANGE_ADVICE}")
     return time
 
@@ -200,9 +200,9 @@ def check_matches(matches: Matches) -> Matches:
     """The matches with their columns checked and in their types, as `matches` describes them."""
     player, score, time, (side, weight, category, columns) = matches
     n = np.size(score)
-    player = as_ids("player", player, (n, 2))
+    player = check_id_array("player", player, (n, 2))
     fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} is on both sides; remove the row")
-    score = as_numbers("score", score, (n,))
+    score = to_checked_numbers("score", score, (n,))
     fail_where(
         (score < 0) | (score > 1),
         lambda row: (
@@ -211,19 +211,19 @@ def check_matches(matches: Matches) -> Matches:
         ),
     )
     time = np.zeros(n) if time is None else as_event_times(time, n)
-    check_increasing("time", time, "sort the matches by time")
+    check_not_decreasing("time", time, "sort the matches by time")
     if side is not None:
-        side = as_numbers("side", side, (n,))
+        side = to_checked_numbers("side", side, (n,))
         fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
     if weight is not None:
-        weight = as_numbers("weight", weight, (n,))
+        weight = to_checked_numbers("weight", weight, (n,))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
         category = _check_categories(category, n)
-    return Matches(player, score, time, Context(side, weight, category, _check_columns(columns, n)))
+    return Matches(player, score, time, Context(side, weight, category, _check_extra_match_columns(columns, n)))
 
 
-def _check_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
+def _check_extra_match_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
     """Checked further columns of matches; None if there are none."""
     if columns is not None and not isinstance(columns, Mapping):
         raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
@@ -233,7 +233,8 @@ def _check_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array
         if name in Context._fields:
             raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
     return {
-        name: as_numbers(f"column {name!r}", values, (n,), allow_nan=True) for name, values in (columns or {}).items()
+        name: to_checked_numbers(f"column {name!r}", values, (n,), allow_nan=True)
+        for name, values in (columns or {}).items()
     } or None
 
 
@@ -242,7 +243,7 @@ def _check_categories(values: Any, n: int) -> np.ndarray[Any, Any]:
     check_not_traced("category", values)
     array = np.asarray(values)
     if array.ndim != 3:
-        return as_ids("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
+        return check_id_array("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
     if array.shape[:2] != (n, 2) or array.dtype.kind not in "biuf":
         want = f"({n}, 2) ids or ({n}, 2, number of categories) shares"
         raise ValueError(f"category has shape {array.shape} and type {array.dtype}, expected {want}")

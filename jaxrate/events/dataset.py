@@ -54,19 +54,21 @@ class Dataset(NamedTuple):
     def __repr__(self) -> str:
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
         counts = (
-            _match_descriptions_by_subject(flat) if isinstance(self.events, Matches) else _describe_ragged(self.events)
+            _match_descriptions_by_subject(flat)
+            if isinstance(self.events, Matches)
+            else _describe_contests_or_periods(self.events)
         )
         roles = {"margin": self.margin, "covariates": self.covariates, "statistics": self.statistics}
         counts |= {role: ", ".join(names) for role, names in roles.items() if names}
-        descriptions = {"players": _format_names(self.players)} | counts
+        descriptions = {"players": _summarise_names(self.players)} | counts
         if self.clock is not None and len(flat.time):
             descriptions["time"] = " to ".join(
                 _format_time(time, self.clock) for time in (np.min(flat.time), np.max(flat.time))
             )
         if self.categories is not None:
-            descriptions["categories"] = _format_names(self.categories)
+            descriptions["categories"] = _summarise_names(self.categories)
         if self.seasons:
-            descriptions["seasons"] = _format_names(np.array([*self.seasons], object))
+            descriptions["seasons"] = _summarise_names(np.array([*self.seasons], object))
         if self.fixtures is not None:
             descriptions["to come"] = f"{len(self.fixtures.rows):,} matches (`fixtures`)"
         return "\n  ".join(
@@ -74,7 +76,9 @@ class Dataset(NamedTuple):
         )
 
 
-def resolve_events(data: Any, num_players: int | None = None, num_known_players: int = 0) -> tuple[Any, int | None]:
+def resolve_events_and_num_players(
+    data: Any, num_players: int | None = None, num_known_players: int = 0
+) -> tuple[Any, int | None]:
     """The events, and the number of players: the argument, or all players known before and named by a `Dataset`."""
     if not isinstance(data, Dataset):
         return data, num_players
@@ -108,18 +112,18 @@ def _match_descriptions_by_subject(matches: Matches) -> dict[str, str]:
     return descriptions
 
 
-def _describe_ragged(events: Ragged) -> dict[str, str]:
+def _describe_contests_or_periods(events: Ragged) -> dict[str, str]:
     """Descriptions of contests or periods by subject."""
     size, contests = np.diff(events.player_start), isinstance(events.events, Rounds)
     descriptions = {"": f"{len(size):,} {'contests' if contests else 'periods'}"}
     if len(size):
-        descriptions["size"] = f"{_format_range(size)} players"
+        descriptions["size"] = f"{_format_count_range(size)} players"
     if contests and ((teams := count_teams(events)) < size).any():
-        descriptions["size"] += f" in {_format_range(teams)} teams"
+        descriptions["size"] += f" in {_format_count_range(teams)} teams"
     return descriptions
 
 
-def _format_range(counts: HostArray) -> str:
+def _format_count_range(counts: HostArray) -> str:
     return " to ".join(f"{count:,}" for count in sorted({int(counts.min()), int(counts.max())}))
 
 
@@ -127,7 +131,7 @@ def _format_time(time: Any, clock: str) -> str:
     return str(np.datetime64(int(np.floor(time)), "D")) if clock == "dates" else format_number(float(time))
 
 
-def _format_names(names: HostArray) -> str:
+def _summarise_names(names: HostArray) -> str:
     """The number of names, and the first of them."""
     first = ", ".join(map(format_unquoted_name, names[:MAX_LISTED_NAMES].tolist()))
     return f"{len(names):,}: {first}{', ...' if len(names) > MAX_LISTED_NAMES else ''}"

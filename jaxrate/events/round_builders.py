@@ -10,10 +10,10 @@ from jaxrate.events.column_checks import (
     RowError,
     add_contest_to_errors,
     as_event_times,
-    as_ids,
-    as_labels,
-    as_numbers,
+    check_id_array,
     fail_where,
+    to_checked_numbers,
+    to_numeric_labels,
 )
 from jaxrate.events.event_types import Ragged, Rounds
 
@@ -86,7 +86,7 @@ def build_rounds(
 ) -> Ragged:
     """`rounds` without the warning about contests of one participant."""
     n = np.size(contest)
-    contest = as_labels("contest", contest, n)
+    contest = to_numeric_labels("contest", contest, n)
 
     def contest_label(row: int) -> str:
         return f"contest {formatters.contest(contest[row])}"
@@ -98,16 +98,16 @@ def build_rounds(
         )
 
     with add_contest_to_errors(contest_label):
-        player = as_ids("player", player, (n,))
-        rank = as_numbers("rank", rank, (n,)).astype(np.float64)
-        weight = np.ones(n) if weight is None else as_numbers("weight", weight, (n,))
+        player = check_id_array("player", player, (n,))
+        rank = to_checked_numbers("rank", rank, (n,)).astype(np.float64)
+        weight = np.ones(n) if weight is None else to_checked_numbers("weight", weight, (n,))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
         time = np.zeros(n) if time is None else as_event_times(time, n)
-        ceiling = None if ceiling is None else as_numbers("ceiling", ceiling, (n,), allow_infinite=True)
+        ceiling = None if ceiling is None else to_checked_numbers("ceiling", ceiling, (n,), allow_infinite=True)
         if noise is not None:
-            noise = as_numbers("noise", noise, (n,))
+            noise = to_checked_numbers("noise", noise, (n,))
             fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
-        team = None if team is None else as_labels("team", team, n)
+        team = None if team is None else to_numeric_labels("team", team, n)
     begins_contest = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first_row = np.flatnonzero(begins_contest)
     contest_index = np.cumsum(begins_contest) - 1
@@ -138,7 +138,7 @@ def build_rounds(
             repeated[:] = False
             repeated[solo_rows] = _is_repeated_player(contest_index[solo_rows], player[solo_rows])
             fail_if_repeated(repeated, ", alone")
-            seat = _first_seat_of_player(contest_index, player, first_row)
+            seat = _first_position_of_same_player(contest_index, player, first_row)
 
         def describe_rank_conflict(row: int) -> str:
             other = captain[row]
@@ -194,7 +194,7 @@ def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[
     return repeats
 
 
-def _first_seat_of_player(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
+def _first_position_of_same_player(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
     """[n] the position in the contest, from 0, of the first row of the same player."""
     key = contest_index * (player.max(initial=0) + np.int64(1)) + player
     _, row, number = np.unique(key, return_index=True, return_inverse=True)

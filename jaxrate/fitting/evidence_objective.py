@@ -18,8 +18,8 @@ from jax import lax
 
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
-from jaxrate.events.dataset import resolve_events
-from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
+from jaxrate.events.dataset import resolve_events_and_num_players
+from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.replay.execution import jit_with_vector_loops
 from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sweeps
@@ -41,11 +41,11 @@ class EvidenceProblem(NamedTuple):
     num_matches: int
 
 
-class EvidenceStatics(NamedTuple):
+class StaticEvidenceArguments(NamedTuple):
     """Static values of a search."""
 
     model: Model
-    free: FreeParameters
+    free: FreeParameterTransform
 
     @property
     def size(self) -> int:
@@ -63,7 +63,7 @@ def check_evidence_options(method: str, options: dict[str, Any]) -> None:
 def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem:
     """The problem of a history; ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
-    model, events = resolve_smoothing_model(system), resolve_events(data)[0]
+    model, events = resolve_smoothing_model(system), resolve_events_and_num_players(data)[0]
     if not isinstance(events, Matches):
         raise ValueError("the evidence is of matches, each at its own time; take method='ahead'")
     matches = check_matches(events)
@@ -80,8 +80,8 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
 
 
 @jit_with_vector_loops
-def _evidence_gradients(
-    statics: EvidenceStatics, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
+def _match_evidence_losses_and_slopes(
+    statics: StaticEvidenceArguments, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
 ) -> Any:
     """[size] minus the log evidence of each match, and the slopes [k, size]."""
     model, free = statics
@@ -94,10 +94,10 @@ def _evidence_gradients(
     )
 
 
-def evidence_derivatives(
+def negative_log_evidence_derivatives(
     quantity: str,
     problem: EvidenceProblem,
-    free: FreeParameters,
+    free: FreeParameterTransform,
     x: HostArray,
     unit: HostArray,
     params: Params,
@@ -107,7 +107,7 @@ def evidence_derivatives(
     evaluate = partial(_negative_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
     if quantity == "hessian":
-        return np.stack([_difference_hessian(evaluate, *row, hessian_indices) for row in rows])
+        return np.stack([_finite_difference_hessian(evaluate, *row, hessian_indices) for row in rows])
     evaluations = [evaluate(*row) for row in rows]
     value, slope, product = (np.stack(y) for y in zip(*evaluations, strict=True))
     values = np.stack([value, np.zeros_like(value)], axis=1)
@@ -115,7 +115,7 @@ def evidence_derivatives(
 
 
 def _negative_evidence_at(
-    problem: EvidenceProblem, free: FreeParameters, unit: HostArray, x: HostArray, params: Params
+    problem: EvidenceProblem, free: FreeParameterTransform, unit: HostArray, x: HostArray, params: Params
 ) -> tuple[float, HostArray, HostArray]:
     """Minus the log evidence, its slopes [k], and [k, k] the sum of products of the matches' slopes."""
     model, timelines, n = problem
@@ -126,14 +126,14 @@ def _negative_evidence_at(
     )
     if not sweep_result.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    match_terms = _evidence_gradients(
-        EvidenceStatics(model, free), timelines, sweep_result.site, point, units, other_params
+    match_terms = _match_evidence_losses_and_slopes(
+        StaticEvidenceArguments(model, free), timelines, sweep_result.site, point, units, other_params
     )
     losses, slope = (np.asarray(y, np.float64)[..., :n] for y in match_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
 
 
-def _difference_hessian(evaluate: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
+def _finite_difference_hessian(evaluate: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
     """[k, k] by differences of slopes over about a standard error to either side."""
     product, hessian = evaluate(x, params)[2], np.zeros((len(x), len(x)))
     indices = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)

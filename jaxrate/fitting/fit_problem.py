@@ -15,9 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.fitting.derivatives import loss_derivatives
-from jaxrate.fitting.free_parameters import FreeParameters, make_free_parameters, resolve_free_names, to_hyperparameters
-from jaxrate.fitting.losses import replay_record_for_loss
+from jaxrate.fitting.free_parameters import (
+    FreeParameterTransform,
+    make_free_parameters,
+    resolve_free_names,
+    to_hyperparameters,
+)
+from jaxrate.fitting.history_loss_derivatives import loss_derivatives
+from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, replace_params
@@ -37,7 +42,7 @@ MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which 
 OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is open is open as well
 
 
-class PointEvaluation(NamedTuple):
+class LossesAndSlopes(NamedTuple):
     """The losses and slopes at one point."""
 
     loss: HostArray  # [1, 2] of training and of validation
@@ -45,7 +50,7 @@ class PointEvaluation(NamedTuple):
     product: HostArray  # [1, k, k] see `loss_derivatives`
 
 
-class NoEffectError(ValueError):
+class IneffectiveHyperparametersError(ValueError):
     """Some hyperparameters to fit change no prediction."""
 
     def __init__(self, system: str, names: tuple[str, ...]):
@@ -59,14 +64,14 @@ class FitProblem(NamedTuple):
 
     system: RatingSystem
     task: PredictionTask
-    free: FreeParameters  # of k parameters, some of which may be idle
+    free: FreeParameterTransform  # of k parameters, some of which may be idle
     unit: HostArray  # [k] of real parameters; 1 for others
     start: HostArray  # [k]
     weight: HostArray  # [2, n] of training and of validation
     mode: str
     active: HostArray  # [m] the parameters that are not idle
     axes: HostArray  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
-    start_evaluation: PointEvaluation | None = (
+    start_evaluation: LossesAndSlopes | None = (
         None  # with these rules, at the start, with the system's own other parameters
     )
 
@@ -98,7 +103,7 @@ def remake_rules_if_far(problem: FitProblem, x: HostArray, params: Params) -> Fi
     new_system = replace_params_if_valid(system, current_params)
     if new_system is None or new_system.rules == system.rules:
         return problem
-    task = problem.task._replace(system=new_system, record=replay_record_for_loss(problem.task.loss, new_system))
+    task = problem.task._replace(system=new_system, record=make_replay_record_for_loss(problem.task.loss, new_system))
     return problem._replace(system=new_system, task=task, start_evaluation=None)
 
 
@@ -106,15 +111,18 @@ def prepare_fit(
     task: PredictionTask,
     system: RatingSystem,
     free: Sequence[str] | None,
-    training: HostArray,
-    validation: HostArray | None = None,
+    training_weights: HostArray,
+    validation_weights: HostArray | None = None,
     mode: str | None = None,
 ) -> FitProblem:
     """The problem, with coordinates from the slopes at the start.
 
-    `training` and `validation` are weights [n] of predictions: for the fit, and for the decision when to stop.
+    `training_weights` and `validation_weights` are weights [n] of predictions: for the fit, and for the decision when
+    to stop.
     """
-    weight = np.stack([training, np.zeros_like(training) if validation is None else validation])
+    weight = np.stack(
+        [training_weights, np.zeros_like(training_weights) if validation_weights is None else validation_weights]
+    )
     if mode not in (None, "forward", "reverse"):
         raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
     if not weight[0].any():
@@ -135,16 +143,16 @@ def prepare_fit(
         np.arange(len(names)),
         np.eye(len(names)),
     )
-    start_evaluation = PointEvaluation(*evaluate_losses(problem, "forward", start[None], params))
+    start_evaluation = LossesAndSlopes(*mean_loss_derivatives(problem, "forward", start[None], params))
     loss, slope, product = (y[0] for y in start_evaluation)
     if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
     size, real = np.sqrt(np.diag(product)), np.array(free_parameters.spaces) == "real"
     active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE_SLOPE
     if not active.all() and (free is not None or not active.any()):
-        raise NoEffectError(system.name, tuple(np.array(names)[~active].tolist()))
+        raise IneffectiveHyperparametersError(system.name, tuple(np.array(names)[~active].tolist()))
     concerns_draws = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
-    if concerns_draws.any() and not has_draws(task, training):
+    if concerns_draws.any() and not has_draws(task, training_weights):
         if free is not None or not (active & ~concerns_draws).any():
             names_text = ", ".join(np.array(names)[concerns_draws])
             raise ValueError(
@@ -156,7 +164,7 @@ def prepare_fit(
     unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
     active_indices = np.flatnonzero(active)
     product = product * unit * unit[:, None]
-    start_evaluation = PointEvaluation(start_evaluation.loss, start_evaluation.slope * unit, product[None])
+    start_evaluation = LossesAndSlopes(start_evaluation.loss, start_evaluation.slope * unit, product[None])
     return problem._replace(
         unit=unit,
         start=start / unit,
@@ -189,7 +197,7 @@ def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
     return active
 
 
-def evaluate_losses(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
+def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
     """`loss_derivatives` at x [S, k], as means; the other parameters are one number or [S]."""
     columns = broadcast_params(params, len(x))
     sums = loss_derivatives(
@@ -203,7 +211,9 @@ def evaluate_losses(problem: FitProblem, quantity: str, x: HostArray, params: Pa
 
 
 @partial(jax.jit, static_argnums=0)
-def _constrain_settings(free: FreeParameters, x: Array, unit: Array, params: Params) -> Params:
+def _batch_coordinates_to_hyperparameters(
+    free: FreeParameterTransform, x: Array, unit: Array, params: Params
+) -> Params:
     """Leaves [S] of the hyperparameters of x [S, k] and of those that are not free, [S]."""
     return jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
 
@@ -217,7 +227,7 @@ def params_at(problem: FitProblem, x: HostArray, params: Params) -> Params:
     """The hyperparameters at x [S, k]: leaves [S] float64."""
     unit, free = jnp.asarray(problem.unit, float), problem.free
     columns = jax.tree.map(lambda y: jnp.asarray(y, float), broadcast_params(params, len(x)))
-    values = _constrain_settings(free, jnp.asarray(x, float), unit, columns)
+    values = _batch_coordinates_to_hyperparameters(free, jnp.asarray(x, float), unit, columns)
     changed = {free.names[i] for i in problem.active} | {bound for bound, *_ in free.dependent_bounds}
     exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in changed and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
@@ -240,8 +250,10 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     """
     active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
     if product is None and errors != "information":
-        product = evaluate_losses(problem, "forward", x[None], params)[2][0]
-    curvature_matrix = product if errors == "products" else evaluate_losses(problem, "hessian", x[None], params)[0]
+        product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
+    curvature_matrix = (
+        product if errors == "products" else mean_loss_derivatives(problem, "hessian", x[None], params)[0]
+    )
     assert curvature_matrix is not None
     curvature = curvature_matrix[active_block]
     if not np.isfinite(curvature).all():
@@ -249,7 +261,8 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
     scale = np.where(real, MAX_STANDARD_ERRORS / math.sqrt(total), OPEN_ERROR)
     covariance, unknown_directions = (
-        scale * part * scale[:, None] for part in _invert_known_information(total * scale * curvature * scale[:, None])
+        scale * part * scale[:, None]
+        for part in _inverse_information_and_unknown_directions(total * scale * curvature * scale[:, None])
     )
     is_open = np.sqrt(np.diag(unknown_directions)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
@@ -265,7 +278,7 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     return 0.5 * (covariance + covariance.T)
 
 
-def _invert_known_information(information: HostArray) -> tuple[HostArray, HostArray]:
+def _inverse_information_and_unknown_directions(information: HostArray) -> tuple[HostArray, HostArray]:
     """[m, m] the inverse of the known information, and the projection onto directions without information.
 
     A direction has none if parameters may go all their range along it, or if rounding may account for it.

@@ -23,7 +23,7 @@ SPACE_TRANSFORMS: dict[
 }
 
 
-class FreeParameters(NamedTuple):
+class FreeParameterTransform(NamedTuple):
     """The transformation of unbounded free parameters into hyperparameters of the system."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class FreeParameters(NamedTuple):
     ]  # (bound, parameter, "moves" | "max" | "min"): how bounds that are not free adapt
 
 
-def to_hyperparameters(free: FreeParameters, x: Array, unit: Array, params: Params) -> Params:
+def to_hyperparameters(free: FreeParameterTransform, x: Array, unit: Array, params: Params) -> Params:
     """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""
     for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
         if kind in SPACE_TRANSFORMS:
@@ -52,7 +52,7 @@ def to_hyperparameters(free: FreeParameters, x: Array, unit: Array, params: Para
     return params
 
 
-def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameters, HostArray]:
+def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameterTransform, HostArray]:
     """The transformation of these parameters, and their starting values [k]."""
     params, space = system.params, system.space
     anchors: dict[str, tuple[str | float, ...]] = {}
@@ -63,7 +63,7 @@ def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[
             anchors[name] = (least,)
             above.add(name)
     for name in params._fields:
-        for bound, rule in _active_bounds(system, name):
+        for bound, rule in _bounding_parameters_in_use(system, name):
             differs = getattr(params, bound) != getattr(params, name)
             if bound in names:
                 if not differs:
@@ -87,7 +87,7 @@ def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[
         else:
             start.append(SPACE_TRANSFORMS[kind][0](value))
         spaces.append(kind)
-    return FreeParameters(
+    return FreeParameterTransform(
         names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(dependent_bounds)
     ), np.array(start)
 
@@ -96,7 +96,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
     """The names of the free parameters; ValueError for one that cannot be fitted."""
     fields, space = system.params._fields, system.space
     if free is None:
-        bounds = {bound for x in fields for bound, _ in _active_bounds(system, x)}
+        bounds = {bound for x in fields for bound, _ in _bounding_parameters_in_use(system, x)}
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
     free = (free,) if isinstance(free, str) else tuple(free)
     for name in free:
@@ -126,7 +126,7 @@ def _unfittable_reason(system: RatingSystem, name: str) -> str:
     return ""
 
 
-def _active_bounds(system: RatingSystem, name: str) -> list[tuple[str, str]]:
+def _bounding_parameters_in_use(system: RatingSystem, name: str) -> list[tuple[str, str]]:
     """The bounds in use of a parameter, each with its rule, "min" or "max"."""
     pairs = zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
     return [(x, how) for x, how in pairs if x is not None and getattr(system.params, x) is not None]

@@ -13,22 +13,27 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.argument_checks import AnyNumber, Key, check_arguments, to_floats
+from jaxrate.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import LAST_ID
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
 from jaxrate.fitting.fit_problem import (
     FitProblem,
-    evaluate_losses,
     is_hessian_affordable,
+    mean_loss_derivatives,
     parameter_covariance,
     params_at,
     prepare_fit,
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
-from jaxrate.fitting.losses import replay_record_for_loss
+from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.multistart_search import concatenate_results, minimise_from_starts
-from jaxrate.fitting.prediction_task import PredictionTask, constant_loss, make_prediction_task, split_weights
+from jaxrate.fitting.prediction_task import (
+    PredictionTask,
+    constant_prediction_loss,
+    make_prediction_task,
+    split_training_validation_heldout_weights,
+)
 from jaxrate.fitting.search_state import SearchResult
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
@@ -40,7 +45,7 @@ ERROR_METHODS = "information", "products", "sandwich"
 BYTES_PER_START = 1000.0  # bytes that a search takes, about
 
 
-@check_arguments
+@enforce_argument_annotations
 def fit(
     system: RatingSystem | Fit,
     events: Any,
@@ -126,7 +131,9 @@ def fit(
     if method != "ahead":
         check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})
         task = task._replace(evidence_problem=prepare_evidence_problem(system, events))
-    training, validation_weight, rest_weight = split_weights(task, options.data_share, options.validation)
+    training, validation_weight, rest_weight = split_training_validation_heldout_weights(
+        task, options.data_share, options.validation
+    )
     problem = prepare_fit(task, system, free, training, validation_weight, options.mode)
     default_errors = "information" if is_hessian_affordable(problem) else "products"
     error_method = options.errors or (default_errors if task.kind in task.loss.likelihood else "sandwich")
@@ -205,7 +212,9 @@ def make_task_from_options(system: RatingSystem, events: Any, options: FitOption
 def make_training_task(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
     """The task, scored on the predictions that a fit with these options minimises."""
     task = make_task_from_options(system, events, options)
-    return task._replace(weight=split_weights(task, options.data_share, options.validation)[0])
+    return task._replace(
+        weight=split_training_validation_heldout_weights(task, options.data_share, options.validation)[0]
+    )
 
 
 def _held_out_losses(
@@ -215,13 +224,13 @@ def _held_out_losses(
     params = problem.system.params
     start = mean_loss(problem, problem.start[None], params, held_out_weight)
     fitted = mean_loss(searches.problem[best_start], searches.x[best_start : best_start + 1], params, held_out_weight)
-    constant = constant_loss(problem.task, problem.weight[0], held_out_weight)
+    constant = constant_prediction_loss(problem.task, problem.weight[0], held_out_weight)
     return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(held_out_weight)))
 
 
 def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArray) -> float:
     """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free."""
-    return float(evaluate_losses(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
+    return float(mean_loss_derivatives(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
 
 
 def check_positive_integer(name: str, value: Any) -> None:
@@ -254,7 +263,7 @@ def _search_starts_in_parallel(
     tasks = [
         base_task
         if new == problem.system
-        else base_task._replace(system=new, record=replay_record_for_loss(base_task.loss, new))
+        else base_task._replace(system=new, record=make_replay_record_for_loss(base_task.loss, new))
         for new in systems
     ]
     problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]

@@ -31,8 +31,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.hashable_values import bind, display_name, find_replacement_rule
-from jaxrate.rules import Predict, RatedEvent, Record, State
+from jaxrate.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
+from jaxrate.rules import PredictRuleProtocol, RatedEvent, Record, State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
 from jaxrate.systems.rounds import cdf_sums
@@ -46,7 +46,7 @@ _HASH_MULTIPLIER = (
 )
 
 
-class Loss(NamedTuple):
+class LossDefinition(NamedTuple):
     """The loss of a prediction, and the events that it suits."""
 
     each: Callable[[Array, Array], Array]  # (predictions [n], or [n, K] of every score, and scores [n]) -> [n]
@@ -57,10 +57,10 @@ class Loss(NamedTuple):
     even: float | None = None  # what who takes all for equals loses, where that does not depend on the scores
 
 
-def resolve_loss(loss: Any) -> Loss:
+def resolve_loss(loss: Any) -> LossDefinition:
     """The loss of a name or of a function; ValueError if it is neither."""
     if callable(loss):
-        return Loss(loss)
+        return LossDefinition(loss)
     if not isinstance(loss, str) or loss not in LOSSES:
         more = "" if isinstance(loss, str) else ", or a function"
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {format_cell(loss)}")
@@ -72,7 +72,7 @@ def loss_label(loss: Any) -> str:
     return display_name(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
 
 
-def check_loss_shape(loss: Loss, name: str, prediction: Any, count: int) -> None:
+def check_loss_shape(loss: LossDefinition, name: str, prediction: Any, count: int) -> None:
     """ValueError unless a loss of your own returns a number for each prediction of this shape and type."""
     shape = jax.eval_shape(loss.each, prediction, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
     if shape != (count,):
@@ -94,7 +94,7 @@ def elementwise_brier(prediction: Array, score: Array) -> Array:
     return (mean - score) ** 2
 
 
-def recorded_loss(loss: Array, score: Array) -> Array:
+def return_recorded_loss(loss: Array, score: Array) -> Array:
     """The recorded losses themselves."""
     del score
     return loss
@@ -108,33 +108,35 @@ def cross_entropy(p: Array, score: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def prediction_losses(loss: Loss, prediction: Any, score: Array, weight: Array) -> Array:
+def prediction_losses(loss: LossDefinition, prediction: Any, score: Array, weight: Array) -> Array:
     """[n] the losses of predictions; 0 where both weights [2, n] are 0."""
     if isinstance(prediction, OutcomeProbabilities) and prediction.win.ndim == 1:
         raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
     return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
 
 
-def replay_record_for_loss(loss: Loss, system: RatingSystem) -> Record | None:
+def make_replay_record_for_loss(loss: LossDefinition, system: RatingSystem) -> Record | None:
     """What a replay records for the loss, None for predictions; ValueError if the system cannot tell it."""
     return None if loss.record is None else loss.record(system)
 
 
-def pairwise_record(system: RatingSystem) -> Record:
+def make_pairwise_loss_record(system: RatingSystem) -> Record:
     record: Record = bind(pairwise_losses, OPPONENTS, system.rules.predict)
     return record
 
 
-def margin_record(system: RatingSystem) -> Record:
-    record: Record | None = find_replacement_rule(system.rules.update, {skills.update: skills.record_margin_loss})
+def make_margin_loss_record(system: RatingSystem) -> Record:
+    record: Record | None = look_up_replacement_function(
+        system.rules.update, {skills.update: skills.record_margin_loss}
+    )
     if record is None or system.settings["outcome"] != "margin":
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return record
 
 
-def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> Array:
+def pairwise_losses(max_opponents: int, predict: PredictRuleProtocol, rated_event: RatedEvent) -> Array:
     """[P] each participant's mean loss against `max_opponents` to either side, from the rows before the round."""
-    rows, event = rated.before, rated.event
+    rows, event = rated_event.before, rated_event.event
     is_participant = cdf_sums.participant_mask(event)
     count, size = jnp.sum(is_participant, dtype=jnp.int32), len(event.rank)
     hashed_ids = (event.player.astype(jnp.uint32) * jnp.uint32(_HASH_MULTIPLIER)) >> 1
@@ -146,7 +148,7 @@ def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> 
         """The system's prediction for a match of the two."""
         both, _, weight = jax.tree.map(lambda x, y: jnp.stack([x, y]), first, second)
         match = Matches(jnp.arange(2, dtype=jnp.int32), jnp.full((), 0.5), event.time, Context(weight=weight.mean()))
-        return predict(rated.constants, both, match)
+        return predict(rated_event.constants, both, match)
 
     def losses_at_distance(distance: Array) -> Array:
         """[P] the losses against the opponents at this distance in the circle, on either side."""
@@ -165,8 +167,12 @@ def pairwise_losses(max_opponents: int, predict: Predict, rated: RatedEvent) -> 
 
 
 LOSSES = {
-    "log_loss": Loss(elementwise_log_loss, likelihood=(Matches, Periods)),
-    "brier": Loss(elementwise_brier),
-    "margin": Loss(recorded_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=margin_record),
-    "pairwise": Loss(recorded_loss, events=(Rounds,), teams=False, record=pairwise_record, even=math.log(2.0)),
+    "log_loss": LossDefinition(elementwise_log_loss, likelihood=(Matches, Periods)),
+    "brier": LossDefinition(elementwise_brier),
+    "margin": LossDefinition(
+        return_recorded_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=make_margin_loss_record
+    ),
+    "pairwise": LossDefinition(
+        return_recorded_loss, events=(Rounds,), teams=False, record=make_pairwise_loss_record, even=math.log(2.0)
+    ),
 }

@@ -24,19 +24,19 @@ from jaxrate.fitting.fit_problem import (
     rules_depend_on_param_values,
 )
 from jaxrate.fitting.search_state import (
-    SearchFrame,
+    SearchCoordinates,
+    SearchOptimizer,
     SearchPoints,
     SearchResult,
     SearchState,
-    StepMethod,
     coordinates_to_params,
     end_searches,
     evaluate_points,
     init_memory,
     is_running,
-    loss_noise,
+    loss_rounding_noise,
     machine_epsilon,
-    select_starts,
+    replace_masked_starts,
     selection_loss_index,
     slopes_along_axes,
 )
@@ -52,16 +52,16 @@ MAX_HALVINGS = 12
 PATIENCE = 5  # steps without a better validation loss
 
 
-def _vectorize_optimizer(optimizer: optax.GradientTransformation, has_line_search: bool = False) -> StepMethod:
+def _vectorize_optimizer(optimizer: optax.GradientTransformation, has_line_search: bool = False) -> SearchOptimizer:
     """The optimiser for many starts at once, under standard promotion of types."""
     init, update = (
         jax.numpy_dtype_promotion("standard")(jax.jit(jax.vmap(x))) for x in (optimizer.init, optimizer.update)
     )
-    return StepMethod(init, update, has_line_search)
+    return SearchOptimizer(init, update, has_line_search)
 
 
 @lru_cache
-def _lbfgs_method() -> StepMethod:
+def _lbfgs_method() -> SearchOptimizer:
     """L-BFGS that takes the curvature for 1 along every axis until steps have shown it."""
     steps = optax.scale_by_lbfgs(scale_init_precond=False)
     return _vectorize_optimizer(optax.chain(steps, optax.scale(-1.0)), has_line_search=True)
@@ -94,7 +94,7 @@ def concatenate_results(results: Sequence[SearchResult]) -> SearchResult:
 
 
 def _run_search(
-    search: SearchState, method: StepMethod, steps: int, watch: Callable[[int, float], Any] | None
+    search: SearchState, method: SearchOptimizer, steps: int, watch: Callable[[int, float], Any] | None
 ) -> SearchResult:
     """The result after at most so many steps."""
     for _ in range(steps):
@@ -115,7 +115,7 @@ def _run_search(
     return SearchResult(*best_points, search.converged.tolist(), search.reason.tolist(), [search.problem] * len(best.x))
 
 
-def init_search(problem: FitProblem, method: StepMethod, starts: HostArray, params: Params) -> SearchState:
+def init_search(problem: FitProblem, method: SearchOptimizer, starts: HostArray, params: Params) -> SearchState:
     """The state of searches that start at points [S, k]."""
     count = len(starts)
     problem = remake_rules_if_far(problem, starts, params)
@@ -125,7 +125,7 @@ def init_search(problem: FitProblem, method: StepMethod, starts: HostArray, para
     else:
         start_points = evaluate_points(problem, starts, params)
     axes = problem.axes if method.has_line_search else np.eye(starts.shape[1])[:, problem.active]
-    frame = SearchFrame(np.repeat(axes[None], count, axis=0), starts, np.zeros((count, len(problem.active))))
+    frame = SearchCoordinates(np.repeat(axes[None], count, axis=0), starts, np.zeros((count, len(problem.active))))
     history, reason = (
         tuple((row,) for row in start_points.loss),
         np.where(start_points.is_valid, "", "diverged").astype(object),
@@ -148,7 +148,7 @@ def init_search(problem: FitProblem, method: StepMethod, starts: HostArray, para
     )
 
 
-def end_converged(search: SearchState, method: StepMethod) -> SearchState:
+def end_converged(search: SearchState, method: SearchOptimizer) -> SearchState:
     """The searches, with those ended that have converged."""
     problem, current = search.problem, search.current
     axes = search.frame.axes if method.has_line_search else np.repeat(problem.axes[None], len(current.x), axis=0)
@@ -163,9 +163,9 @@ def end_converged(search: SearchState, method: StepMethod) -> SearchState:
     )
 
 
-def advance_search(search: SearchState, method: StepMethod) -> SearchState:
+def advance_search(search: SearchState, method: SearchOptimizer) -> SearchState:
     """The searches after one more step of those that still run."""
-    search = _refresh_axes(search, method)
+    search = _refresh_axes_and_memory(search, method)
     previous, frame = search.current, search.frame
     slope = slopes_along_axes(frame.axes, previous.slope)
     method_inputs = [jnp.asarray(np.where(previous.is_valid[:, None], x, 0.0), float) for x in (slope, frame.z)]
@@ -174,16 +174,16 @@ def advance_search(search: SearchState, method: StepMethod) -> SearchState:
     if method.has_line_search:
         downhill = np.sum(slope * proposal, axis=1, keepdims=True) < 0
         proposal = clip_to_trust_region(frame.axes, slope, np.where(downhill, proposal, -slope))
-    search, moved = _backtrack(search, method, proposal, slope)
+    search, moved = _take_backtracked_steps(search, method, proposal, slope)
     current, best, loss_index = search.current, search.best, selection_loss_index(search.problem)
     if method.has_line_search:  # what curves downwards teaches L-BFGS nothing
         reset_memory = ~(np.sum((current.slope - previous.slope) * (current.x - previous.x), axis=1) > 0)
     rows = zip(search.history, current.loss, moved, strict=True)
-    slack = loss_noise(previous) if method.has_line_search and not loss_index else 0.0
+    slack = loss_rounding_noise(previous) if method.has_line_search and not loss_index else 0.0
     is_better = moved & (current.loss[:, loss_index] <= best.loss[:, loss_index] + slack)
     history = tuple((*past, row) if new else past for past, row, new in rows)
     search = search._replace(
-        best=select_starts(is_better, current, best),
+        best=replace_masked_starts(is_better, current, best),
         memory=memory,
         memory_reset=reset_memory,
         num_steps=search.num_steps + 1,
@@ -192,11 +192,11 @@ def advance_search(search: SearchState, method: StepMethod) -> SearchState:
     )
     if method.has_line_search and not loss_index:  # two steps that together are worth no more than rounding
         decrease = np.array([rows[-3][0] - rows[-1][0] if len(rows) > 2 else np.inf for rows in history])
-        search = end_searches(search, moved & (decrease <= loss_noise(current)), "no further decrease", True)
+        search = end_searches(search, moved & (decrease <= loss_rounding_noise(current)), "no further decrease", True)
     return _remake_rules_if_far(search, method, is_better)
 
 
-def _remake_rules_if_far(search: SearchState, method: StepMethod, is_better: HostArray) -> SearchState:
+def _remake_rules_if_far(search: SearchState, method: SearchOptimizer, is_better: HostArray) -> SearchState:
     """The searches, with rules remade for where they are if their own were made for far away.
 
     `is_better` marks searches that have just reached their best point: its loss is then computed anew.
@@ -207,29 +207,33 @@ def _remake_rules_if_far(search: SearchState, method: StepMethod, is_better: Hos
     current = evaluate_points(problem, search.current.x, search.params)
     search = end_searches(search, ~current.is_valid, "diverged", False)
     best, reset_memory = (
-        select_starts(is_better & current.is_valid, current, search.best),
+        replace_masked_starts(is_better & current.is_valid, current, search.best),
         np.full(len(is_better), method.has_line_search),
     )
     return search._replace(problem=problem, current=current, best=best, memory_reset=reset_memory, rules_changed=True)
 
 
-def _refresh_axes(search: SearchState, method: StepMethod) -> SearchState:
+def _refresh_axes_and_memory(search: SearchState, method: SearchOptimizer) -> SearchState:
     """The searches before a step: axes renewed when due, and memories cleared where they would mislead."""
     current, frame, reset_memory = search.current, search.frame, search.memory_reset
     is_due = search.rules_changed or search.num_steps == 3 or search.num_steps % AXES_RENEWAL == 0 < search.num_steps
     if is_due and method.has_line_search and search.problem.mode == "forward":
         axes_and_products, active = zip(frame.axes, current.product, strict=True), search.problem.active
-        frame = SearchFrame(
-            np.stack([_renew_axes(*one, active) for one in axes_and_products]), current.x, np.zeros_like(frame.z)
+        frame = SearchCoordinates(
+            np.stack([_decorrelate_axes_if_informative(*one, active) for one in axes_and_products]),
+            current.x,
+            np.zeros_like(frame.z),
         )
         reset_memory = np.ones_like(reset_memory)
     if not reset_memory.any():
         return search
-    return search._replace(frame=frame, memory=select_starts(reset_memory, init_memory(method, frame), search.memory))
+    return search._replace(
+        frame=frame, memory=replace_masked_starts(reset_memory, init_memory(method, frame), search.memory)
+    )
 
 
-def _backtrack(
-    search: SearchState, method: StepMethod, proposal: HostArray, slope: HostArray
+def _take_backtracked_steps(
+    search: SearchState, method: SearchOptimizer, proposal: HostArray, slope: HostArray
 ) -> tuple[SearchState, HostArray]:
     """Shorten the steps [S, m] of running searches until each is accepted.
 
@@ -241,7 +245,7 @@ def _backtrack(
       no part of the step, or of which no part is finite and allowed.
     """
     previous, accepted, frame, is_waiting = search.current, search.current, search.frame, is_running(search)
-    promised_change, noise, z = np.sum(slope * proposal, axis=1), loss_noise(previous), frame.z
+    promised_change, noise, z = np.sum(slope * proposal, axis=1), loss_rounding_noise(previous), frame.z
     share, is_moved, is_ended = np.ones(len(z)), np.zeros(len(z), bool), np.zeros(len(z), bool)
     for _ in range(MAX_HALVINGS):
         shortened_step = np.where(is_waiting, share, 0.0)[:, None] * proposal
@@ -258,7 +262,7 @@ def _backtrack(
                 slope, axis=1
             )
             is_accepted &= (increase <= 1e-4 * share * promised_change) | ((increase <= noise) & ~is_steeper)
-        accepted = select_starts(is_accepted, trial, accepted)
+        accepted = replace_masked_starts(is_accepted, trial, accepted)
         z, is_moved = z + np.where(is_accepted[:, None], shortened_step, 0.0), is_moved | is_accepted
         is_waiting = is_waiting & ~is_accepted
         if method.has_line_search:
@@ -275,7 +279,7 @@ def _backtrack(
     return search._replace(current=accepted, frame=frame._replace(z=z)), is_moved
 
 
-def _renew_axes(axes: HostArray, product: HostArray, active: HostArray) -> HostArray:
+def _decorrelate_axes_if_informative(axes: HostArray, product: HostArray, active: HostArray) -> HostArray:
     """[k, m] axes from the slopes here; the old ones where the events hardly tell parameters apart."""
     if not (np.isfinite(product).all() and (np.diag(product)[active] > IDLE_SLOPE**2).all()):
         return axes

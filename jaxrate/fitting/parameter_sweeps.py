@@ -8,11 +8,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, Numbers, check_arguments, format_value, to_floats
-from jaxrate.fitting.derivatives import devices_for_settings, index_chunks, loss_derivatives, settings_per_batch
+from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations, format_value_or_type, to_floats
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile
-from jaxrate.fitting.free_parameters import FreeParameters, resolve_free_names
+from jaxrate.fitting.free_parameters import FreeParameterTransform, resolve_free_names
+from jaxrate.fitting.history_loss_derivatives import (
+    devices_for_settings,
+    equal_size_index_chunks,
+    loss_derivatives,
+    settings_per_batch,
+)
 from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
@@ -25,7 +30,7 @@ from jaxrate.types import Array, HostArray
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 
 
-@check_arguments
+@enforce_argument_annotations
 def sweep_parameters(
     system: RatingSystem | Fit,
     events: Any,
@@ -60,7 +65,7 @@ def sweep_parameters(
     if getattr(params, "_fields", None) != system.params._fields:
         example_params = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
         example = f"jr.{system.name}().params._replace({example_params})"
-        raise ValueError(f"params must be hyperparameters, as {example}, got {format_value(params)}")
+        raise ValueError(f"params must be hyperparameters, as {example}, got {format_value_or_type(params)}")
     task, devices = make_training_task(system, events, options), sharding_devices(params)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
@@ -68,11 +73,11 @@ def sweep_parameters(
     systems = [replace_params(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
     if isinstance(system.rules.prepare, SizedPrepare) or all(one.rules == system.rules for one in systems):
         return _mean_losses(task, columns, count, executor, devices).reshape(shape)
-    losses = map_items(executor, partial(_single_mean_loss, events, options), systems)
+    losses = map_items(executor, partial(_mean_loss_of_system, events, options), systems)
     return np.concatenate(losses).reshape(shape)
 
 
-def _single_mean_loss(events: Any, options: FitOptions, system: RatingSystem) -> HostArray:
+def _mean_loss_of_system(events: Any, options: FitOptions, system: RatingSystem) -> HostArray:
     """[1] the mean loss of a system whose rules are its own."""
     return _mean_losses(make_training_task(system, events, options), system.params, 1)
 
@@ -86,20 +91,20 @@ def _mean_losses(
     size = min(max(len(devices), 1) * settings_per_batch(task, count, 1), count)
     if executor is not None:
         size, devices = min(size, SETTINGS_PER_TASK), []
-    chunks = [jax.tree.map(lambda x: x[at], settings) for at in index_chunks(count, size)]  # noqa: B023
+    chunks = [jax.tree.map(lambda x: x[at], settings) for at in equal_size_index_chunks(count, size)]  # noqa: B023
     result = map_items(executor, partial(_summed_losses, task, size, devices), chunks)
     return np.concatenate(result)[:count] / task.weight.sum()
 
 
 def _summed_losses(task: PredictionTask, size: int, devices: Sequence[Any], settings: Params) -> HostArray:
     """[size] the summed losses of settings, leaves [size]."""
-    no_free_parameters, weights = FreeParameters((), (), (), ()), np.stack([task.weight] * 2)
+    no_free_parameters, weights = FreeParameterTransform((), (), (), ()), np.stack([task.weight] * 2)
     setting_arguments = np.zeros((size, 0)), np.zeros(0), settings, weights
     losses: HostArray = loss_derivatives("values", task, no_free_parameters, *setting_arguments, devices=devices)[:, 0]
     return losses
 
 
-@check_arguments
+@enforce_argument_annotations
 def profile_loss(
     system: RatingSystem | Fit,
     events: Any,
@@ -142,7 +147,7 @@ def profile_loss(
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
     size = settings_per_batch(task, len(value), 1 + len(other_names))
     losses, best_params = [], []
-    for indices in index_chunks(len(value), size):
+    for indices in equal_size_index_chunks(len(value), size):
         chunk_params = jax.tree.map(lambda x: x[indices], columns)  # noqa: B023
         searches = minimise_from_starts(
             problem, np.repeat(problem.start[None], size, axis=0), chunk_params, None, steps

@@ -8,15 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
-from jaxrate.events.dataset import count_first_share, resolve_events
+from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem
-from jaxrate.fitting.losses import Loss, check_loss_shape, loss_label, replay_record_for_loss, resolve_loss
+from jaxrate.fitting.losses import (
+    LossDefinition,
+    check_loss_shape,
+    loss_label,
+    make_replay_record_for_loss,
+    resolve_loss,
+)
 from jaxrate.metrics.prediction_metrics import experience_mask
 from jaxrate.replay.blocks import Blocks
 from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.padded_arrays import check_ids, count_players
+from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem
@@ -28,7 +34,7 @@ class PredictionTask(NamedTuple):
     """A history to predict, with weights and the loss of its predictions."""
 
     system: RatingSystem
-    loss: Loss
+    loss: LossDefinition
     record: Record | None  # what a replay records for the loss; None: its predictions
     events: Matches | Ragged
     kind: type  # Matches, Periods or Rounds
@@ -53,14 +59,14 @@ def make_prediction_task(
     state: State = None,
 ) -> PredictionTask:
     """See `fit` for the arguments and errors."""
-    events, _ = resolve_events(data)
+    events, _ = resolve_events_and_num_players(data)
     check_system_takes_events(system, events, key)
     resolved_loss, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
     if type(flat) not in resolved_loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
         raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
-    record = replay_record_for_loss(resolved_loss, system)
-    num_score_levels, (score, is_informative, event) = 0, _read_scores(events)
+    record = make_replay_record_for_loss(resolved_loss, system)
+    num_score_levels, (score, is_informative, event) = 0, _event_scores_and_informative_mask(events)
     if isinstance(flat, Rounds):
         if not resolved_loss.teams and has_teammates(events):
             raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
@@ -80,7 +86,7 @@ def make_prediction_task(
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
     key = None if system.rules.draw is None else key
     player_count = int(np.max(flat.player)) + 1
-    check_ids(system, flat.player, player_count, None, count_players(state))
+    check_ids_not_sparse(system, flat.player, player_count, None, count_players(state))
     num_players = player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0]))
     schedule, score = schedule_by_level(events), as_device_arrays(score)
     return PredictionTask(
@@ -106,7 +112,9 @@ def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | No
     return run(task.system, task.events, params=params, record=task.record, policy=policy, **options).prediction
 
 
-def split_weights(task: PredictionTask, data_share: float, validation: float) -> tuple[HostArray, HostArray, HostArray]:
+def split_training_validation_heldout_weights(
+    task: PredictionTask, data_share: float, validation: float
+) -> tuple[HostArray, HostArray, HostArray]:
     """Weights [n] of the predictions for training, for validation, and of the held-out rest, see `fit`.
 
     ValueError if a requested part has nothing to score.
@@ -123,7 +131,7 @@ def split_weights(task: PredictionTask, data_share: float, validation: float) ->
     return task.weight * ~(is_validation | is_held_out), task.weight * is_validation, task.weight * is_held_out
 
 
-def constant_loss(task: PredictionTask, past_weight: HostArray, scored_weight: HostArray) -> float:
+def constant_prediction_loss(task: PredictionTask, past_weight: HostArray, scored_weight: HostArray) -> float:
     """The mean loss of a constant prediction: the mean score, or the frequency of each score; NaN of margins.
 
     `past_weight` [n] are weights of the scores behind the constant, `scored_weight` [n] those of its predictions.
@@ -169,11 +177,11 @@ def _prediction_weights(
     return weights
 
 
-def _read_scores(events: Any) -> tuple[HostArray, HostArray, HostArray]:
+def _event_scores_and_informative_mask(events: Any) -> tuple[HostArray, HostArray, HostArray]:
     """[n] the scores, whether each is informative, and the number of its event."""
     flat = events.events if isinstance(events, Ragged) else events
     if isinstance(flat, Rounds):
-        return _round_scores(events)
+        return _round_shares_of_teams_beaten(events)
     score = np.asarray(flat.score)
     event = np.arange(len(score))
     if isinstance(flat, Periods):
@@ -209,7 +217,7 @@ def _has_played_before(events: Any, games: int) -> HostArray:
     return experience_mask(events, games)
 
 
-def _round_scores(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
+def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
     """[n] the share of the other teams that each one's team beat, whether the contest ranks any, and its number."""
     flat: Any = rounds.events
     event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.fitting.fit_problem import NoEffectError, prepare_fit, replace_params_if_valid
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.fitting.fit_problem import IneffectiveHyperparametersError, prepare_fit, replace_params_if_valid
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import prediction_losses
@@ -61,7 +61,7 @@ class LikelihoodInterval(NamedTuple):
         return f"{self.name}: open; no value from {tried.min():.4g} to {tried.max():.4g}{number} is refuted {sure}"
 
 
-@check_arguments
+@enforce_argument_annotations
 def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
     """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
 
@@ -91,7 +91,7 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     task = make_training_task(fit.system, events, fit.options)
     space, best_value = getattr(fit.system.space, name).space, getattr(fit.params, name)
     other_names = _names_with_effect(fit, task, tuple(x for x in fit.free if x != name))
-    error = fit.standard_error[name] * _transform_derivative(space, best_value)
+    error = fit.standard_error[name] * _unconstraining_transform_derivative(space, best_value)
     finite = math.isfinite(error) and error > 0.0
     width = (
         INITIAL_STANDARD_ERRORS * error
@@ -100,17 +100,19 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     )
     width = width if space == "real" else min(width, MAX_LOG_DISTANCE)
     t = _to_unconstrained(space, best_value) + np.linspace(-width, width, INITIAL_VALUES)
-    profile = _profile_at(fit, events, name, other_names, task, space, t)
+    profile = _profile_loss_at_values(fit, events, name, other_names, task, space, t)
     for _ in range(MAX_EXTENSIONS):
         root, t = (
             _signed_root_deviance(task, profile),
             np.array([_to_unconstrained(space, x) for x in profile.value]),
         )
-        open_ends = [(end, sign) for end, sign, is_open in _profile_ends_within_border(t, root, border) if is_open]
+        open_ends = [(end, sign) for end, sign, is_open in _profile_ends_with_border_flags(t, root, border) if is_open]
         if not open_ends:
             break
         extension_points = [end + sign * width * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in open_ends]
-        extension = _profile_at(fit, events, name, other_names, task, space, np.concatenate(extension_points))
+        extension = _profile_loss_at_values(
+            fit, events, name, other_names, task, space, np.concatenate(extension_points)
+        )
         if not len(extension.value):
             break
         profile = _merge_profiles(profile, extension)
@@ -124,7 +126,8 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
         ]
         if border_points:
             profile = _merge_profiles(
-                profile, _profile_at(fit, events, name, other_names, task, space, np.concatenate(border_points))
+                profile,
+                _profile_loss_at_values(fit, events, name, other_names, task, space, np.concatenate(border_points)),
             )
     root, t = (
         _signed_root_deviance(task, profile),
@@ -132,8 +135,8 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     )
     best_index = int(np.nanargmin(profile.loss))
     high, low = (
-        _border_crossing(t[best_index:], root[best_index:], border),
-        -_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
+        _upper_border_crossing(t[best_index:], root[best_index:], border),
+        -_upper_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
     )
     low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
     return LikelihoodInterval(name, low, high, level, profile, root)
@@ -145,11 +148,11 @@ def _names_with_effect(fit: Fit, task: PredictionTask, names: tuple[str, ...]) -
         if names:
             prepare_fit(task, fit.system, names, task.weight, mode=fit.options.mode)
         return names
-    except NoEffectError as error:
+    except IneffectiveHyperparametersError as error:
         return _names_with_effect(fit, task, tuple(x for x in names if x not in error.names))
 
 
-def _profile_ends_within_border(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
+def _profile_ends_with_border_flags(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
     """The last and the first value, with their direction and whether the deviance there is within the border."""
     return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
 
@@ -162,11 +165,11 @@ def _to_constrained(space: str, t: float) -> float:
     return math.exp(t) if space == "positive" else 1.0 / (1.0 + math.exp(-t)) if space == "unit" else t
 
 
-def _transform_derivative(space: str, x: float) -> float:
+def _unconstraining_transform_derivative(space: str, x: float) -> float:
     return 1.0 / x if space == "positive" else 1.0 / (x * (1.0 - x)) if space == "unit" else 1.0
 
 
-def _profile_at(
+def _profile_loss_at_values(
     fit: Fit, events: Any, name: str, other_names: tuple[str, ...], task: PredictionTask, space: str, t: HostArray
 ) -> LossProfile:
     """The profile at those of the unconstrained values t that the factory allows."""
@@ -227,7 +230,7 @@ def _signed_root_deviance(task: PredictionTask, likelihood_profile: LossProfile)
     return np.asarray(side * 2.0 * excess_loss / np.where(spread > 0.0, spread, 1.0))
 
 
-def _border_crossing(t: HostArray, root: HostArray, border: float) -> float:
+def _upper_border_crossing(t: HostArray, root: HostArray, border: float) -> float:
     """The first t, from the best value up, at which the deviance reaches the border; inf if it never does."""
     running_max = np.maximum.accumulate(root)
     return float(np.interp(border, running_max, t)) if running_max[-1] >= border else math.inf

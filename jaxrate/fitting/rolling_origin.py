@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.argument_checks import Key, enforce_argument_annotations
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, RollingFits
 from jaxrate.fitting.hyperparameter_fit import (
@@ -24,7 +24,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.types import Array, HostArray
 
 
-@check_arguments
+@enforce_argument_annotations
 def fit_rolling(
     system: RatingSystem | Fit,
     events: Any,

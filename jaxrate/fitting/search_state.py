@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.fitting.derivatives import LONG_HISTORY
-from jaxrate.fitting.fit_problem import FitProblem, evaluate_losses, params_at, replace_params_if_valid
+from jaxrate.fitting.fit_problem import FitProblem, mean_loss_derivatives, params_at, replace_params_if_valid
+from jaxrate.fitting.history_loss_derivatives import LONG_HISTORY
 from jaxrate.rules import Params
 from jaxrate.types import Array, HostArray
 
@@ -38,7 +38,7 @@ class SearchPoints(NamedTuple):
     is_valid: HostArray  # [S] whether all is finite and the system allows it
 
 
-class SearchFrame(NamedTuple):
+class SearchCoordinates(NamedTuple):
     """The coordinates z in which steps are taken: x = origin + axes z."""
 
     axes: HostArray  # [S, k, m]
@@ -46,7 +46,7 @@ class SearchFrame(NamedTuple):
     z: HostArray  # [S, m]
 
 
-class StepMethod(NamedTuple):
+class SearchOptimizer(NamedTuple):
     """An optimiser. L-BFGS shortens each step until the loss falls, along axes with a curvature of about 1."""
 
     init: Callable[[Array], Any]  # (z) -> memory
@@ -61,7 +61,7 @@ class SearchState(NamedTuple):
     params: Params  # those that are not free, numbers or [S]
     current: SearchPoints
     best: SearchPoints
-    frame: SearchFrame
+    frame: SearchCoordinates
     memory: Any  # of the optimiser
     memory_reset: HostArray  # [S] whether the optimiser starts anew with the next step
     rules_changed: bool  # whether the last step has changed the rules
@@ -92,12 +92,12 @@ def selection_loss_index(problem: FitProblem) -> int:
     return int(problem.weight[1].any())
 
 
-def init_memory(method: StepMethod, frame: SearchFrame) -> Any:
+def init_memory(method: SearchOptimizer, frame: SearchCoordinates) -> Any:
     """The memory of an optimiser before its first step."""
     return jax.tree.map(np.asarray, method.init(jnp.zeros_like(frame.z, float)))
 
 
-def coordinates_to_params(frame: SearchFrame) -> HostArray:
+def coordinates_to_params(frame: SearchCoordinates) -> HostArray:
     """[S, k] the free parameters at the coordinates."""
     return frame.origin + np.einsum("skm,sm->sk", frame.axes, frame.z)
 
@@ -106,7 +106,7 @@ def machine_epsilon() -> float:
     return float(np.finfo(jnp.result_type(float)).eps)
 
 
-def loss_noise(points: SearchPoints) -> HostArray:
+def loss_rounding_noise(points: SearchPoints) -> HostArray:
     """[S] how much rounding may change a loss."""
     return 4.0 * machine_epsilon() * np.abs(points.loss[:, 0])
 
@@ -129,10 +129,10 @@ def evaluate_points(
         and len(task.weight) >= LONG_HISTORY
         and x.shape[1] >= MIN_TRIAL_PARAMETERS
     ):
-        loss = evaluate_losses(problem, "values", x, params)
+        loss = mean_loss_derivatives(problem, "values", x, params)
         if not (loss[:, 0] <= max_loss).any():
             return previous._replace(x=x, loss=loss, is_valid=np.isfinite(loss).all(axis=1) & allowed)
-    loss, slope, product = evaluate_losses(problem, problem.mode, x, params)
+    loss, slope, product = mean_loss_derivatives(problem, problem.mode, x, params)
     return SearchPoints(x, loss, slope, product, allowed & np.isfinite(np.hstack([loss, slope])).all(axis=1))
 
 
@@ -141,6 +141,6 @@ def slopes_along_axes(axes: HostArray, slope: HostArray) -> HostArray:
     return np.einsum("skm,sk->sm", axes, slope)
 
 
-def select_starts(mask: HostArray, new: Any, old: Any) -> Any:
+def replace_masked_starts(mask: HostArray, new: Any, old: Any) -> Any:
     """Leaves [S, ...]: new where `mask` is true, else old."""
     return jax.tree.map(lambda x, y: np.where(mask.reshape(-1, *(1,) * (np.ndim(x) - 1)), x, y), new, old)

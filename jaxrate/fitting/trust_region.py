@@ -17,11 +17,11 @@ def clip_to_trust_region(axes: HostArray, slope: HostArray, step: HostArray) -> 
     step = step.copy()
     for i in np.flatnonzero((np.abs(np.einsum("skm,sm->sk", axes, step)) > TRUST_RADIUS).any(axis=1)):
         clipped = np.linalg.lstsq(axes[i], np.clip(axes[i] @ step[i], -TRUST_RADIUS, TRUST_RADIUS))[0]
-        step[i] = min(clipped, minimise_in_trust_region(axes[i], slope[i]), key=slope[i].dot)
+        step[i] = min(clipped, minimise_quadratic_in_trust_region(axes[i], slope[i]), key=slope[i].dot)
     return step
 
 
-def minimise_in_trust_region(axes: HostArray, slope: HostArray) -> HostArray:
+def minimise_quadratic_in_trust_region(axes: HostArray, slope: HostArray) -> HostArray:
     """[m] the step to the least quadratic loss in the region, by coordinate descent; axes [k, m] give its curvature."""
     is_moving = np.abs(axes).sum(axis=1) > 0
     inverse = np.linalg.inv(axes[is_moving])

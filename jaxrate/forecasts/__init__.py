@@ -1,25 +1,25 @@
 """Forecasts of matches, contests, seasons, tournaments and knockout brackets; balanced teams and fair pairings.
 
-upcoming_events.py         predict_fixtures: matches and contests to come
-season_simulation.py       simulate_season: the rest of a season, played many times
-tournament_simulation.py   simulate_tournament: groups and a knockout
-knockout_brackets.py       series, brackets and the matrix of all matchups
-pairwise_probabilities.py  predict_pairs: all pairs of players in few numbers
-matchup_tables.py          such tables for pages, with draws and sides
-matchmaking.py             balance_teams, pair_players
-sklearn_estimator.py       RatingClassifier, an estimator for scikit-learn
+upcoming_events.py               predict_fixtures: matches and contests to come
+season_simulation.py             simulate_season: the rest of a season, played many times
+tournament_simulation.py         simulate_tournament: groups and a knockout
+series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
+pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
+matchup_tables.py                such tables for pages, with draws and sides
+matchmaking.py                   balance_teams, pair_players
+sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 """
 
-from jaxrate.forecasts.knockout_brackets import (
+from jaxrate.forecasts.matchmaking import balance_teams, pair_players
+from jaxrate.forecasts.pairwise_probabilities import predict_pairs
+from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
+from jaxrate.forecasts.series_and_knockout_brackets import (
     SeriesProbabilities,
     best_of,
     bracket_probabilities,
     matchup_matrix,
     simulate_bracket,
 )
-from jaxrate.forecasts.matchmaking import balance_teams, pair_players
-from jaxrate.forecasts.pairwise_probabilities import predict_pairs
-from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
 from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate_tournament
 from jaxrate.forecasts.upcoming_events import predict_fixtures

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Rounds, rounds
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
@@ -30,7 +30,7 @@ NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each pla
 EQUALITY_DIVISOR = 200.0  # teams are equal if they differ by less than the pool's standard deviation over this
 
 
-class Teams(NamedTuple):
+class BalancedTeams(NamedTuple):
     """Teams of equal size. `print` lists them."""
 
     teams: list[list[Any]]  # names, the strongest team first
@@ -94,8 +94,8 @@ def _optimality_note(optimal: bool) -> str:
     return "none are fairer" if optimal else "perhaps others are fairer"
 
 
-@check_arguments
-def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_limit: float = 2.0) -> Teams:
+@enforce_argument_annotations
+def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_limit: float = 2.0) -> BalancedTeams:
     """Teams of equal size and of nearly equal strength, the sum of their members' ratings.
 
         print(jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"]))
@@ -151,7 +151,7 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
     best = np.argsort(-total, kind="stable")
     members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
     names = [[rated.players[i] for i in team] for team in members]
-    return Teams(names, total[best], _expected_share_of_teams_beaten(rated, members), solution.status == 0)
+    return BalancedTeams(names, total[best], _expected_share_of_teams_beaten(rated, members), solution.status == 0)
 
 
 def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray]) -> HostArray | None:
@@ -165,7 +165,7 @@ def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray]) -> H
     return share[np.unique(team, return_index=True)[1]]
 
 
-@check_arguments
+@enforce_argument_annotations
 def pair_players(
     rated: Rated,
     players: Sequence[Any],
@@ -220,7 +220,7 @@ def pair_players(
         np.asarray(cost, np.float64), integrality=np.ones(len(edge_index)), bounds=Bounds(0, 1), constraints=limits,
         options={"time_limit": time_limit},
     )  # fmt: skip
-    chosen_edges = _pair_neighbours(n, first, second, cost)
+    chosen_edges = _neighbour_pairing_edges(n, first, second, cost)
     if solution.x is not None:
         solution_edges = np.flatnonzero(solution.x > 0.5)
         chosen_edges = (
@@ -239,7 +239,7 @@ def pair_players(
     )
 
 
-def _pair_neighbours(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
+def _neighbour_pairing_edges(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
     """Edges that pair neighbours in strength; of an odd number of players the best one to omit is left out."""
     edge_to_next = np.full(n - 1, -1)
     neighbour_edges = np.flatnonzero(second - first == 1)

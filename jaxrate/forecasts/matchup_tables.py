@@ -8,12 +8,12 @@ import numpy as np
 
 from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import (
-    PairProbabilities,
+    LowRankPairProbabilities,
     cross_approximation,
-    neutral_context,
+    neutral_match_arguments,
     predict_pairs,
 )
-from jaxrate.forecasts.upcoming_events import add_draw_model
+from jaxrate.forecasts.upcoming_events import add_draw_probabilities_if_needed
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
@@ -23,10 +23,10 @@ from jaxrate.types import HostArray
 class MatchupTables(NamedTuple):
     """Predictions for every two players, as factors from `cross_approximation`."""
 
-    even: PairProbabilities  # nobody has the side
-    draw: PairProbabilities | None  # the probability of a draw; None if there are none, or too many numbers
-    home: PairProbabilities | None  # the expected score of a, who has the side; None if sides do not matter
-    home_draw: PairProbabilities | None  # the chance of a draw then
+    even: LowRankPairProbabilities  # nobody has the side
+    draw: LowRankPairProbabilities | None  # the probability of a draw; None if there are none, or too many numbers
+    home: LowRankPairProbabilities | None  # the expected score of a, who has the side; None if sides do not matter
+    home_draw: LowRankPairProbabilities | None  # the chance of a draw then
 
 
 def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
@@ -34,7 +34,7 @@ def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
     even = predict_pairs(rated, players=players)
     player = np.asarray(players)[: even.left.shape[1]]
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
-    system = rated.system if rated.contests is not None else add_draw_model(rated, rated.system)
+    system = rated.system if rated.contests is not None else add_draw_probabilities_if_needed(rated, rated.system)
     has_draws, rated_with_draws = (
         system is not rated.system or "draw" in rated.predictions.column_names,
         rated._replace(system=system),
@@ -49,7 +49,7 @@ def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
 
 def _predict_column_for_all_pairs(
     rated: Rated, player: HostArray, column: str, side: float
-) -> PairProbabilities | None:
+) -> LowRankPairProbabilities | None:
     """A column of the predictions of all matches of two players; None if it takes too many numbers.
 
     The state holds everybody twice, so that the diagonal is that of equals.
@@ -59,7 +59,7 @@ def _predict_column_for_all_pairs(
 
     def predict_column(a: Any, b: Any) -> Any:
         n = len(a)
-        context = neutral_context(rated.system, n) | {"side": np.full(n, side)}
+        context = neutral_match_arguments(rated.system, n) | {"side": np.full(n, side)}
         upcoming = matches(
             np.stack([player[a], player[b] + count], axis=1), np.full(n, 0.5), np.full(n, rated.last or 0.0), **context
         )
@@ -67,7 +67,7 @@ def _predict_column_for_all_pairs(
         return np.asarray(columns[column], np.float64)
 
     packed_pairs = cross_approximation(predict_column, len(player), skew=False)
-    return None if packed_pairs is None else PairProbabilities(*packed_pairs)
+    return None if packed_pairs is None else LowRankPairProbabilities(*packed_pairs)
 
 
 def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:
@@ -75,6 +75,6 @@ def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:
     return {name: None if x is None else _encode_pair_probabilities(x) for name, x in tables._asdict().items()}
 
 
-def _encode_pair_probabilities(table: PairProbabilities) -> dict[str, Any]:
+def _encode_pair_probabilities(table: LowRankPairProbabilities) -> dict[str, Any]:
     left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
     return {"players": table.left.shape[1], "scale": table.scale.tolist(), "left": left, "right": right}

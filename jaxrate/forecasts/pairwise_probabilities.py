@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_concrete
+from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
 from jaxrate.events import Matches, matches
 from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, unpack_rated
@@ -21,7 +21,7 @@ MAX_NUMBERS = 1_500_000  # most numbers of the factors
 INT16_MAX = np.iinfo(np.int16).max
 
 
-class PairProbabilities(NamedTuple):
+class LowRankPairProbabilities(NamedTuple):
     """P(a beats b), a draw half a win: 1/2 + sum_k scale[k] (left[k, a] right[k, b] - right[k, a] left[k, b])."""
 
     left: HostArray  # [K, N] 16-bit integers
@@ -35,10 +35,10 @@ class PairProbabilities(NamedTuple):
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
 
-@check_arguments
+@enforce_argument_annotations
 def predict_pairs(
     system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None
-) -> PairProbabilities:
+) -> LowRankPairProbabilities:
     """The predictions for every two of these players, off by at most 0.00025 wherever that was checked.
 
         jr.forecasts.predict_pairs(rated, time="2026-01-01")
@@ -73,13 +73,13 @@ def predict_pairs(
 
     def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
         pair = player[np.stack([a, b], axis=1)]
-        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_context(system, len(a)))
+        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_match_arguments(system, len(a)))
         prediction = predict(system, state, upcoming)
         return np.asarray(expected_score(prediction), np.float64) - 0.5
 
     while (factors := cross_approximation(probability_above_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]
-    return PairProbabilities(*factors)
+    return LowRankPairProbabilities(*factors)
 
 
 def _margin_and_statistic_columns(system: RatingSystem) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def fill_missing_margins(system: RatingSystem, matches: Matches) -> Matches:
     return matches._replace(context=matches.context._replace(columns={**columns, **zero} or None))
 
 
-def neutral_context(system: RatingSystem, n: int) -> dict[str, Any]:
+def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
     """Further arguments of `matches` for n neutral matches of `skills`: no side, covariates and margins of 0."""
     settings, zero = system.settings, np.zeros(n)
     names = (*settings.get("covariates", ()), *_margin_and_statistic_columns(system))

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, check_arguments, check_count
+from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.events import matches
-from jaxrate.forecasts.pairwise_probabilities import neutral_context
+from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.forecasts.upcoming_events import predict_fixtures, read_results
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, times_to_days
@@ -82,7 +82,7 @@ class SeasonForecast(NamedTuple):
         return f"{self.columns()._repr_html_()}<p>{self.samples:,} seasons</p>"
 
 
-@check_arguments
+@enforce_argument_annotations
 def simulate_season(
     rated: Rated,
     coming: Any,
@@ -178,7 +178,7 @@ def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, 
         deviation = np.where(
             ids < 0, float(np.asarray(newcomer_ratings.deviation)[0]), np.asarray(ratings_then.deviation)[ids]
         )
-    point = points_per_logit(rated, ids[ids >= 0])
+    point = rating_points_per_logit(rated, ids[ids >= 0])
     spread = deviation / point
     expected = np.clip(np.asarray(forecasts["expected"], np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     pair_variance = (spread[player] ** 2).sum(axis=1)
@@ -192,7 +192,7 @@ def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, 
     return SimulationMatches(jnp.asarray(player), *(jnp.asarray(x, float) for x in (logit, odds, spread)))
 
 
-def points_per_logit(rated: Rated, ids: HostArray) -> float:
+def rating_points_per_logit(rated: Rated, ids: HostArray) -> float:
     """The rating points that make the odds e times as great, by predictions of matches among these players."""
     current_ratings, random = ratings(rated), np.random.default_rng(0)
     mean = np.asarray(current_ratings.mean, np.float64)
@@ -203,7 +203,7 @@ def points_per_logit(rated: Rated, ids: HostArray) -> float:
         return 400.0 / np.log(10.0)
     last = 0.0 if rated.last is None else rated.last
     category = None if rated.categories is None else np.zeros((len(pair), 2), int)
-    neutral = neutral_context(rated.system, len(pair))
+    neutral = neutral_match_arguments(rated.system, len(pair))
     events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **neutral)
     probability = np.clip(
         np.asarray(expected_score(predict(rated.system, rated.state, events)), np.float64),
@@ -224,10 +224,10 @@ def points_per_logit(rated: Rated, ids: HostArray) -> float:
 def simulate_season_scores(key: Array, games: SimulationMatches) -> Array:
     """[F] scores 1, 1/2 or 0 of each match, between strengths that are drawn once."""
     drawing, playing = jax.random.split(key)
-    return simulate_match_scores(playing, games, sample_strengths(drawing, games.strength_deviation))
+    return simulate_match_scores(playing, games, sample_strength_errors(drawing, games.strength_deviation))
 
 
-def sample_strengths(key: Array, deviation: Array) -> Array:
+def sample_strength_errors(key: Array, deviation: Array) -> Array:
     """[N] random differences of strengths from their means, in log-odds."""
     return deviation * jax.random.normal(key, deviation.shape, deviation.dtype)
 

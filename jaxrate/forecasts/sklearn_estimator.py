@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.source_opening import open_source
+from jaxrate.data.source_opening import open_table_source
 from jaxrate.data.table_reading import read
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
@@ -84,7 +84,7 @@ class RatingClassifier:
         del classes
         previous: Rated | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
-        data = _read_columns(columns | {"score": _scores_from_labels(label)}, previous)
+        data = _columns_to_dataset(columns | {"score": _scores_from_labels(label)}, previous)
         system = adapt_system(self.system, self.changes, None, data) if previous is None else previous.system
         self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
         values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.predictions["score"].to_numpy() else [0.0, 1.0]
@@ -99,7 +99,7 @@ class RatingClassifier:
         rated: Rated | None = getattr(self, "rated_", None)
         if rated is None:
             raise ValueError("nothing has been fitted; fit(X, y) comes first")
-        data = _read_columns(_columns_by_role(X), rated, is_upcoming=True)
+        data = _columns_to_dataset(_columns_by_role(X), rated, is_upcoming=True)
         if data.clock is not None and rated.last is not None:
             data = data._replace(events=data.matches._replace(time=np.maximum(data.matches.time, rated.last)))
         forecasts = predict_fixtures(rated, data, newcomers=True)
@@ -130,7 +130,7 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
             raise ValueError("X must have rows of two players, and perhaps time and side")
         values = [column.tolist() for column in rows.T]
     else:
-        table = open_source(X)
+        table = open_table_source(X)
         loaded = table.load(table.names, [], [])
         values = [loaded[name] for name in table.names]
     if not 2 <= len(values) <= len(COLUMN_ROLES):
@@ -138,9 +138,9 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
     return dict(zip(COLUMN_ROLES, values, strict=False))
 
 
-def _read_columns(columns: dict[str, Any], rated: Rated | None, is_upcoming: bool = False) -> Dataset:
+def _columns_to_dataset(columns: dict[str, Any], rated: Rated | None, is_upcoming: bool = False) -> Dataset:
     roles: dict[str, Any] = {name: name for name in columns if name in ("time", "side")}
-    source = open_source(columns)._replace(noted=False)
+    source = open_table_source(columns)._replace(noted=False)
     return read(source, **roles, players=None if rated is None else rated.players, upcoming=is_upcoming)
 
 

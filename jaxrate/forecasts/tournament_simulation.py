@@ -15,14 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, check_arguments, check_count
+from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
     TIE_BREAKS,
     SimulationMatches,
     build_simulation_matches,
     rank_by_points,
-    sample_strengths,
+    sample_strength_errors,
     simulate_match_scores,
 )
 from jaxrate.forecasts.upcoming_events import predict_fixtures
@@ -83,7 +83,7 @@ class _TournamentPlan(NamedTuple):
     slots: tuple[int, ...]  # of the knock-out: indices into places of groups, the best, players, and a bye
 
 
-@check_arguments
+@enforce_argument_annotations
 def simulate_tournament(
     rated: Rated,
     plan: Mapping[str, Any] | str | os.PathLike[str],
@@ -119,7 +119,7 @@ def simulate_tournament(
     if rated.contests is not None:
         raise ValueError("a tournament is of matches of two, and this history is of contests")
     check_count("samples", samples, 1, MAX_SAMPLES)
-    parsed_plan = _parse_plan(plan)
+    parsed_plan = _load_and_check_plan(plan)
     n = len(parsed_plan.names)
     pairs = np.array([*combinations(range(n), 2)], np.int32)
     pair_names = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
@@ -153,7 +153,7 @@ def simulate_tournament(
     )
 
 
-def _parse_plan(plan: Any) -> _TournamentPlan:
+def _load_and_check_plan(plan: Any) -> _TournamentPlan:
     """The plan, checked; ValueError if it is none."""
     if not isinstance(plan, Mapping):
         with Path(plan).open("rb") as file:
@@ -226,7 +226,7 @@ def _simulate_tournaments(
 
     def simulate_one(tournament_index: Array) -> tuple[Array, Array]:
         drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, tournament_index), 4)
-        strength = sample_strengths(drawing, games.strength_deviation)
+        strength = sample_strength_errors(drawing, games.strength_deviation)
         score = simulate_match_scores(playing, group_games, strength)
         none = jnp.zeros((n, n), dtype)
         won = none.at[a, b].add((score == 1).astype(dtype)).at[b, a].add((score == 0).astype(dtype))

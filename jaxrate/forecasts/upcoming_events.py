@@ -7,21 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
-from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, suggest_similar_names
-from jaxrate.data.source_opening import open_source
+from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
+from jaxrate.data.source_opening import open_table_source
 from jaxrate.data.table_reading import read
 from jaxrate.events import Context, Matches, check_clock, count_teams
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins, neutral_context
+from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins, neutral_match_arguments
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.query_time import parse_time_after_end, written_date_format
 from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, format_time
 from jaxrate.league.system_choice import split_unsupported_teams
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.scan_programs import make_replay_rules, predict_event, prepare_replay
+from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
@@ -49,7 +49,7 @@ DRAW_SAMPLE_LIMIT = 100_000  # last matches from which the odds of a draw are fi
 MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS = -10.0, 5.0  # of log(draw_odds)
 
 
-@check_arguments
+@enforce_argument_annotations
 def predict_fixtures(
     rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
 ) -> ColumnTable:
@@ -100,12 +100,12 @@ def predict_fixtures(
     if any(windows.values()) and rated.contests is None:
         data = _add_rest_and_form(rated, data, windows)
     if _is_pair_list(source) and isinstance(data.events, Matches):
-        data = _add_neutral_context(rated.system, data)
+        data = _fill_neutral_side_and_covariates(rated.system, data)
     system = extend_seasons(rated, (data.seasons or {}).values())
     dated_data = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
         return _forecast_contests(rated, system, dated_data)
-    forecasts = _forecast_matches(rated, add_draw_model(rated, system), dated_data)
+    forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), dated_data)
     return forecasts.drop_columns("row") if _is_pair_list(source) else forecasts
 
 
@@ -139,9 +139,9 @@ def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | N
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 
-def _add_neutral_context(system: RatingSystem, data: Dataset) -> Dataset:
+def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
     """Upcoming matches with what the system needs and pairs of names do not tell: no side, covariates of 0."""
-    context, neutral = data.matches.context, neutral_context(system, len(data.matches.score))
+    context, neutral = data.matches.context, neutral_match_arguments(system, len(data.matches.score))
     columns: Any = {**neutral.get("columns", {}), **(context.columns or {})}
     side = neutral.get("side") if context.side is None else context.side
     return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
@@ -166,7 +166,9 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
                 example = f"; of one match it is [{tuple(source)!r}]" if len(source) == 2 else ""
                 raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
-            source = open_source(table)._replace(noted=False)  # similar names were noted when the history was read
+            source = open_table_source(table)._replace(
+                noted=False
+            )  # similar names were noted when the history was read
         saved_options: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
         saved_options |= {"dates": written_date_format(rated)}
         saved_options |= {} if pairs else rated.options.get("columns", {})
@@ -175,8 +177,8 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
             for key in (MATCH_OPTIONS if of_matches else CONTEST_OPTIONS)
             if key in saved_options
         }
-        source = open_source(source)
-        required_options = {"columns"} if of_matches and _requires_columns(rated) else set()
+        source = open_table_source(source)
+        required_options = {"columns"} if of_matches and _requires_columns_to_predict(rated) else set()
         optional = {*OPTIONAL_OPTIONS} - required_options
         read_options = {
             key: x
@@ -193,7 +195,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
     return data
 
 
-def _requires_columns(rated: Rated) -> bool:
+def _requires_columns_to_predict(rated: Rated) -> bool:
     """Whether the rules need columns other than covariates to predict."""
     params, zero = rated.system.params, jnp.zeros(())
     rules = make_replay_rules(rated.system.rules, params)
@@ -203,7 +205,7 @@ def _requires_columns(rated: Rated) -> bool:
 
     def predict_rows(state: State) -> Any:
         rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
-        return predict_event(rules, prepare_replay(rules, params), rows, match)
+        return advance_and_predict_event(rules, prepare_replay(rules, params), rows, match)
 
     try:
         jax.eval_shape(predict_rows, rated.state)
@@ -227,7 +229,7 @@ def read_results(rated: Rated, source: Any, newcomers: bool, columns: dict[str, 
 
 
 def _unknown_players_message(names: list[Any], players: HostArray) -> str:
-    quoted_names = [f"{format_cell(name)}{suggest_similar_names(name, players)}" for name in names[:MAX_SUGGESTIONS]]
+    quoted_names = [f"{format_cell(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]]
     others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
     return f"no player {'; none '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
 
@@ -241,7 +243,7 @@ def _set_all_times(data: Dataset, time: float) -> Dataset:
     return data._replace(events=events._replace(events=flat))
 
 
-def add_draw_model(rated: Rated, system: RatingSystem) -> RatingSystem:
+def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> RatingSystem:
     """The system with probabilities of draws, if the history has draws and the system does not predict them."""
     table = rated.predictions
     if has_outcome_wrapper(system) or {"draw", "probability_1"} & {*table.column_names}:

@@ -10,20 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import Numbers, check_arguments
+from jaxrate.argument_checks import Numbers, enforce_argument_annotations
 from jaxrate.events import Matches
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
-from jaxrate.systems.blat_mmr import likelihood_sums
+from jaxrate.systems.blat_mmr import opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.model import Constants, Model, State
-from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, win_loss_sums
+from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, average_win_loss_over_opponent
 from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, support_point_strengths
 from jaxrate.types import Array
 
 
-@check_arguments
+@enforce_argument_annotations
 def belief_grid(system: RatingSystem) -> Any:
     """The ratings [n] in points, float64, whose probabilities every player's belief holds.
 
@@ -36,7 +36,7 @@ def belief_grid(system: RatingSystem) -> Any:
     return CENTRE_RATING + model.luck.unit * model.grid.points
 
 
-@check_arguments
+@enforce_argument_annotations
 def belief_quantile(system: RatingSystem, state: State, probability: Numbers) -> Array:
     """Ratings [num_players, ...] in points below which a player is with these probabilities [...].
 
@@ -56,7 +56,7 @@ def belief_quantile(system: RatingSystem, state: State, probability: Numbers) ->
     return CENTRE_RATING + model.luck.unit * quantiles.reshape(-1, *probabilities.shape)
 
 
-@check_arguments
+@enforce_argument_annotations
 def belief_mode(system: RatingSystem, state: State) -> Array:
     """The most likely rating [num_players] in points: a point of the support."""
     model = _blat_model(system)
@@ -67,7 +67,7 @@ def belief_mode(system: RatingSystem, state: State) -> Array:
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def probability_stronger(system: RatingSystem, state: State, a: Any, b: Any) -> Array:
     """[m] the probability that players a [m] are stronger than players b [m]; equal strengths count half.
 
@@ -91,7 +91,7 @@ def probability_stronger(system: RatingSystem, state: State, a: Any, b: Any) -> 
     return jax.vmap(probability_stronger_pair)(x, p, y, q)
 
 
-@check_arguments
+@enforce_argument_annotations
 def outcome_probabilities(
     system: RatingSystem, state: State, matches: Matches, *, draws: float = 0.0, params: Params = None
 ) -> Array:
@@ -115,21 +115,21 @@ def outcome_probabilities(
             "together do not say how likely a win, a draw or a loss is"
         )
     return predict(
-        _replace_prediction(system, bind(_outcome_probabilities, 2.0 * draws / (1.0 - draws))),
+        _replace_predict_rule(system, bind(_outcome_probabilities, 2.0 * draws / (1.0 - draws))),
         state,
         matches,
         params=params,
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def predict_evidence(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
     Evidence below the rounding of "fft" and "low_rank" (1e-6, in float64 2e-15) is given as that.
     """
-    return _replace_prediction(system, _marginal_likelihood_of_result)
+    return _replace_predict_rule(system, _marginal_likelihood_of_result)
 
 
 def _outcome_probabilities(nu: float, model: Model, constants: Constants, rows: State, event: Matches) -> Array:
@@ -150,9 +150,13 @@ def _marginal_likelihood_of_result(model: Model, constants: Constants, rows: Sta
 
     if model.draws == "inside":
         evidence_sum = average_over_both_beliefs(model, constants, rows, event, power)
-        return evidence_sum if constants.form.summing == "naive" else likelihood_sums.floor_at_rounding(evidence_sum)
-    wins, losses = win_loss_sums(model, constants, rows, event)
-    return jnp.sum(rows.belief[0] * power(*likelihood_sums.log_chances((wins[0], losses[0]))))
+        return (
+            evidence_sum
+            if constants.form.summing == "naive"
+            else opponent_sum_algorithms.floor_at_rounding(evidence_sum)
+        )
+    wins, losses = average_win_loss_over_opponent(model, constants, rows, event)
+    return jnp.sum(rows.belief[0] * power(*opponent_sum_algorithms.log_chances((wins[0], losses[0]))))
 
 
 def _sort_by_strength(value: Array, belief: Array) -> tuple[Array, Array]:
@@ -168,7 +172,7 @@ def _blat_model(system: RatingSystem) -> Model:
     return model
 
 
-def _replace_prediction(system: RatingSystem, rule: Any) -> RatingSystem:
+def _replace_predict_rule(system: RatingSystem, rule: Any) -> RatingSystem:
     """The system with `rule(model, ...)` as its prediction."""
     rules = system.rules._replace(predict=bind(rule, _blat_model(system)))
     return system._replace(rules=rules)

@@ -17,20 +17,20 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import ArgumentKind, check_arguments, is_iterable
+from jaxrate.argument_checks import ArgumentRequirement, enforce_argument_annotations, is_iterable
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, format_metric, last_share_mask
 from jaxrate.metrics.prediction_metrics import match_metrics
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.schedule import reuse_levels
+from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import expected_score
 from jaxrate.types import HostArray
 
-Systems = ArgumentKind("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
+Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
 FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
 MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
 
@@ -52,12 +52,12 @@ class Blend(NamedTuple):
     def predict(self, data: Any) -> HostArray:
         """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
         predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
-        return _blend_log_odds(
+        return _blended_expected_scores(
             log_odds_by_system([expected_score(guess) for guess in predictions]), [*self.weights.values()]
         )
 
 
-@check_arguments
+@enforce_argument_annotations
 def blend_systems(
     systems: Annotated[Mapping[str, RatingSystem] | Iterable[RatingSystem], Systems],
     data: Dataset,
@@ -85,13 +85,14 @@ def blend_systems(
       ValueError: for fewer than two systems, two of one name, systems that draw random numbers, contests, a `last` that
         is not above 0 and at most 1, or as `run` does.
     """
-    systems_by_name = _check_blend_systems(systems)
+    systems_by_name = _resolve_blend_systems_by_name(systems)
     check_dataset("blend", data)
     check_last_share(last)
     matches = data.matches
     plan_cache: dict[int, Any] = {}
     results = {
-        name: run(x, matches, schedule=reuse_levels(x, matches, plan_cache)) for name, x in systems_by_name.items()
+        name: run(x, matches, schedule=get_or_make_levels_plan(x, matches, plan_cache))
+        for name, x in systems_by_name.items()
     }
     two_sided: Any = as_two_sided(data)
     expected_scores = [expected_score(result.prediction) for result in results.values()]
@@ -117,7 +118,7 @@ def blend_one_step_ahead(
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
     end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
     while begin < len(score):
-        prediction[begin:end] = _blend_log_odds(x[begin:end], weights)
+        prediction[begin:end] = _blended_expected_scores(x[begin:end], weights)
         weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
         begin, end = end, 2 * end
     return weights, prediction, match_metrics(prediction, score, weight=two_sided.weight, mask=mask)
@@ -146,7 +147,7 @@ def fit_blend_weights(
 
     value = loss(w)
     for _ in range(MAX_NEWTON_STEPS):
-        p = _blend_log_odds(x, w)
+        p = _blended_expected_scores(x, w)
         slope = x.T @ (match_weights * (p - score)) + num_systems * (w - prior)
         curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + num_systems * np.eye(num_systems)
         step = np.linalg.solve(curvature, slope)
@@ -159,12 +160,14 @@ def fit_blend_weights(
     return w
 
 
-def _blend_log_odds(x: HostArray, weights: Any) -> HostArray:
+def _blended_expected_scores(x: HostArray, weights: Any) -> HostArray:
     """[n] expected scores of the blend from log-odds [n, K]."""
     return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
 
 
-def _check_blend_systems(systems: Mapping[str, RatingSystem] | Iterable[RatingSystem]) -> dict[str, RatingSystem]:
+def _resolve_blend_systems_by_name(
+    systems: Mapping[str, RatingSystem] | Iterable[RatingSystem],
+) -> dict[str, RatingSystem]:
     """Systems by name."""
     names_and_systems = (
         systems.items() if isinstance(systems, Mapping) else [(getattr(x, "name", None), x) for x in systems]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxrate.argument_checks import format_value
-from jaxrate.data.nested_teams import dataset_has_teams
+from jaxrate.argument_checks import format_value_or_type
+from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.dataset_rating import check_contest_times
@@ -23,7 +23,7 @@ def system_choices_by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[s
     for system in listed_systems:
         name = system.name if isinstance(system, RatingSystem) else system
         if not isinstance(name, str):
-            raise ValueError(f"compare takes systems, or their names, got {format_value(system)}")
+            raise ValueError(f"compare takes systems, or their names, got {format_value_or_type(system)}")
         if name in by_name:
             raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
         by_name[name] = system if isinstance(system, RatingSystem) else {}

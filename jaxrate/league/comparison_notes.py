@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, mean_side_score
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, smoothed_mean_side_score
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.system import RatingSystem
@@ -41,7 +41,7 @@ def uses_side(system: RatingSystem) -> bool:
     return bool(getattr(system.params, "side_advantage", 0.0)) or bool(system.settings.get("own_side"))
 
 
-def describe_hyperparameters(changed: Iterable[str]) -> str:
+def describe_unfitted_hyperparameters(changed: Iterable[str]) -> str:
     """The sentence on hyperparameters where nothing was fitted; `changed` names systems with other ones."""
     changed = [*changed]
     return f"Hyperparameters are the default ones{f', except those of {join_names(changed)}' if changed else ''}."
@@ -74,7 +74,7 @@ def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
     """The sentence on the worth of the side in systems without a given one."""
     if not names:
         return []
-    score = mean_side_score(data.matches, num_past)
+    score = smoothed_mean_side_score(data.matches, num_past)
     source = "by default" if score == DEFAULT_SIDE_SCORE else f"from the {num_past:,} matches before"
     return [f"The side advantage is {logistic_lead_for_score(score):.0f} Elo points for {join_names(names)}, {source}."]
 

@@ -119,6 +119,6 @@ class Comparison(NamedTuple):
         )
 
 
-def result_label(result: SystemResult) -> str:
+def system_result_label(result: SystemResult) -> str:
     """The name of a system, with the length of its periods."""
     return result.name if result.period is None else f"{result.name}, periods of {format_number(result.period)}"

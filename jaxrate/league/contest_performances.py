@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.events import Ragged, Rounds
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.league.event_ratings import History, record_history
 from jaxrate.league.rated_history import Rated
 from jaxrate.rules import InferringUpdate, RatedEvent, Record
@@ -26,7 +26,7 @@ def performance_record(system: RatingSystem) -> Record | None:
     return _inferred_performances if isinstance(system.rules.update, InferringUpdate) else None
 
 
-@check_arguments
+@enforce_argument_annotations
 def performance_ratings(
     system: RatingSystem | Rated,
     contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
@@ -85,7 +85,7 @@ def _check_infers_performances(system: RatingSystem) -> None:
 
 def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
-    event_data, _ = resolve_events(events)
+    event_data, _ = resolve_events_and_num_players(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
     result, inferred = record_history(system, events, performance_record(system) if has_contests else None, **options)
     if inferred is None:

@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.argument_checks import Key, enforce_argument_annotations
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.data.lookalike_names import unstorable_reason
-from jaxrate.data.table_sources import import_pyarrow, locate_data_errors
+from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
     Matches,
     Ragged,
@@ -36,7 +36,7 @@ from jaxrate.text_format import format_cell
 from jaxrate.types import HostArray
 
 
-@check_arguments
+@enforce_argument_annotations
 def rate(
     system: RatingSystem,
     data: Any,
@@ -94,7 +94,7 @@ def rate(
         system = add_seasons(system, (data.seasons or {}).values())
         _check_can_continue(system, data, period, onto)
     check_contest_times(system, data)
-    with locate_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+    with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if system.rules.draw is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rows(onto))
@@ -176,7 +176,7 @@ def build_rated(
 def check_contest_times(system: RatingSystem, data: Dataset) -> None:
     """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
     if Rounds in system.events and not isinstance(data.events, Matches):
-        with locate_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
+        with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
             check_round_order(system, system.params, data.rounds, lambda time: format_time(time, data.clock))
 
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.replay.checked_replay import run
-from jaxrate.replay.gather import describe_shapes
+from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.rules import Params, RatedEvent, Rating, Record, State
 from jaxrate.system import RatingSystem, check_system, split_sides
 
@@ -29,7 +29,7 @@ class History(NamedTuple):
         return "\n".join(["History", *lines])
 
 
-@check_arguments
+@enforce_argument_annotations
 def rating_history(
     system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
 ) -> History:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_concrete, is_number
+from jaxrate.argument_checks import check_concrete, enforce_argument_annotations, is_number
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.query_time import parse_query_time
 from jaxrate.league.query_time import parse_time_after_end as not_before
@@ -26,7 +26,7 @@ DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
 ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 
-@check_arguments
+@enforce_argument_annotations
 def leaderboard(
     system: RatingSystem | Rated | Smoothed,
     state: State = None,

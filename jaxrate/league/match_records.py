@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.leaderboards import leaderboard
@@ -57,7 +57,7 @@ class HeadToHead(NamedTuple):
         return f"{self.summary}{shown}{rest}"
 
 
-@check_arguments
+@enforce_argument_annotations
 def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     """All matches of two players, from the predictions of a rated history.
 
@@ -95,7 +95,7 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
     """The least expected wins: time, winner, loser, the probability of the win, both ratings.
 
@@ -109,7 +109,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
     return _take_rows(wins, np.argsort(wins["probability"], kind="stable")[:top])
 
 
-@check_arguments
+@enforce_argument_annotations
 def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
     """A player's wins against the highest rated opponents, in columns like those of `upsets`.
 
@@ -150,7 +150,7 @@ def _take_rows(columns: ColumnTable, rows: HostArray) -> ColumnTable:
     return ColumnTable({name: values[rows] for name, values in columns.items()})
 
 
-@check_arguments
+@enforce_argument_annotations
 def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
     """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
 

@@ -5,21 +5,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import period_end
 from jaxrate.league.prediction_columns import prediction_columns_for_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_end
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player, times_to_days
 from jaxrate.league.ratings_at_times import advance_state, ratings
-from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS
 from jaxrate.types import HostArray
 
 
-@check_arguments
+@enforce_argument_annotations
 def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     """The career of a player, one row per match or contest.
 
@@ -99,7 +99,7 @@ def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
     }
 
 
-@check_arguments
+@enforce_argument_annotations
 def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     """The rating and deviation that a player had at a time of a rated history, from its predictions.
 
@@ -142,7 +142,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
 
-@check_arguments
+@enforce_argument_annotations
 def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
     """Columns of the ratings, best first: the mean, the deviation if any, games, and further leaves of the state.
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.data.lookalike_names import suggest_similar_names
+from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import period_end
 from jaxrate.league.system_choice import add_seasons
 from jaxrate.rules import State
@@ -124,7 +124,7 @@ def find_player(players: Any, player: Any, count: int | None = None) -> int:
         raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
     if players is None:
         raise ValueError(f"players are ids from 0 to {count - 1}, got {player!r}; names need those of all players")
-    raise ValueError(f"no player {player!r}{suggest_name(str(player), names) or suggest_similar_names(player, names)}")
+    raise ValueError(f"no player {player!r}{suggest_name(str(player), names) or similar_names_hint(player, names)}")
 
 
 def days_to_dates(days: HostArray) -> HostArray:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.column_table import table_to_json, table_to_pandas
 from jaxrate.league.leaderboard_table import format_times
 from jaxrate.league.rated_history import Rated, days_to_dates
@@ -49,7 +49,7 @@ class PeakRatings(NamedTuple):
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
-@check_arguments
+@enforce_argument_annotations
 def peak_ratings(
     rated: Rated | Smoothed, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None
 ) -> PeakRatings:

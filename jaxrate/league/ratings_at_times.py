@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.query_time import parse_query_time, parse_time_after_end
 from jaxrate.league.rated_history import Rated, unpack_rated
 from jaxrate.rules import Params, Rating, State
@@ -12,7 +12,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 
 
-@check_arguments
+@enforce_argument_annotations
 def ratings(
     system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
 ) -> Rating:
@@ -55,7 +55,7 @@ def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: An
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
     """Every player's modifier against each category [num_players, categories], and its deviation, of category Glicko.
 

@@ -4,9 +4,9 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
-from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.argument_checks import Key, enforce_argument_annotations
 from jaxrate.data.league_split import split_by_league
-from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.league.dataset_rating import rate
 from jaxrate.league.rated_history import Rated
@@ -15,7 +15,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 
-@check_arguments
+@enforce_argument_annotations
 def rate_leagues(
     system: RatingSystem,
     data: Dataset,
@@ -47,7 +47,7 @@ def rate_leagues(
       ValueError: as `rate`; for a row without a league, or a contest in several.
     """
     check_dataset("rate_leagues", data)
-    with locate_data_errors("", lambda row: f"row {row} (counting from 0)"):
+    with add_location_to_data_errors("", lambda row: f"row {row} (counting from 0)"):
         leagues = split_by_league(data, league)
     return dict(
         zip(leagues, map_items(executor, partial(_rate_league, system, period, key), leagues.values()), strict=True)

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import find_player
 from jaxrate.parameters import check_params
-from jaxrate.replay.padded_arrays import check_player_count_and_memory
+from jaxrate.replay.padded_states_and_columns import check_player_count_and_memory
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.text_format import format_cell
@@ -27,7 +27,7 @@ REFUSAL_REASONS = {
 }
 
 
-@check_arguments
+@enforce_argument_annotations
 def initial_state(
     system: RatingSystem,
     players: Any,

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
-from jaxrate.data.nested_teams import dataset_has_teams, make_teammates_opponents
+from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
 from jaxrate.data.seasons_and_margins import first_player_lead
-from jaxrate.default_side_advantage import mean_side_score
+from jaxrate.default_side_advantage import smoothed_mean_side_score
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.data_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
@@ -102,7 +102,7 @@ def adapt_system(
         facts = facts._replace(categories=len(data.categories))
     if isinstance(data.events, Matches):
         score, side = data.events.score, data.events.context.side is not None
-        facts = facts._replace(score=score, side=side, side_score=mean_side_score(data.events, unscored_count))
+        facts = facts._replace(score=score, side=side, side_score=smoothed_mean_side_score(data.events, unscored_count))
         if len(score):
             facts = add_measurements(
                 facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))

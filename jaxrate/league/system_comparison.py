@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.events import Matches, periods
 from jaxrate.events.dataset import Dataset
@@ -22,22 +22,22 @@ from jaxrate.league.comparison_candidates import (
 )
 from jaxrate.league.comparison_notes import (
     describe_fits,
-    describe_hyperparameters,
     describe_ignored_data,
     describe_margin_scale,
     describe_side,
+    describe_unfitted_hyperparameters,
     has_sides,
     unused_data_features,
     uses_side,
 )
-from jaxrate.league.comparison_table import BlendResult, Comparison, SystemResult, result_label
+from jaxrate.league.comparison_table import BlendResult, Comparison, SystemResult, system_result_label
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, last_share_mask
 from jaxrate.league.event_ratings import rating_history
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.metrics.prediction_metrics import compare_log_loss, match_metrics, ranking_metrics
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
-from jaxrate.replay.schedule import reuse_levels
+from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.text_format import format_number
@@ -47,7 +47,7 @@ BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # 
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
-@check_arguments
+@enforce_argument_annotations
 def compare(
     data: Any,
     systems: Mapping[str, Any] | Iterable[Any] | None = None,
@@ -136,14 +136,18 @@ def compare(
         watch_rating,
     )
     results = [result for result, _ in results_and_guesses]
-    predictions = {result_label(result): guess for result, guess in results_and_guesses if guess is not None}
+    predictions = {system_result_label(result): guess for result, guess in results_and_guesses if guess is not None}
     results.sort(key=lambda result: _sort_key(result.quality))
     if two_sided is not None:
-        best = predictions[result_label(results[0])]
+        best = predictions[system_result_label(results[0])]
         results = [
             result._replace(
                 log_loss_difference=compare_log_loss(
-                    predictions[result_label(result)], best, two_sided.score, weight=two_sided.weight, mask=event_mask
+                    predictions[system_result_label(result)],
+                    best,
+                    two_sided.score,
+                    weight=two_sided.weight,
+                    mask=event_mask,
                 )
             )
             for result in results
@@ -183,7 +187,7 @@ def _evaluate_contender(
         event_cache[period] = data.events if period is None else periods(data.matches, period), {}
     events, plans = event_cache[period]
     replay, evaluate = _make_evaluator(data, two_sided, event_mask)
-    run_result, seconds = time_replay(replay, system, events, reuse_levels(system, events, plans), 1 + timed)
+    run_result, seconds = time_replay(replay, system, events, get_or_make_levels_plan(system, events, plans), 1 + timed)
     speed = len(data.rows) / seconds if timed else None
     prediction = (
         None if two_sided is None else np.asarray(expected_outcomes(run_result.prediction, data)[two_sided.row])
@@ -240,7 +244,7 @@ def _compose_notes(
     changed = [name for name, given in system_choices.items() if given]
     event_noun = "matches" if isinstance(data.events, Matches) else "contests"
     sentences = (
-        [describe_hyperparameters(changed)]
+        [describe_unfitted_hyperparameters(changed)]
         if reasons is None
         else describe_fits(reasons, changed, num_past, event_noun)
     )

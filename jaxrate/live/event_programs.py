@@ -17,12 +17,12 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
-from jaxrate.replay.gather import gather_rows, ids_to_write, scatter_rows
+from jaxrate.replay.row_gather_and_scatter import gather_rows, ids_to_write, scatter_rows
 from jaxrate.replay.scan_programs import (
-    Prepared,
+    PreparedReplay,
     ReplayRules,
-    draw_for_events,
-    predict_event,
+    advance_and_predict_event,
+    draw_random_numbers_for_events,
     prepare_replay,
     rate_event,
 )
@@ -73,11 +73,11 @@ class ConstantsStructure(NamedTuple):
     tree: Any
     static_leaves: tuple[Any, ...]  # NUMBER or None where there is an array
 
-    def insert_arrays(self, arrays: tuple[Array, ...]) -> Prepared:
+    def insert_arrays(self, arrays: tuple[Array, ...]) -> PreparedReplay:
         """What a replay prepares, from its arrays: first a vector of all numbers, then all further arrays."""
         numbers, rest = iter(arrays[0]), iter(arrays[1:])
         leaves = (next(numbers) if x is NUMBER else next(rest) if x is None else x for x in self.static_leaves)
-        prepared: Prepared = jax.tree.unflatten(self.tree, leaves)
+        prepared: PreparedReplay = jax.tree.unflatten(self.tree, leaves)
         return prepared
 
 
@@ -126,7 +126,9 @@ def event_output_tree(
     """The outputs of an event as a tree; evaluated for their shapes only."""
     event, number = spec.event.unpack_on_device(integers, floats)
     rows = gather_rows(state, event.player)
-    return rate_event(rules, spec.constants.insert_arrays(arrays), rows, event, draw_for_events(rules, key, number))[1]
+    return rate_event(
+        rules, spec.constants.insert_arrays(arrays), rows, event, draw_random_numbers_for_events(rules, key, number)
+    )[1]
 
 
 def update_with_event(
@@ -141,7 +143,7 @@ def update_with_event(
     """The state after the event, and its outputs: [1, k] of a match, [P, k] of a round's participants."""
     prepared = spec.constants.insert_arrays(arrays)
     event, number = spec.event.unpack_on_device(integers, floats)
-    random_numbers = draw_for_events(rules, key, number)
+    random_numbers = draw_random_numbers_for_events(rules, key, number)
 
     def rate_match(state: State, rows: Any) -> tuple[State, Any, Array]:
         rows, outputs = rate_event(
@@ -181,7 +183,9 @@ def predict_live_event(
 ) -> Any:
     """The prediction of an event."""
     event, _ = spec.event.unpack_on_device(integers, floats)
-    return predict_event(rules, spec.constants.insert_arrays(arrays), gather_rows(state, event.player), event)
+    return advance_and_predict_event(
+        rules, spec.constants.insert_arrays(arrays), gather_rows(state, event.player), event
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 1))

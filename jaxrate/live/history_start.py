@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments, check_concrete
+from jaxrate.argument_checks import Key, check_concrete, enforce_argument_annotations
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
@@ -16,14 +16,14 @@ from jaxrate.live.live_ratings import Live
 from jaxrate.live.single_events import (
     check_player_names,
 )
-from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
 from jaxrate.rules import State
 from jaxrate.storage.run_validation import restore_state
 from jaxrate.system import RatingSystem, check_system
 
 
-@check_arguments
+@enforce_argument_annotations
 def start_history(
     rated: Rated | RatedFiles | RatingSystem,
     players: Sequence[Any] | None = None,

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.league.contest_performances import mask_uncontested, performance_record
 from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.event_ratings import History, record_ratings
@@ -37,7 +37,7 @@ from jaxrate.live.live_state import Checkpoint, ConcurrentHistoryChangeError, Li
 from jaxrate.live.single_events import to_host_prediction
 from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.padded_arrays import make_state
+from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.rules import Rating, State
 from jaxrate.system import RatingSystem
@@ -75,7 +75,7 @@ class LiveHistory:
             {name: i for i, name in enumerate(players)},
             PastCheckpoints((Checkpoint(0, count, state),), base, 0, 0),
         )
-        first_state = make_state(system, system.params, state, capacity, count)
+        first_state = init_or_copy_state(system, system.params, state, capacity, count)
         self.donated_state: State = None  # the state that was donated to a program
         self.initial = self.current = LiveState(
             first_state, capacity, 0, count, [], players, ids, last, clock, kind, past
@@ -140,7 +140,9 @@ class LiveHistory:
         """The history after `number` events, rated again from the last checkpoint, and then after later events."""
         new_state, total = self._truncate(current, number), current.number
         checkpoint = new_state.past.checkpoints[-1]
-        state = make_state(self.system, self.system.params, checkpoint.state, current.capacity, checkpoint.players)
+        state = init_or_copy_state(
+            self.system, self.system.params, checkpoint.state, current.capacity, checkpoint.players
+        )
         for index in range(checkpoint.number, number):
             _, state, _ = self._run_rating_program(state, self._unpack_event(new_state.log[index]), index)
         players = [num_players_after_record(record) for record in current.log[number:total]]
@@ -219,7 +221,7 @@ class LiveHistory:
         if current.players + len(newcomers) <= current.capacity:
             return current
         capacity = 1 << (current.players + len(newcomers) - 1).bit_length()
-        state = make_state(self.system, self.system.params, current.state, capacity, current.capacity)
+        state = init_or_copy_state(self.system, self.system.params, current.state, capacity, current.capacity)
         return self._replace_current(current, current._replace(state=state, capacity=capacity))
 
     def rate_event(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from jaxrate.argument_checks import is_whole_number
-from jaxrate.data.lookalike_names import suggest_similar_names
+from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.rated_history import Rated, format_time
 from jaxrate.live.event_checks import check_event_kind, check_event_time, check_prediction_time, find_player_ids
@@ -294,7 +294,7 @@ class Live:
         def read_rating(current: LiveState) -> Rating:
             ids, newcomers = find_player_ids(current, (player,))
             if newcomers:
-                raise ValueError(f"no player {player!r}{suggest_similar_names(player, current.names)}")
+                raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
             mean, deviation = history.player_ratings(
                 current, ids, None if time is None else check_prediction_time(history.system, current, time)
             )

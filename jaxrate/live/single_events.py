@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
 from jaxrate.data.column_conversion import is_usable_as_name
-from jaxrate.data.lookalike_names import suggest_similar_names, unstorable_reason
+from jaxrate.data.lookalike_names import similar_names_hint, unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.event_programs import pack_event
 from jaxrate.text_format import format_cell
@@ -62,7 +62,7 @@ def check_player_name(name: Any, others: Sequence[Any]) -> None:
 def warn_similar_newcomers(newcomers: Sequence[Any], names: Sequence[Any], stacklevel: int) -> None:
     """UserWarning where text names somebody who has not played, and looks like one of these names."""
     for name in newcomers if len(names) <= MAX_COMPARED_NAMES else ():
-        if isinstance(name, str) and (similar := suggest_similar_names(name, names)):
+        if isinstance(name, str) and (similar := similar_names_hint(name, names)):
             text = f"{format_cell(name)} has not played, and is predicted as a newcomer{similar}"
             warnings.warn(text, UserWarning, stacklevel=stacklevel)
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, to_floats
+from jaxrate.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, repeat_seat_mask
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.inversions import count_inversions, to_smallest_dtype
 from jaxrate.metrics.sample_metrics import (
     Calibration,
@@ -82,7 +82,7 @@ def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = Non
     return accuracy_of_samples(select_samples(prediction, score, weight, mask))
 
 
-@check_arguments
+@enforce_argument_annotations
 def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None) -> Calibration:
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
@@ -175,7 +175,7 @@ def contests_as_matches(rounds: Ragged | Dataset) -> tuple[HostArray, HostArray]
     return first, np.where(flat.rank[first] > 0, 0.0, first_score)
 
 
-@check_arguments
+@enforce_argument_annotations
 def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostArray:
     """A mask that skips the first games of every player.
 
@@ -187,7 +187,7 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
       [n] whether both players of a match have played so many; for rounds, [sum P] whether the participant has. Contests
       of one player, and contests in which all tie, do not count.
     """
-    events, _ = resolve_events(events)
+    events, _ = resolve_events_and_num_players(events)
     if isinstance(events, Matches):
         player = np.asarray(events.player).ravel()
         counted = np.ones(len(player), bool)
@@ -206,7 +206,7 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
 
 def _flatten_rounds(data: Any) -> tuple[Ragged, Rounds, HostArray]:
     """Rounds, their participants, and [sum P] the index of each participant's contest."""
-    rounds, _ = resolve_events(data)
+    rounds, _ = resolve_events_and_num_players(data)
     if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
         size = np.diff(rounds.player_start)
         return rounds, rounds.events, np.repeat(np.arange(len(size)), size)

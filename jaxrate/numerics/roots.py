@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.types import Array

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Matches, slice_events
 from jaxrate.league.blat_mmr_beliefs import belief_grid
 from jaxrate.league.event_ratings import rating_history as record
@@ -36,7 +36,7 @@ MATCHES_PER_CHUNK = 1 << 16  # matches whose beliefs are in memory at once: half
 MAX_COLUMNS = 400  # columns of a heat map
 
 
-@check_arguments
+@enforce_argument_annotations
 def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
     """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95 % interval.
 

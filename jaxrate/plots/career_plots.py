@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.event_ratings import History
 from jaxrate.league.rated_history import Rated
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
@@ -58,7 +58,7 @@ MAX_CHART_POINTS = 600  # points of a line of an interactive chart
 MANY_POINTS = 300  # points of a line from which on it is thinner
 
 
-@check_arguments
+@enforce_argument_annotations
 def trajectory(
     system: RatingSystem | Rated | Smoothed,
     history: History | None = None,
@@ -188,7 +188,7 @@ def _label_lines(ax: "Axes") -> None:
         add_legend(ax)
 
 
-@check_arguments
+@enforce_argument_annotations
 def careers(
     rated: Rated | Smoothed,
     players: Any,

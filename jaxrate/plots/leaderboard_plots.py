@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.forecasts.knockout_brackets import matchup_matrix as win_probabilities
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
 from jaxrate.league.rated_history import Rated, unpack_rated
 from jaxrate.league.ratings_at_times import ratings
@@ -22,7 +22,7 @@ from jaxrate.plots.plot_helpers import (
     rating_axis_label,
 )
 from jaxrate.plots.scoreboard_style import COLOURS, make_axes
-from jaxrate.replay.padded_arrays import count_players as count_of
+from jaxrate.replay.padded_states_and_columns import count_players as count_of
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@check_arguments
+@enforce_argument_annotations
 def leaderboard(
     system: RatingSystem | Rated,
     state: State = None,
@@ -76,7 +76,7 @@ def leaderboard(
     return ax
 
 
-@check_arguments
+@enforce_argument_annotations
 def matchups(
     system: RatingSystem | Rated,
     state: State = None,

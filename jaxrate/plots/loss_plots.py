@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
 from jaxrate.fitting.hyperparameter_fit import make_training_task
@@ -29,7 +29,7 @@ INTERVAL_DROP = 0.5 * Z_95**2  # 95 % interval of one parameter: the summed loss
 MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
 
 
-@check_arguments
+@enforce_argument_annotations
 def loss_surface(
     fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
 ) -> "Axes":
@@ -107,7 +107,7 @@ def loss_surface(
     return ax
 
 
-@check_arguments
+@enforce_argument_annotations
 def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     """Plot the summed loss above its minimum by values of one hyperparameter, with its 95 % interval.
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import format_value
+from jaxrate.argument_checks import format_value_or_type
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, format_time
@@ -34,7 +34,7 @@ def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int)
 def check_backend(backend: str, ax: Any) -> bool:
     """Whether Altair draws; ValueError for another library than Matplotlib and Altair, or for Altair with axes."""
     if backend not in ("matplotlib", "altair"):
-        raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value(backend)}")
+        raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value_or_type(backend)}")
     if backend == "altair" and ax is not None:
         raise ValueError("ax must be axes of matplotlib, and backend='altair' draws into none")
     return backend == "altair"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, format_value, to_floats
+from jaxrate.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
 from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
-from jaxrate.league.comparison_table import Comparison, result_label
+from jaxrate.league.comparison_table import Comparison, system_result_label
 from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.event_ratings import History
 from jaxrate.metrics import prediction_metrics, sample_metrics
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of the axes: left, bottom, width, height
 
 
-@check_arguments
+@enforce_argument_annotations
 def calibration(
     prediction: Any,
     score: Any,
@@ -181,7 +181,7 @@ def _format_short_count(count: float) -> str:
     return f"{count:.0f}"
 
 
-@check_arguments
+@enforce_argument_annotations
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Plot mean log loss by rating difference before the match, and in grey the loss if predictions were right.
 
@@ -222,7 +222,8 @@ def _bin_loss_by_difference(history: History, score: Any, bins: int) -> tuple[Ho
     """For each bin: mean difference, mean loss, its standard error, and the expected mean loss."""
     if not isinstance(history, History):
         raise ValueError(
-            f"expected a history, as from jr.league.rating_history, or several by name, got {format_value(history)}"
+            "expected a history, as from jr.league.rating_history, or several by name, "
+            f"got {format_value_or_type(history)}"
         )
     p, s = to_floats("prediction", expected_score(history.prediction)), to_floats("score", score)
     before = np.asarray(history.before.mean, float)
@@ -241,7 +242,7 @@ def _bin_loss_by_difference(history: History, score: Any, bins: int) -> tuple[Ho
     return means[0], means[1], error, means[3]
 
 
-@check_arguments
+@enforce_argument_annotations
 def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, ax: "Axes | None" = None) -> "Axes":
     """Plot the players with the most surprising scores, as mean observed less expected, with 95 % intervals.
 
@@ -292,7 +293,7 @@ def _values_by_system(values: Any) -> dict[Any, Any]:
     return by_name
 
 
-@check_arguments
+@enforce_argument_annotations
 def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Axes":
     """Plot the log loss of each system above that of the best, with 95 % intervals; the best first.
 
@@ -310,7 +311,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_drawable_count("systems", len(results), 1, MAX_ROWS)
-    labels = [format_plot_name(result_label(result)) for result in results]
+    labels = [format_plot_name(system_result_label(result)) for result in results]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95 % intervals; less is better"
     ax = make_axes(ax, figure_size_for_rows(labels), "Which system predicts best", subtitle, grid="x")
     loss_behind = np.array([result.log_loss_difference for result in results])

@@ -10,7 +10,7 @@ from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.name_labels import label_chosen_players
 from jaxrate.plots.plot_helpers import check_ratings_finite, event_time_axis, unpack_dataset
-from jaxrate.replay.padded_arrays import count_players
+from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem

@@ -4,7 +4,7 @@ import textwrap
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jaxrate.argument_checks import format_value
+from jaxrate.argument_checks import format_value_or_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def make_axes(
     """
     if ax is not None:
         if not hasattr(ax, "figure"):
-            raise ValueError(f"ax must be axes of matplotlib, got {format_value(ax)}")
+            raise ValueError(f"ax must be axes of matplotlib, got {format_value_or_type(ax)}")
         style_axes(ax, grid)
         return ax
     try:

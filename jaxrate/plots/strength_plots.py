@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
 from jaxrate.plots.name_labels import label_chosen_players, player_label
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@check_arguments
+@enforce_argument_annotations
 def intervals(
     strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: str = "matplotlib"
 ) -> Any:
@@ -60,7 +60,7 @@ def intervals(
     return ax
 
 
-@check_arguments
+@enforce_argument_annotations
 def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = None) -> "Axes":
     """Plot the ranks that each player may have as bars, which hold simultaneously; dots are the estimated ranks.
 
@@ -92,7 +92,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     return ax
 
 
-@check_arguments
+@enforce_argument_annotations
 def win_matrix(
     strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None, backend: str = "matplotlib"
 ) -> Any:

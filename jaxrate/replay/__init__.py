@@ -1,19 +1,19 @@
 """Histories replayed, exactly and many events at once.
 
-block_programs.py           programs of blocks: the steps of one block of a schedule, replayed or predicted
-blocks.py                   periods and rounds, events of differing sizes, in blocks of equal padded size
-checked_replay.py           the door to a replay
-compiler_options.py         options of XLA for the programs of replays
-contest_checks.py           what is checked of contests before they are rated
-event_prediction.py         predictions of upcoming events from a state
-execution.py                how replays are executed: compiled by a policy, in place, and block after block
-gather.py                   rows of players: taken from the state, packed and put back
-padded_arrays.py            arrays of sizes that are used again
-plan_column_replacement.py  columns of plans: changed, padded, and put where a plan has them
-scan_programs.py            the programs that replay
-schedule.py                 which events may be rated at the same time: the host side of exact parallel replay
-sharding.py                 what is spread over several devices
-step_assignment.py          the step of each event
-kernel/                     the replay in one kernel of a GPU, and estimates of what a GPU takes
-block_sizes.py              the sizes to which events of differing sizes are padded
+block_programs.py             programs of blocks: the steps of one block of a schedule, replayed or predicted
+blocks.py                     periods and rounds, events of differing sizes, in blocks of equal padded size
+checked_replay.py             the door to a replay
+compiler_options.py           options of XLA for the programs of replays
+contest_checks.py             what is checked of contests before they are rated
+event_prediction.py           predictions of upcoming events from a state
+execution.py                  how replays are executed: compiled by a policy, in place, and block after block
+row_gather_and_scatter.py     rows of players: taken from the state, packed and put back
+padded_states_and_columns.py  arrays of sizes that are used again
+plan_column_replacement.py    columns of plans: changed, padded, and put where a plan has them
+scan_programs.py              the programs that replay
+schedule.py                   which events may be rated at the same time: the host side of exact parallel replay
+sharding.py                   what is spread over several devices
+step_assignment.py            the step of each event
+kernel/                       the replay in one kernel of a GPU, and estimates of what a GPU takes
+block_sizes.py                the sizes to which events of differing sizes are padded
 """

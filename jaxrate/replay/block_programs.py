@@ -9,14 +9,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Periods, Rounds
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.gather import PackedState, gather_rows, pack_state
+from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state
 from jaxrate.replay.scan_programs import (
     ReplayRules,
-    draw_for_events,
-    on_packed_rows,
-    predict_event,
+    adapt_rating_to_packed_rows,
+    advance_and_predict_event,
+    draw_random_numbers_for_events,
     prepare_replay,
     rate_event,
     scan_single_events,
@@ -67,12 +67,18 @@ def _replay_block_of_packed_state(
     one = partial(rate_event, rules, prepare_replay(rules, params))
     if count is not None and index.shape[1] == 1 and isinstance(flat, Rounds) and not has_launch_overhead():
         events, position = gather_events(flat, starts, index[:, 0], size, counted=True)
-        drawn = draw_for_events(rules, key, index[:, 0])
+        drawn = draw_random_numbers_for_events(rules, key, index[:, 0])
         state, guess = scan_single_events(one, state, events, drawn, count)
         return state, scatter_predictions(prediction, position, guess)
     events, position = gather_events(flat, starts, index, size)
     many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
-    state, guess = scan_steps(on_packed_rows(packed, many), state, events, draw_for_events(rules, key, index), count)
+    state, guess = scan_steps(
+        adapt_rating_to_packed_rows(packed, many),
+        state,
+        events,
+        draw_random_numbers_for_events(rules, key, index),
+        count,
+    )
     return state, scatter_predictions(prediction, position, guess)
 
 
@@ -116,7 +122,7 @@ def predict_block(
     index: Array,
 ) -> Any:
     """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
-    one = jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))
+    one = jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))
 
     def predict_step(index: Array) -> tuple[Array, Any]:
         events, position = gather_events(flat, starts, index, size)

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.row_tiles import TILE_ROWS
-from jaxrate.replay.padded_arrays import padded_event_size
+from jaxrate.replay.padded_states_and_columns import padded_event_size
 from jaxrate.types import HostArray
 
 _CANDIDATES = 128  # sizes considered

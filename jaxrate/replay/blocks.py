@@ -21,13 +21,18 @@ from jaxrate.replay.block_sizes import (
     padded_work,
     tiled_event_size,
 )
-from jaxrate.replay.padded_arrays import pad_on_device, padded_event_size, padded_size, register_pytree
+from jaxrate.replay.padded_states_and_columns import (
+    pad_on_device,
+    padded_event_size,
+    padded_size,
+    register_pytree_with_static_fields,
+)
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import earliest_steps
 from jaxrate.types import Array, HostArray
 
 
-@register_pytree("size")
+@register_pytree_with_static_fields("size")
 class Block(NamedTuple):
     """Some steps of ragged events, all padded to one size."""
 
@@ -35,7 +40,7 @@ class Block(NamedTuple):
     size: tuple[int, int]  # static: players, and pairs or teams, an event is padded to
 
 
-@register_pytree("size")
+@register_pytree_with_static_fields("size")
 class Blocks(NamedTuple):
     """Periods or rounds arranged for the runner, as `Plan` is of matches: a tree of arrays of sizes that are reused."""
 

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_arguments, check_concrete, is_traced
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
 from jaxrate.events import Matches, Periods, Ragged, Rounds
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_block_chain
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.compiler_options import CompilerOptionTraits
@@ -25,20 +25,20 @@ from jaxrate.replay.execution import (
     is_inside_transformation,
     levels_threshold,
 )
-from jaxrate.replay.gather import describe_shapes
-from jaxrate.replay.padded_arrays import (
-    check_ids,
+from jaxrate.replay.padded_states_and_columns import (
+    check_ids_not_sparse,
     count_players,
-    make_padded_state,
-    make_state,
-    matches_in_cache,
+    init_or_copy_padded_state,
+    init_or_copy_state,
+    max_step_matches_in_cache,
     pad_column,
     padded_size,
     resolve_params,
     truncate_leaves,
 )
+from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, make_replay_rules
-from jaxrate.replay.schedule import Plan, flat_events_for_check, make_plan, stream_plan
+from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem
@@ -59,7 +59,7 @@ class Run(NamedTuple):
         return f"Run\n  state       {describe_shapes(self.state)}\n  prediction  {describe_shapes(self.prediction)}"
 
 
-@check_arguments
+@enforce_argument_annotations
 def run(
     system: RatingSystem,
     events: Matches | Ragged | Dataset,
@@ -121,7 +121,7 @@ def run(
     """
     history: Any = events
     if isinstance(events, Dataset):
-        history, num_players = resolve_events(events, num_players, count_players(state))
+        history, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
     check_concrete(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
@@ -132,8 +132,8 @@ def run(
     sharded = state is not None and is_sharded(state)
     if isinstance(schedule, (Plan, Blocks)):
         num_ids = schedule.num_players
-    check_ids(system, flat.player, num_ids, num_players, count_players(state))
-    state, rows = make_padded_state(system, params, state, num_players, num_ids)
+    check_ids_not_sparse(system, flat.player, num_ids, num_players, count_players(state))
+    state, rows = init_or_copy_padded_state(system, params, state, num_players, num_ids)
     plan: Plan | Blocks
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):
@@ -145,7 +145,7 @@ def run(
         needed = 1.0  # a step costs devices a word with each other, however many matches it has
         if schedule == "auto" and len(history.score) and not sharded:
             needed = levels_threshold(system, params, key, history, record)
-        plan = make_plan(history, schedule, needed, matches_in_cache(state))
+        plan = make_plan(history, schedule, needed, max_step_matches_in_cache(state))
         n = plan.num_matches
     check_engine(engine, plan, state)
     if n == 0:
@@ -177,7 +177,7 @@ def _arrange_blocks(events: Ragged, schedule: Any, tiled: bool) -> Blocks:
     return arrange_blocks(events, tiled=tiled)
 
 
-@check_arguments
+@enforce_argument_annotations
 def scan(
     system: RatingSystem,
     params: Annotated[Params, CHECKED_BY_FUNCTION],
@@ -234,14 +234,14 @@ def scan(
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
     if isinstance(events, Blocks) and isinstance(events.events, Rounds):
         check_planned_contests(system, events.events)
-    plan, ids_checked = stream_plan(events) if isinstance(events, Matches) else (events, False)
+    plan, ids_checked = check_and_make_sequential_plan(events) if isinstance(events, Matches) else (events, False)
     check_engine(engine, plan, state)
     system.check(flat_events_for_check(events if isinstance(events, Matches) else plan))
     count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
     check_key(system, None if is_traced(count) else int(count), key)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
     rules = make_replay_rules(system.rules, params, record)
-    state = make_state(system, params, state, None, num_ids)
+    state = init_or_copy_state(system, params, state, None, num_ids)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
     exact = isinstance(events, Matches)

@@ -7,31 +7,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_not_traced, is_traced
+from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations, is_traced
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import Blocks, arrange_blocks
 from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.contest_checks import check_contest_features
 from jaxrate.replay.execution import compile_replay, default_compile_policy, empty_predictions
-from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.padded_arrays import (
+from jaxrate.replay.padded_states_and_columns import (
     count_players,
-    extend_state,
-    make_padded_state,
-    read_rows,
+    extend_state_if_needed,
+    init_or_copy_padded_state,
+    read_rows_with_clipped_ids,
     resolve_params,
     truncate_leaves,
 )
-from jaxrate.replay.scan_programs import ReplayRules, make_replay_rules, predict_event, prepare_replay
-from jaxrate.replay.schedule import flat_events_for_check, stream_plan
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.scan_programs import ReplayRules, advance_and_predict_event, make_replay_rules, prepare_replay
+from jaxrate.replay.schedule import check_and_make_sequential_plan, flat_events_for_check
 from jaxrate.replay.sharding import with_automatic_sharding
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
 
 
-@check_arguments
+@enforce_argument_annotations
 def predict(
     system: RatingSystem,
     state: State,
@@ -62,7 +62,7 @@ def predict(
       ValueError: for events that the system does not predict, teams that it does not know, bad rows, ids beyond the
         state, or hyperparameters out of their range.
     """
-    events, num_players = resolve_events(events, num_players, count_players(state))
+    events, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
     params = resolve_params(system, params)
     rules = make_replay_rules(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
@@ -73,9 +73,9 @@ def predict(
         known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
         if is_traced(events.events):
             return _predict_traced_rounds(
-                rules, params, extend_state(system, params, state, num_players, known), events
+                rules, params, extend_state_if_needed(system, params, state, num_players, known), events
             )
-        copy, _ = make_padded_state(system, params, state, num_players, known)
+        copy, _ = init_or_copy_padded_state(system, params, state, num_players, known)
         contests = arrange_blocks(events)
         if contests.num_rows == 0:
             return jnp.zeros(0)
@@ -85,9 +85,9 @@ def predict(
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
     system.check(flat_events_for_check(events._replace(score=np.zeros(len(events.score)))))
-    upcoming, _ = stream_plan(events)
-    state = with_automatic_sharding(extend_state(system, params, state, num_players, upcoming.num_players))
-    rows = read_rows(state, upcoming.events.player)
+    upcoming, _ = check_and_make_sequential_plan(events)
+    state = with_automatic_sharding(extend_state_if_needed(system, params, state, num_players, upcoming.num_players))
+    rows = read_rows_with_clipped_ids(state, upcoming.events.player)
     return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
 
 
@@ -118,4 +118,4 @@ def _predict_traced_rounds(rules: ReplayRules, params: Params, state: State, con
 
 @partial(jax.jit, static_argnums=0)
 def _predict_matches(rules: ReplayRules, params: Params, rows: State, events: Matches) -> Any:
-    return jax.vmap(partial(predict_event, rules, prepare_replay(rules, params)))(rows, events)
+    return jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))(rows, events)

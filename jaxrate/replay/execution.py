@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.compiler_options import (
@@ -26,16 +26,16 @@ from jaxrate.replay.compiler_options import (
     quick_compile_options,
     supported_options,
 )
-from jaxrate.replay.gather import gather_rows
+from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
+    advance_and_predict_event,
     make_replay_rules,
-    predict_event,
     prepare_replay,
     rate_event,
     replay_levels,
-    replay_stream,
+    replay_matches_one_by_one,
 )
 from jaxrate.replay.schedule import Plan
 from jaxrate.rules import Params, Record, State
@@ -146,7 +146,7 @@ def _first_prediction(
     events, _ = gather_events(flat, starts, index, size)
     event = jax.tree.map(lambda x: x[0, 0], events)
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
-    return predict_event(*inputs) if rules.record is None else rate_event(*inputs, key)[1]
+    return advance_and_predict_event(*inputs) if rules.record is None else rate_event(*inputs, key)[1]
 
 
 def compile_match_replay(
@@ -155,7 +155,7 @@ def compile_match_replay(
     """The program of a plan of matches."""
     short = not is_traced(plan) and plan.size <= policy.short_history
     stream = plan.number is None
-    replay = replay_stream if stream else replay_levels if engine == "scan" else _kernel_program()
+    replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _kernel_program()
     loops = False
     if replay is replay_levels and not short:
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)

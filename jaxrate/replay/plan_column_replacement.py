@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.events import Context, Rounds
-from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.types import Array
 
 
@@ -19,22 +19,22 @@ def pad_to_size(values: Any, size: int, mode: str = "constant") -> Array:
     return jnp.pad(values, [(0, size - len(values))] + [(0, 0)] * (values.ndim - 1), mode=mode)
 
 
-def check_column(name: str, values: Any, rows: Any) -> Any:
+def check_column(name: str, values: Any, num_rows: Any) -> Any:
     """A column as an array; ValueError unless it has so many rows."""
     values = values if hasattr(values, "dtype") else np.asarray(values)
-    if values.ndim == 0 or (not is_traced(rows) and len(values) != int(rows)):
-        raise ValueError(f"{name} has shape {values.shape}, and the plan is of {rows}")
+    if values.ndim == 0 or (not is_traced(num_rows) and len(values) != int(num_rows)):
+        raise ValueError(f"{name} has shape {values.shape}, and the plan is of {num_rows}")
     return values
 
 
 def replace_columns(
-    events: Any, allowed_names: tuple[str, ...], place: Callable[[str, Any], Array], columns: dict[str, Any]
+    events: Any, allowed_names: tuple[str, ...], place_column: Callable[[str, Any], Array], columns: dict[str, Any]
 ) -> Any:
     """Events with other columns, `place(name, values)`; ValueError for one that is not known."""
     for name, values in columns.items():
         if name not in allowed_names:
             raise ValueError(f"the plan has no column {name!r} to change; it has {', '.join(allowed_names)}")
-        placed = jax.tree.map(lambda x, name=name: place(name, x), values)
+        placed = jax.tree.map(lambda x, name=name: place_column(name, x), values)
         if name in Context._fields and not isinstance(events, Rounds):
             events = events._replace(context=events.context._replace(**{name: placed}))
         else:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Matches
-from jaxrate.replay.gather import (
+from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
     gather_rows,
     ids_to_write,
@@ -28,20 +28,20 @@ from jaxrate.replay.gather import (
     scatter_rows,
 )
 from jaxrate.rules import (
-    Advance,
+    AdvanceRuleProtocol,
     Constants,
     InferringUpdate,
     Params,
-    Predict,
-    Prepare,
+    PredictRuleProtocol,
+    PrepareRuleProtocol,
     RandomUpdate,
     RatedEvent,
     Record,
     Rules,
     State,
-    Update,
+    UpdateRuleProtocol,
 )
-from jaxrate.system import resolve_sizes, split_sides
+from jaxrate.system import resolve_prepare_sizes, split_sides
 from jaxrate.types import Array
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -58,10 +58,10 @@ class MatchProgramShape(NamedTuple):
 class ReplayRules(NamedTuple):
     """The rules of one replay, and what it keeps of each event in place of the prediction."""
 
-    prepare: Prepare
-    advance: Advance
-    predict: Predict
-    update: Update
+    prepare: PrepareRuleProtocol
+    advance: AdvanceRuleProtocol
+    predict: PredictRuleProtocol
+    update: UpdateRuleProtocol
     record: Record | None = None
 
     @property
@@ -72,19 +72,19 @@ class ReplayRules(NamedTuple):
 
 def make_replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
     """The rules for a replay with these hyperparameters."""
-    return ReplayRules(*resolve_sizes(rules, params), record)
+    return ReplayRules(*resolve_prepare_sizes(rules, params), record)
 
 
-class Prepared(NamedTuple):
+class PreparedReplay(NamedTuple):
     """What a replay computes once, before its loop."""
 
     constants: Constants
     params: Params  # None unless something is recorded
 
 
-def prepare_replay(rules: ReplayRules, params: Params) -> Prepared:
+def prepare_replay(rules: ReplayRules, params: Params) -> PreparedReplay:
     """What the rules need of the hyperparameters, and these themselves for what is recorded."""
-    return Prepared(rules.prepare(params), None if rules.record is None else params)
+    return PreparedReplay(rules.prepare(params), None if rules.record is None else params)
 
 
 def advance_rows(rules: ReplayRules, constants: Constants, rows: State, event: Any) -> State:
@@ -98,27 +98,29 @@ def advance_rows(rules: ReplayRules, constants: Constants, rows: State, event: A
     return jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
 
 
-def rate_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any, drawn: Any) -> tuple[State, Any]:
+def rate_event(
+    rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any, random_draw: Any
+) -> tuple[State, Any]:
     """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
     prediction = rules.predict(constants, before, event)
     if rules.record is None:
-        return rules.update(constants, before, event, drawn), prediction
+        return rules.update(constants, before, event, random_draw), prediction
     inferred = None
     if isinstance(rules.update, InferringUpdate):
-        after, inferred = rules.update.infer(constants, before, event, drawn)
+        after, inferred = rules.update.infer(constants, before, event, random_draw)
     else:
-        after = rules.update(constants, before, event, drawn)
+        after = rules.update(constants, before, event, random_draw)
     return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
 
 
-def predict_event(rules: ReplayRules, prepared: Prepared, rows: State, event: Any) -> Any:
+def advance_and_predict_event(rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any) -> Any:
     """The prediction of one event from rows as of earlier ones."""
     return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
 
 
-def draw_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
+def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
     """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
 
     Numbers in place of the key are taken as they are.
@@ -167,7 +169,7 @@ def write_index(x: Array, y: Array, i: Array) -> Array:
     return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
 
 
-def replay_stream(
+def replay_matches_one_by_one(
     rules: ReplayRules,
     shape: MatchProgramShape,
     params: Params,
@@ -204,7 +206,7 @@ def replay_stream(
         return (index + 1, state, rows_of(state, read_index(events.player, index + 1))), guess
 
     prepared = prepare_replay(rules, params)
-    entries = events, draw_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
+    entries = events, draw_random_numbers_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
     (_, state, _), guess = scan_leading_entries(
         body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count
     )
@@ -212,20 +214,24 @@ def replay_stream(
 
 
 def scan_steps(
-    one: Callable[[State, Any, Any], tuple[State, Any]], state: State, events: Any, drawn: Any, count: Array | None
+    rate_step: Callable[[State, Any, Any], tuple[State, Any]],
+    state: State,
+    events: Any,
+    random_draws: Any,
+    count: Array | None,
 ) -> tuple[State, Any]:
-    """Steps of disjoint events: `one` rates a step's on their rows."""
+    """Steps of disjoint events: `rate_step` rates a step's on their rows."""
 
     def body(carry: tuple[Array, State, State], entry: Any) -> tuple[tuple[Array, State, State], Any]:
         number, state, rows = carry
         event, drawn = entry
-        rows, guess = one(rows, event, drawn)
+        rows, guess = rate_step(rows, event, drawn)
         state = scatter_rows(state, ids_to_write(event), rows)
         following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
         return (number + 1, state, gather_rows(state, following)), guess
 
     (_, state, _), guess = scan_leading_entries(
-        body, (jnp.int32(0), state, gather_rows(state, events.player[0])), (events, drawn), count
+        body, (jnp.int32(0), state, gather_rows(state, events.player[0])), (events, random_draws), count
     )
     return state, guess
 
@@ -265,26 +271,32 @@ def replay_levels(
     one = jax.vmap(partial(rate_event, rules, prepare_replay(rules, params)), in_axes=(1, -1, 0), out_axes=(1, 0))
     packed = pack_state(state, len(index))
     state, guess = scan_steps(
-        on_packed_rows(packed, one), packed.state, events, draw_for_events(rules, key, index), count
+        adapt_rating_to_packed_rows(packed, one),
+        packed.state,
+        events,
+        draw_random_numbers_for_events(rules, key, index),
+        count,
     )
     return packed.unpack(state), reorder_predictions(shape.size, index, guess)
 
 
-def on_packed_rows(
-    packed: PackedState, one: Callable[[State, Any, Any], tuple[State, Any]]
+def adapt_rating_to_packed_rows(
+    packed: PackedState, rate_rows: Callable[[State, Any, Any], tuple[State, Any]]
 ) -> Callable[..., tuple[Any, Any]]:
-    """`one` on rows of a state that is packed."""
+    """`rate_rows` on rows of a state that is packed."""
 
     def on_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
-        rows, guess = one(packed.unpack(rows), event, drawn)
+        rows, guess = rate_rows(packed.unpack(rows), event, drawn)
         return packed.pack(rows), guess
 
     return on_rows
 
 
-def reorder_predictions(size: int, index: Array, guess: Any) -> Any:
+def reorder_predictions(size: int, index: Array, predictions: Any) -> Any:
     """Predictions [steps, width, ...] in the order of the matches, with room for so many."""
-    return scatter_predictions(jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), guess), index, guess)
+    return scatter_predictions(
+        jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), predictions), index, predictions
+    )
 
 
 def truncate_steps(tree: Any, steps: int | None) -> Any:

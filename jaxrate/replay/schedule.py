@@ -11,26 +11,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments, check_concrete, is_traced, is_whole_number
+from jaxrate.argument_checks import (
+    CHECKED_BY_FUNCTION,
+    check_concrete,
+    enforce_argument_annotations,
+    is_traced,
+    is_whole_number,
+)
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
 from jaxrate.events.column_checks import check_matches
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.padded_arrays import (
+from jaxrate.replay.padded_states_and_columns import (
     allocate_aligned,
-    matches_in_cache,
+    max_step_matches_in_cache,
     pad_column,
     pad_matches_on_device,
     padded_size,
-    register_pytree,
+    register_pytree_with_static_fields,
     state_shapes,
 )
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.step_assignment import (
     SlotAssignment,
-    choose_slots,
-    fill_slots,
+    assign_slots_if_wide_enough,
+    build_slot_assignment,
     step_width_range,
 )
 from jaxrate.system import RatingSystem
@@ -45,7 +51,7 @@ FILL_BLOCK = 1 << 17  # slots that are filled at a time: what is read and writte
 CHANGEABLE_COLUMNS = ("score", "time", *Context._fields)
 
 
-@register_pytree("size")
+@register_pytree_with_static_fields("size")
 class Plan(NamedTuple):
     """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels).
 
@@ -95,7 +101,7 @@ class Plan(NamedTuple):
         return self._replace(events=replace_columns(self.events, CHANGEABLE_COLUMNS, place, columns))
 
 
-@check_arguments
+@enforce_argument_annotations
 @jax.ensure_compile_time_eval()
 def schedule_by_level(
     events: Matches | Ragged | Dataset, width: Annotated[int | None, CHECKED_BY_FUNCTION] = None
@@ -116,7 +122,7 @@ def schedule_by_level(
     Raises:
       ValueError: for bad matches (names the row), a width below 1, or events that are traced.
     """
-    history, _ = resolve_events(events)
+    history, _ = resolve_events_and_num_players(events)
     check_concrete("schedule_by_level arranges events", history, TRACED_HINT)
     if isinstance(history, Ragged):
         return arrange_blocks(history)
@@ -125,16 +131,16 @@ def schedule_by_level(
     if width is None:
         return make_plan(history, "levels")
     matches = check_matches(history)
-    return _make_levels_plan(matches, fill_slots(np.asarray(matches.player), width))
+    return _make_levels_plan(matches, build_slot_assignment(np.asarray(matches.player), width))
 
 
 @jax.ensure_compile_time_eval()
 def make_plan(
-    matches: Matches, schedule: str | Plan | Blocks = "auto", worth: float = 2.0, most: int = LAST_ID
+    matches: Matches, schedule: str | Plan | Blocks = "auto", min_mean_width: float = 2.0, max_width: int = LAST_ID
 ) -> Plan:
-    """The arrangement that `run` uses. "auto" is levels if a step holds at least `worth` matches, else a stream.
+    """The arrangement that `run` uses. "auto": levels if a step holds `min_mean_width` matches or more, else a stream.
 
-    A step gets the width of `schedule_by_level`, but no more slots than `most`.
+    A step gets the width of `schedule_by_level`, but no more slots than `max_width`.
     """
     if isinstance(schedule, Plan):
         if schedule.num_matches != len(matches.score):
@@ -148,9 +154,9 @@ def make_plan(
     n, player = len(matches.score), np.asarray(matches.player)
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches
         busiest = np.bincount(player.ravel()).max(initial=0)
-        schedule = "auto" if n >= worth * busiest else "stream"
+        schedule = "auto" if n >= min_mean_width * busiest else "stream"
     if schedule != "stream":
-        suited = choose_slots(player, most, worth if schedule == "auto" else 0.0)
+        suited = assign_slots_if_wide_enough(player, max_width, min_mean_width if schedule == "auto" else 0.0)
         if suited is not None:
             return _make_levels_plan(matches, suited)
     return make_sequential_plan(matches)
@@ -170,29 +176,35 @@ class PlanShape(NamedTuple):
 
 
 @jax.ensure_compile_time_eval()
-def arrange_in_shape(matches: Matches, form: PlanShape) -> Plan:
+def make_plan_of_shape(matches: Matches, plan_shape: PlanShape) -> Plan:
     """Checked matches arranged for the same program as others before them, unless they need more room."""
-    if form.width == 0:
-        return make_sequential_plan(matches, form.size)
-    return _make_levels_plan(matches, fill_slots(np.asarray(matches.player), *form))
+    if plan_shape.width == 0:
+        return make_sequential_plan(matches, plan_shape.size)
+    return _make_levels_plan(matches, build_slot_assignment(np.asarray(matches.player), *plan_shape))
 
 
 @jax.ensure_compile_time_eval()
-def make_sequential_plan(matches: Matches, least: int = 0) -> Plan:
+def make_sequential_plan(matches: Matches, min_size: int = 0) -> Plan:
     """Matches that are checked, one by one, with room for so many at the least."""
     n = len(matches.score)
-    size = max(padded_size(n) if n else 0, least)
+    size = max(padded_size(n) if n else 0, min_size)
     return Plan(pad_matches_on_device(matches, size), None, _num_players(matches), n, n, size)
 
 
-def reuse_levels(system: RatingSystem, events: Matches | Ragged, made: dict[int, Any]) -> Plan | Blocks:
-    """The levels in which `run` rates these events, kept in `made` by width: narrow if players have much state."""
-    room = min(matches_in_cache(state_shapes(system, 2)), step_width_range()[1]) if isinstance(events, Matches) else 0
-    if room not in made:
-        made[room] = (
-            make_plan(events, "levels", most=room) if isinstance(events, Matches) else schedule_by_level(events)
+def get_or_make_levels_plan(
+    system: RatingSystem, events: Matches | Ragged, plans_by_width: dict[int, Any]
+) -> Plan | Blocks:
+    """The levels in which `run` rates these events, kept in `plans_by_width`: narrow if players have much state."""
+    room = (
+        min(max_step_matches_in_cache(state_shapes(system, 2)), step_width_range()[1])
+        if isinstance(events, Matches)
+        else 0
+    )
+    if room not in plans_by_width:
+        plans_by_width[room] = (
+            make_plan(events, "levels", max_width=room) if isinstance(events, Matches) else schedule_by_level(events)
         )
-    return made[room]
+    return plans_by_width[room]
 
 
 def _num_players(matches: Matches) -> int:
@@ -242,16 +254,18 @@ def _gather_into_slots(x: Array, index: Array, real: Array, fill: Any) -> Array:
     return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
 
 
-def stream_plan(events: Matches) -> tuple[Plan, bool]:
+def check_and_make_sequential_plan(events: Matches) -> tuple[Plan, bool]:
     """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
     if not is_traced(events):
         return make_sequential_plan(check_matches(events)), True
     columns = events._asdict() | events.context._asdict()
     del columns["context"]
     further = columns.pop("columns")
-    given = {name: _replace_traced_column(name, x) for name, x in columns.items()}
+    given = {name: _replace_traced_column_with_placeholder(name, x) for name, x in columns.items()}
     given["columns"] = (
-        None if further is None else {name: _replace_traced_column(name, x) for name, x in further.items()}
+        None
+        if further is None
+        else {name: _replace_traced_column_with_placeholder(name, x) for name, x in further.items()}
     )
     right = check_matches(Matches(given.pop("player"), given.pop("score"), given.pop("time"), Context(**given)))
 
@@ -265,7 +279,7 @@ def stream_plan(events: Matches) -> tuple[Plan, bool]:
     return Plan(as_device_arrays(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
 
 
-def _replace_traced_column(name: str, column: Any) -> Any:
+def _replace_traced_column_with_placeholder(name: str, column: Any) -> Any:
     """A traced column as right values of its shape and kind; any other as it is."""
     if column is None or not is_traced(column):
         return column

@@ -29,7 +29,7 @@ def sharding_devices(tree: Any) -> list[Any]:
     return sorted(leaves[0].sharding.device_set, key=lambda device: device.id) if leaves else []
 
 
-def shard_settings(tree: Any, devices: list[Any]) -> Any:
+def shard_hyperparameter_settings(tree: Any, devices: list[Any]) -> Any:
     """Leaves [S, ...] of NumPy, as floats on devices of which each has as many, the last setting repeated."""
     if len(devices) < 2:
         return jax.tree.map(lambda x: jnp.asarray(x, float), tree)
@@ -61,16 +61,16 @@ def round_row_count_to_shards(state: State, num_rows: int) -> int:
     return -(-num_rows // shards) * shards
 
 
-def append_newcomers(init: Any, params: Params, state: State, more: int) -> State:
+def append_newcomers(init: Any, params: Params, state: State, num_newcomers: int) -> State:
     """A copy of a state with so many newcomers, spread as it is."""
-    return _append_newcomers(init, more, jax.tree.map(lambda x: x.sharding, state), params, state)
+    return _append_newcomers(init, num_newcomers, jax.tree.map(lambda x: x.sharding, state), params, state)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _append_newcomers(init: Any, more: int, where: Any, params: Params, state: State) -> State:
-    newcomers = init(params, more)
+def _append_newcomers(init: Any, num_newcomers: int, shardings: Any, params: Params, state: State) -> State:
+    newcomers = init(params, num_newcomers)
 
     def join(x: Any, new: Any, sharding: Any) -> Any:
         return jax.lax.with_sharding_constraint(jnp.concatenate([x, new.astype(x.dtype)]), sharding)
 
-    return jax.tree.map(join, state, newcomers, where)
+    return jax.tree.map(join, state, newcomers, shardings)

@@ -17,9 +17,9 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import check_memory_fits
-from jaxrate.replay.padded_arrays import COARSE, STEPS, allocate_aligned, pad_column, padded_size
+from jaxrate.replay.padded_states_and_columns import COARSE, STEPS, allocate_aligned, pad_column, padded_size
 from jaxrate.types import Array, HostArray
 
 SHORT = 1 << 14  # participants, up to which Python does it
@@ -34,7 +34,7 @@ LEAST = 1 << 14  # players, and steps, that it has room for at the least
 AHEAD = 8  # matches whose players are fetched before they are needed
 
 
-def assign_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, HostArray]]:
+def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, HostArray]]:
     """The step of each match when at most `width` share one, and its slot there: how many came to the step before it.
 
     Args:
@@ -45,15 +45,15 @@ def assign_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, Hos
       ([m], [m]) int32 of the next m matches.
     """
     if player.size <= SHORT:
-        yield _assign_slots_in_python(player, width)
+        yield _assign_steps_and_slots_in_python(player, width)
         return
-    n, zeros = len(player), _allocate_last_steps(player)
-    with jax.default_device(_cpu_device()):
+    n, zeros = len(player), _allocate_next_step_by_player(player)
+    with jax.default_device(_cpu_device_or_none()):
         carry = jax.device_put((zeros, np.zeros(padded_size(n + 1, least=LEAST), np.int32), np.int32(0)))
     for low in range(0, n, CHUNK):
         chunk = player[low : low + CHUNK].astype(np.int32, copy=False)
-        with jax.default_device(_cpu_device()), jax.disable_jit(False):  # without jit the loop would not end
-            carry, (step, slot, _) = _assign_slots_compiled(
+        with jax.default_device(_cpu_device_or_none()), jax.disable_jit(False):  # without jit the loop would not end
+            carry, (step, slot, _) = _assign_steps_and_slots_compiled(
                 carry, pad_column(chunk, CHUNK, 0), np.int32(len(chunk)), np.int32(width)
             )
         yield np.asarray(step)[: len(chunk)], np.asarray(slot)[: len(chunk)]
@@ -73,9 +73,9 @@ def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
         return _earliest_steps_in_python(
             [ids[i:j] for i, j in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
         )
-    result, zeros = np.empty(len(size), np.int32), _allocate_last_steps(player)
+    result, zeros = np.empty(len(size), np.int32), _allocate_next_step_by_player(player)
     per_chunk = max(1, CHUNK // (2 * int(size.max(initial=1))))
-    with jax.default_device(_cpu_device()), jax.disable_jit(False):
+    with jax.default_device(_cpu_device_or_none()), jax.disable_jit(False):
         last = jax.device_put(zeros)
         for low in range(0, len(size), per_chunk):
             high = min(low + per_chunk, len(size))
@@ -88,7 +88,7 @@ def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
     return result
 
 
-def _assign_slots_in_python(player: HostArray, width: int) -> tuple[HostArray, HostArray]:
+def _assign_steps_and_slots_in_python(player: HostArray, width: int) -> tuple[HostArray, HostArray]:
     """The step and the slot of each match. `after` tells of a full step which may have room, shortened when walked."""
     after: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -118,7 +118,7 @@ def _earliest_steps_in_python(events: list[list[int]]) -> HostArray:
     return np.array(step, np.int32)
 
 
-def _allocate_last_steps(player: HostArray) -> HostArray:
+def _allocate_next_step_by_player(player: HostArray) -> HostArray:
     """Room for the step after the last event of each player."""
     players = padded_size(int(player.max()) + 1, least=LEAST)
     check_memory_fits(f"arranging events of {players:,} players", 4.0 * players)
@@ -134,7 +134,9 @@ def _write_row(x: Array, value: Array, i: Array) -> Array:
 
 
 @partial(jax.jit, donate_argnums=0)
-def _assign_slots_compiled(carry: tuple[Array, ...], player: Array, count: Array, width: Array) -> tuple[Any, Any]:
+def _assign_steps_and_slots_compiled(
+    carry: tuple[Array, ...], player: Array, count: Array, width: Array
+) -> tuple[Any, Any]:
     """Each tick looks at one step for one match: it takes the match, or shows the way to another.
 
     The carry is last [players], the step after a player's last match; room [steps], how many matches a step holds if
@@ -175,19 +177,26 @@ def _assign_slots_compiled(carry: tuple[Array, ...], player: Array, count: Array
 
 
 @partial(jax.jit, donate_argnums=0)
-def _earliest_steps_compiled(last: Array, player: Array, kind: Array, count: Array) -> tuple[Array, Array]:
+def _earliest_steps_compiled(
+    next_step_by_player: Array, player: Array, access_kind: Array, count: Array
+) -> tuple[Array, Array]:
     """A loop over the participants of events, each event's listed twice (see `_twice`)."""
 
     def tick(i: Array, so_far: tuple[Array, ...]) -> tuple[Array, ...]:
         last, step, seen, steps = so_far
-        now = _read_row(kind, i)
+        now = _read_row(access_kind, i)
         step = jnp.where(now == WRITE, step, jnp.where(now == FIRST, seen, jnp.maximum(step, seen)))
         last = _write_row(last, jnp.where(now == WRITE, step + 1, seen), _read_row(player, i))
         return last, step, _read_row(last, _read_row(player, i + 1)), _write_row(steps, step, i)
 
-    start = last, jnp.int32(0), _read_row(last, player[0]), jnp.zeros(len(player), jnp.int32)
-    last, _, _, steps = lax.fori_loop(0, count, tick, start)
-    return last, steps
+    start = (
+        next_step_by_player,
+        jnp.int32(0),
+        _read_row(next_step_by_player, player[0]),
+        jnp.zeros(len(player), jnp.int32),
+    )
+    next_step_by_player, _, _, steps = lax.fori_loop(0, count, tick, start)
+    return next_step_by_player, steps
 
 
 FIRST, MORE, WRITE = 0, 1, 2  # an event's first participant is read, another one is, one is written
@@ -201,7 +210,7 @@ def _list_reads_and_writes(player: HostArray, size: HostArray) -> tuple[HostArra
     return player[first + entry % own].astype(np.int32, copy=False), kind.astype(np.int8)
 
 
-def _cpu_device() -> Any:
+def _cpu_device_or_none() -> Any:
     """The CPU, or None (the default device) where JAX_PLATFORMS hides it: elsewhere the loops would crawl."""
     try:
         return jax.local_devices(backend="cpu")[0]
@@ -212,12 +221,12 @@ def _cpu_device() -> Any:
 SAMPLE_MATCHES = SHORT // 2  # matches in the middle of a history that tell whether it is wide
 
 
-def _step_width(mean: float, most: int = LAST_ID) -> int:
-    return _power_of_two_between(mean, step_width_range(), most)
+def _step_width_for_mean(mean_width: float, max_width: int = LAST_ID) -> int:
+    return _nearest_power_of_two_in_range(mean_width, step_width_range(), max_width)
 
 
-def _power_of_two_between(mean: float, ends: tuple[int, int], most: int = LAST_ID) -> int:
-    return min(int(np.clip(2 ** np.round(np.log2(max(mean, 1))), *ends)), 1 << most.bit_length() - 1)
+def _nearest_power_of_two_in_range(value: float, ends: tuple[int, int], upper_limit: int = LAST_ID) -> int:
+    return min(int(np.clip(2 ** np.round(np.log2(max(value, 1))), *ends)), 1 << upper_limit.bit_length() - 1)
 
 
 GPU_WIDTHS = 64, 65536  # the narrowest and the widest step where kernels are launched
@@ -230,7 +239,7 @@ def step_width_range() -> tuple[int, int]:
 
 def gpu_step_width(player: HostArray) -> int:
     """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
-    return _power_of_two_between(_mean_step_width(player), GPU_WIDTHS)
+    return _nearest_power_of_two_in_range(_mean_step_width(player), GPU_WIDTHS)
 
 
 class SlotAssignment(NamedTuple):
@@ -241,59 +250,59 @@ class SlotAssignment(NamedTuple):
     num_steps: int  # that hold matches; they come first
 
 
-def choose_slots(player: HostArray, most: int, worth: float) -> SlotAssignment | None:
-    """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `worth`.
+def assign_slots_if_wide_enough(player: HostArray, max_width: int, min_mean_width: float) -> SlotAssignment | None:
+    """The slots of matches [n, 2] in the width that suits them; None where the mean width is below `min_mean_width`.
 
     The mean is of the schedule without a limit. It has no more steps than one with a limit, so it need not be made
     where that is wide enough.
     """
     n = len(player)
     if n > CHUNK:
-        widest = _step_width(np.inf, most)
+        widest = _step_width_for_mean(np.inf, max_width)
         if _mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
-            made = fill_slots(player, widest)
+            made = build_slot_assignment(player, widest)
             mean = n / made.num_steps
-            if mean >= worth and _step_width(mean, most) == widest:
+            if mean >= min_mean_width and _step_width_for_mean(mean, max_width) == widest:
                 return made
     mean = _mean_step_width(player)
-    return fill_slots(player, _step_width(mean, most)) if mean >= worth else None
+    return build_slot_assignment(player, _step_width_for_mean(mean, max_width)) if mean >= min_mean_width else None
 
 
 @jax.ensure_compile_time_eval()
 def _mean_step_width(player: HostArray) -> float:
     """Matches per step of an unlimited schedule."""
-    return len(player) / max([_num_steps(step) for step, _ in assign_slots(player, LAST_ID)] + [1])
+    return len(player) / max([_num_steps(step) for step, _ in assign_steps_and_slots(player, LAST_ID)] + [1])
 
 
 def _num_steps(step: HostArray) -> int:
     return int(step.max(initial=-1)) + 1
 
 
-def fill_slots(player: HostArray, width: int, size: int = 0, steps: int = 0) -> SlotAssignment:
-    """The slots of matches [n, 2], with room for so many predictions (`size`) and steps at the least."""
+def build_slot_assignment(player: HostArray, width: int, min_size: int = 0, min_steps: int = 0) -> SlotAssignment:
+    """The slots of matches [n, 2], with room for so many predictions (`min_size`) and steps at the least."""
     n, low, num_steps = len(player), 0, 0
-    size = max(padded_size(n) if n else 0, size)
+    min_size = max(padded_size(n) if n else 0, min_size)
 
     def enough(steps: int) -> int:
         return padded_size(steps, COARSE // width, STEPS)
 
-    number = _extend_slots(np.empty((0, width), np.int32), size, steps)
-    for step, slot in assign_slots(player, width):
+    number = _extend_slots(np.empty((0, width), np.int32), min_size, min_steps)
+    for step, slot in assign_steps_and_slots(player, width):
         high, num_steps = low + len(step), max(_num_steps(step), num_steps)
         if enough(num_steps) > len(number):  # a guess: no slot stays empty, or there are half as many steps again
             number = _extend_slots(
-                number, size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))
+                number, min_size, enough(num_steps if high == n else max(num_steps * 3 // 2, n // width))
             )
         number.reshape(-1)[step.astype(np.intp) * width + slot] = np.arange(low, high)
         low = high
-    return SlotAssignment(number[: max(enough(num_steps) if n else 0, steps)], size, num_steps)
+    return SlotAssignment(number[: max(enough(num_steps) if n else 0, min_steps)], min_size, num_steps)
 
 
-def _extend_slots(number: HostArray, size: int, steps: int) -> HostArray:
+def _extend_slots(match_index: HostArray, size: int, steps: int) -> HostArray:
     """Numbers [., width] made [steps, width] by slots of no match."""
-    width = number.shape[1]
+    width = match_index.shape[1]
     longer = allocate_aligned((steps, width), np.int32)
     start = np.arange(size, size + steps * width, width, dtype=np.int32)
     np.add(start[:, None], np.arange(width, dtype=np.int32), out=longer)
-    longer[: len(number)] = number
+    longer[: len(match_index)] = match_index
     return longer

@@ -6,7 +6,7 @@ player_pages.py      the page of every player: a summary, and the career as data
 report_page.py       a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py         data of all pages of a site: careers, names, and texts
 site_writer.py       a rated history as a site of static files
-upcoming_tables.py   tables of forecasts: future events with their predictions, and the end of a season
+forecast_tables.py   tables of forecasts: future events with their predictions, and the end of a season
 wording.py           texts about a rated history for pages
 announcements.py     what tells others of a site: the map of its pages, the feed of changes, addresses
 arena_findings.py    what votes make certain about strengths, in sentences

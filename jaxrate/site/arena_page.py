@@ -12,7 +12,7 @@ from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.site.arena_findings import certain_findings, headline
 from jaxrate.site.page_templates import concatenate_page_files, make_template_environment
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
@@ -72,7 +72,7 @@ class HeatMap(NamedTuple):
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
-@check_arguments
+@enforce_argument_annotations
 def arena_page_html(
     strengths: Strengths, *, ranks: RankSets | None = None, drift: StrengthDrift | None = None, title: str = "Strengths"
 ) -> str:

@@ -46,7 +46,7 @@ def make_template_environment() -> Any:
     return environment
 
 
-def load_template(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
+def load_template_and_assets(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
     """The template of this name, and variables for its style and script; ImportError if jinja2 is not installed."""
     template, script = make_template_environment().get_template(name), concatenate_page_files(PAGE_SCRIPTS[name])
     script_hash = b64encode(sha256(script.encode()).digest()).decode()

@@ -161,7 +161,7 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
         columns["opponent"] = careers.opponent
         score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
         columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in score]
-        columns |= _chance_columns(site_data)
+        columns |= _player_prediction_columns(site_data)
         if site_data.points is not None:
             own_points, opponent_points = (
                 careers.select_own_side(x, y) for x, y in (site_data.points, site_data.points[::-1])
@@ -195,7 +195,7 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
     return columns
 
 
-def _chance_columns(site_data: SiteData) -> dict[str, Any]:
+def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
     careers, table = site_data.careers, site_data.rated.predictions
     if not {"win", "draw", "loss"} <= set(table.column_names):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
 from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_history import rating_table
@@ -19,12 +19,18 @@ from jaxrate.site.career_charts import draw_career_charts
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_rows, heading_row
 from jaxrate.site.headline import write_headline
-from jaxrate.site.page_templates import load_template
+from jaxrate.site.page_templates import load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_courses, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, ratings_for_json, site_context
-from jaxrate.site.wording import describe_period, format_settings
+from jaxrate.site.site_data import (
+    SiteData,
+    build_site_data,
+    leaderboard_columns,
+    page_template_context,
+    ratings_for_json,
+)
+from jaxrate.site.wording import describe_period, format_params_and_settings
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
@@ -34,7 +40,7 @@ SHORT_SECTIONS = 250  # of other current players, at most
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
-@check_arguments
+@enforce_argument_annotations
 def report_html(
     rated: Rated,
     *,
@@ -71,14 +77,14 @@ def report_html(
       ValueError: for an unknown player, a smoothed history of other matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
-    page, libraries = load_template()
+    page, libraries = load_template_and_assets()
     options = {"active": active, "min_games": min_games}
     site_data = build_site_data(rated, {}, {}, None, smoothed, options, noun)
     chosen = [find_player(rated.players, name) for name in players]
     listed = site_data.listed.tolist()
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
-    context = site_context(site_data, title) | {"mark": site_mark(), "icon": site_icon(), "paired": False}
+    context = page_template_context(site_data, title) | {"mark": site_mark(), "icon": site_icon(), "paired": False}
     place = np.argsort(site_data.leaderboard_ids).tolist()  # on the list of all, by id
     board, courses = _board_columns(site_data, rated), build_courses(site_data)
     board["course"] = [""] * len(place)
@@ -118,7 +124,7 @@ def report_html(
             site=context,
             event=context["event"],
             period=describe_period(rated),
-            params=format_settings(rated),
+            params=format_params_and_settings(rated),
             heads=ranking_heads(site_data, courses, axis) if axis else "",
             rows=ranking_rows(site_data, courses, axis, 0, shown, _section_link(sections, place)) if axis else "",
             shown=shown,

@@ -75,7 +75,7 @@ def build_site_data(
     order, listed = (
         np.array([id_of_name[x] for x in board.player.tolist()], int) for board in (full_leaderboard, current)
     )
-    displayed_names = display_names(rated.players, names)
+    displayed_names = unique_display_names(rated.players, names)
     slugs = assign_slugs(rated.players.tolist(), displayed_names, permalinks or {})
     digits = coarse_rating_decimals(full_leaderboard.rating)
     return SiteData(
@@ -96,7 +96,7 @@ def build_site_data(
     )
 
 
-def display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
+def unique_display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
     """Names of players; equal names are followed by the players' names in the history."""
     texts = [" ".join(str(names.get(x, x)).split()) for x in players.tolist()]
     count: dict[str, int] = {}
@@ -106,7 +106,7 @@ def display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
     return [f"{text} ({original_names[i]})" if count[text] > 1 else text for i, text in enumerate(texts)]
 
 
-def site_context(data: SiteData, title: str) -> dict[str, Any]:
+def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     """Variables and texts of all pages."""
     rated = data.rated
     matches = rated.contests is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
 from jaxrate.data.table_writing import escape_formulas
 from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
@@ -21,22 +21,22 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_entries, site_map_files
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
+from jaxrate.site.forecast_tables import build_forecast_tables
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
 from jaxrate.site.ranking_rows import Courses, build_courses, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, site_context
-from jaxrate.site.upcoming_tables import build_upcoming_tables
-from jaxrate.site.wording import describe_period, format_settings
+from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, page_template_context
+from jaxrate.site.wording import describe_period, format_params_and_settings
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
 MATRIX_PLAYERS = 12  # the best, against each other
 
 
-@check_arguments
+@enforce_argument_annotations
 def write_site(
     rated: Rated,
     folder: str | os.PathLike[str],
@@ -95,7 +95,7 @@ def write_site(
         rated, names or {}, columns or {}, points, smoothed, options, noun, load_permalinks(folder)
     )
     headline = write_headline(site_data, coming)
-    context = site_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
+    context = page_template_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
     board, courses = leaderboard_columns(site_data), build_courses(site_data)
     board["course"] = [""] * len(board["name"])
     for place, levels in zip(np.argsort(site_data.leaderboard_ids)[site_data.listed], courses.levels, strict=True):
@@ -110,7 +110,7 @@ def write_site(
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
     context["paired"] = matchup_tables is not None
-    tables = build_upcoming_tables(coming, season, site_data.noun)
+    tables = build_forecast_tables(coming, season, site_data.noun)
     if tables:
         pages.insert(1, ("coming", "Fixtures"))
         files |= {f"data/{x.file}.json": _script_safe_json(x.rows, indent=1) for x in tables}
@@ -163,7 +163,7 @@ def write_site(
         spread=site_data.careers.deviation is not None,
         system=rated.system.name,
         period=describe_period(rated),
-        params=format_settings(rated),
+        params=format_params_and_settings(rated),
     )
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)

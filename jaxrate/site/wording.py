@@ -52,7 +52,7 @@ def format_times(values: HostArray, *, dates: bool) -> HostArray:
     return np.array([text.replace("T", " ") for text in texts], object)
 
 
-def format_settings(rated: Rated) -> list[tuple[str, str]]:
+def format_params_and_settings(rated: Rated) -> list[tuple[str, str]]:
     """Names and values of the system's hyperparameters and settings, as text."""
     params = rated.system.params._asdict() | dict(rated.system.settings)
     texts = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}

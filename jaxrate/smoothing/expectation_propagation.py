@@ -11,16 +11,21 @@ from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.replay.execution import jit_with_vector_loops
 from jaxrate.rules import Rating
 from jaxrate.smoothing.forward_backward import (
+    GaussianSite,
     NodeDynamics,
     NodePrediction,
-    Site,
     backward_pass,
     forward_pass,
     make_node_dynamics,
     matches_to_nodes,
 )
-from jaxrate.smoothing.forward_backward import apply_site as after
-from jaxrate.smoothing.likelihood_sites import log_site_integral, match_sites, pair_cavities, result_log_likelihood
+from jaxrate.smoothing.forward_backward import condition_belief_on_site as after
+from jaxrate.smoothing.likelihood_sites import (
+    log_site_integral,
+    match_sites,
+    meetings_from_cavities,
+    result_log_likelihood,
+)
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
 from jaxrate.systems.skills.match_strengths import Strength, add_match_effects_to_lead, make_loadings
 from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
@@ -36,7 +41,7 @@ VARIANCE_CHANGE_WEIGHT = 0.1  # weight of the relative change of a variance: rou
 class SweepResult(NamedTuple):
     """The result of the sweeps."""
 
-    site: Site  # [2, size]
+    site: GaussianSite  # [2, size]
     cavity: Strength  # [2, size] of x^T theta above a newcomer's, given all other matches
     sweeps: Array  # how many sweeps were made
     change: Array  # the greatest in the last sweep, of a mean in deviations or a tenth of a relative one of a variance
@@ -82,7 +87,7 @@ def nodes_to_matches(values: Array, timelines: Timelines) -> Array:
 class AndersonHistory(NamedTuple):
     """Differences between consecutive sweeps among the last ones, for Anderson mixing."""
 
-    images: Site  # [ANDERSON_DEPTH, 2, size] of the sites that a sweep produces
+    images: GaussianSite  # [ANDERSON_DEPTH, 2, size] of the sites that a sweep produces
     residuals: Array  # [ANDERSON_DEPTH, 2, size] of the changes of sites, in deviations
     products: Array  # [ANDERSON_DEPTH, ANDERSON_DEPTH] inner products of the residuals
     num_kept: Array  # differences kept since the history was last cleared
@@ -92,14 +97,19 @@ class SweepProgress(NamedTuple):
     """The state of the loop of sweeps."""
 
     sweep_result: SweepResult
-    image: Site  # [2, size] the sites that the last sweep produced
+    image: GaussianSite  # [2, size] the sites that the last sweep produced
     residual: Array  # [2, size]
     history: AndersonHistory
 
 
 @jit_with_vector_loops
 def run_sweeps(
-    model: Model, params: Any, timelines: Timelines, tolerance: Array, max_sweeps: Array, site: Site | None = None
+    model: Model,
+    params: Any,
+    timelines: Timelines,
+    tolerance: Array,
+    max_sweeps: Array,
+    site: GaussianSite | None = None,
 ) -> SweepResult:
     """Sweep until no mean moves by more than `tolerance` deviations and no variance by ten times that, or `max_sweeps`.
 
@@ -111,7 +121,7 @@ def run_sweeps(
 
     def sweep_once(progress: SweepProgress) -> SweepProgress:
         (site, previous, count, _), *anderson = progress
-        node_sites = Site(*(matches_to_nodes(x, timelines) for x in site))
+        node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
         cavity_nodes, _ = backward_pass(
             inputs.dynamics, forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0], node_sites
         )
@@ -121,7 +131,9 @@ def run_sweeps(
             movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(previous.variance / cavity_strength.variance - 1.0)
         )
         change = jnp.max(jnp.where(is_match, movement, 0.0))
-        image = match_sites(model, inputs.constants, pair_cavities(cavity_strength, inputs.offset), timelines.events)
+        image = match_sites(
+            model, inputs.constants, meetings_from_cavities(cavity_strength, inputs.offset), timelines.events
+        )
         image = jax.tree.map(lambda x: jnp.where(is_match, x, 0.0), image)
         scale = jnp.where(is_match, jnp.sqrt(cavity_strength.variance), 0.0)
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
@@ -129,14 +141,14 @@ def run_sweeps(
 
     no_history = jnp.zeros((ANDERSON_DEPTH, *zero.shape), zero.dtype)
     initial = SweepResult(
-        site or Site(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf
+        site or GaussianSite(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf
     )
     progress = SweepProgress(
         initial,
-        Site(zero, zero),
+        GaussianSite(zero, zero),
         zero,
         AndersonHistory(
-            Site(no_history, no_history),
+            GaussianSite(no_history, no_history),
             no_history,
             jnp.zeros((ANDERSON_DEPTH, ANDERSON_DEPTH), zero.dtype),
             jnp.int32(0),
@@ -150,8 +162,14 @@ def run_sweeps(
 
 
 def anderson_step(
-    site: Site, image: Site, scale: Array, count: Array, last_image: Site, residual: Array, history: AndersonHistory
-) -> tuple[Site, Site, Array, AndersonHistory]:
+    site: GaussianSite,
+    image: GaussianSite,
+    scale: Array,
+    count: Array,
+    last_image: GaussianSite,
+    residual: Array,
+    history: AndersonHistory,
+) -> tuple[GaussianSite, GaussianSite, Array, AndersonHistory]:
     """The sites of the next sweep (Anderson 1965, "Iterative procedures for nonlinear integral equations").
 
     They are the mixture of the last sweeps that would have changed the sites least. Where a sweep changes more than the
@@ -182,7 +200,7 @@ def anderson_step(
 
     precision, pull = jax.tree.map(mix, site, image, images)
     return (
-        Site(jnp.maximum(precision, 0.0), pull),
+        GaussianSite(jnp.maximum(precision, 0.0), pull),
         image,
         new_residual,
         AndersonHistory(images, residuals, products, num_kept),
@@ -197,17 +215,17 @@ def _inner_product(x: Array, y: Array) -> Array:
 
 
 @jit_with_vector_loops
-def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: Site) -> SmoothedQuantities:
+def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> SmoothedQuantities:
     """The smoothed ratings, predictions, state and evidence that follow from these sites."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = Site(*(matches_to_nodes(x, timelines) for x in site))
+    node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
     prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
     cavity, hindsight = backward_pass(inputs.dynamics, prediction, node_sites, belief)
     newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
     mean, variance = (nodes_to_matches(x, timelines) for x in hindsight or ())
     mean = mean + jnp.broadcast_to(newcomer, mean.shape)
     cavity_strength = Strength(None, *(nodes_to_matches(x, timelines) for x in cavity[1:]))
-    pair = pair_cavities(cavity_strength, inputs.offset)
+    pair = meetings_from_cavities(cavity_strength, inputs.offset)
     weight = timelines.events.context.weight
     games = timelines.games_before + (1.0 if weight is None else weight[None])
     rating = mean[..., 0] if params.experience is None else mean[..., 0] + params.experience * jnp.log1p(games)
@@ -220,10 +238,10 @@ def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: S
     )
 
 
-def log_evidence_terms(model: Model, params: Any, timelines: Timelines, site: Site) -> Array:
+def log_evidence_terms(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> Array:
     """[size] the term of each match in the log evidence, with these sites."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = Site(*(matches_to_nodes(x, timelines) for x in site))
+    node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
     prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
     cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
     return _match_log_evidence(
@@ -236,14 +254,18 @@ def log_evidence_terms(model: Model, params: Any, timelines: Timelines, site: Si
 
 
 def _match_log_evidence(
-    model: Model, inputs: SweepInputs, timelines: Timelines, site: Site, node_strengths: tuple[NodePrediction, Strength]
+    model: Model,
+    inputs: SweepInputs,
+    timelines: Timelines,
+    site: GaussianSite,
+    node_strengths: tuple[NodePrediction, Strength],
 ) -> Array:
     """[size] the log likelihood of each result in place of the integral of its sites, plus the terms of time."""
     prediction, cavity_strength = node_strengths
     prior_strength = Strength(None, *(nodes_to_matches(x, timelines) for x in prediction[:2]))
     weight = timelines.events.context.weight
     log_likelihood = result_log_likelihood(
-        model, inputs.constants, pair_cavities(cavity_strength, inputs.offset), timelines.events
+        model, inputs.constants, meetings_from_cavities(cavity_strength, inputs.offset), timelines.events
     )
     site_evidence = jnp.sum(log_site_integral(prior_strength, site) - log_site_integral(cavity_strength, site), axis=0)
     return jnp.where(
@@ -252,10 +274,12 @@ def _match_log_evidence(
 
 
 @jit_with_vector_loops
-def ratings_at_query_time(model: Model, params: Any, timelines: Timelines, query: QueryNodes, site: Site) -> Rating:
+def ratings_at_query_time(
+    model: Model, params: Any, timelines: Timelines, query: QueryNodes, site: GaussianSite
+) -> Rating:
     """[some] the ratings, at the query time, of all players who have begun by then."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = Site(*(matches_to_nodes(x, timelines) for x in site))
+    node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
     prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
     hindsight: Any = backward_pass(inputs.dynamics, prediction, node_sites, belief)[1]
     mean, variance = (x[:, 0].reshape(-1)[query.node] for x in hindsight)
@@ -266,10 +290,10 @@ def ratings_at_query_time(model: Model, params: Any, timelines: Timelines, query
 
 
 @jit_with_vector_loops
-def filtered_final_state(model: Model, params: Any, timelines: Timelines, site: Site) -> State:
+def filtered_final_state(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> State:
     """The filtered state of all players after their last matches, `timelines.last_node`, given the matches before."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites, weight = Site(*(matches_to_nodes(x, timelines) for x in site)), timelines.events.context.weight
+    node_sites, weight = GaussianSite(*(matches_to_nodes(x, timelines) for x in site)), timelines.events.context.weight
     forward = (node_sites, *forward_pass(model, inputs.constants, inputs.dynamics, node_sites))
     return _assemble_state(
         model, params, timelines, inputs, forward, timelines.games_before + (1.0 if weight is None else weight[None])

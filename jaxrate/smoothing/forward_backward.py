@@ -56,7 +56,7 @@ class NodePrediction(NamedTuple):
     cross_covariance: Array  # [D] u
 
 
-class Site(NamedTuple):
+class GaussianSite(NamedTuple):
     """A Gaussian factor exp(h z - I z^2 / 2) of a player's strength z in a match."""
 
     precision: Array  # I
@@ -107,7 +107,7 @@ def matches_to_nodes(values: Array, timelines: Timelines) -> Array:
 
 
 def forward_pass(
-    model: Model, constants: Constants, dynamics: NodeDynamics, site: Site
+    model: Model, constants: Constants, dynamics: NodeDynamics, site: GaussianSite
 ) -> tuple[NodePrediction, NodeBelief]:
     """The predicted strengths and the beliefs at each node, before its site."""
     lanes, dtype = dynamics.is_first.shape[1], site.pull.dtype
@@ -119,7 +119,7 @@ def forward_pass(
     step_lanes = jax.vmap(partial(_forward_step, model, constants), -1, -1)
 
     def step(
-        belief: NodeBelief, node_inputs: tuple[NodeDynamics, Site]
+        belief: NodeBelief, node_inputs: tuple[NodeDynamics, GaussianSite]
     ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
         return step_lanes(_select_lanes(node_inputs[0].is_first, newcomer, belief), *node_inputs)
 
@@ -127,7 +127,7 @@ def forward_pass(
 
 
 def _forward_step(
-    model: Model, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: Site
+    model: Model, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: GaussianSite
 ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
     """The belief after a node, from that after the previous one; and the prediction and the belief before its site."""
     row = State(belief.mean, belief.covariance, jnp.zeros(()), jnp.zeros(()))
@@ -149,7 +149,7 @@ def _forward_step(
         jnp.maximum(jnp.sum(dynamics.coefficients * cross_covariance), 0.0),
         cross_covariance,
     )
-    return apply_site(belief, dynamics.coefficients, prediction, site), (prediction, belief)
+    return condition_belief_on_site(belief, dynamics.coefficients, prediction, site), (prediction, belief)
 
 
 def _select_lanes(mask: Array, chosen_belief: NodeBelief, other_belief: NodeBelief) -> NodeBelief:
@@ -159,14 +159,16 @@ def _select_lanes(mask: Array, chosen_belief: NodeBelief, other_belief: NodeBeli
     )
 
 
-def apply_site(belief: NodeBelief, coefficients: Array, prediction: NodePrediction, site: Site) -> NodeBelief:
+def condition_belief_on_site(
+    belief: NodeBelief, coefficients: Array, prediction: NodePrediction, site: GaussianSite
+) -> NodeBelief:
     """The belief after the site of a node."""
     covariance, gain = condition_on_message(belief.covariance, coefficients, site.precision)
     return NodeBelief(belief.mean + gain * (site.pull - site.precision * prediction.mean), covariance)
 
 
 def backward_pass(
-    dynamics: NodeDynamics, prediction: NodePrediction, site: Site, belief: NodeBelief | None = None
+    dynamics: NodeDynamics, prediction: NodePrediction, site: GaussianSite, belief: NodeBelief | None = None
 ) -> tuple[Strength, Rating | None]:
     """The cavity of x^T theta at each node, without its own site; and with beliefs, the smoothed means and variances.
 
@@ -177,7 +179,8 @@ def backward_pass(
     step_lanes = jax.vmap(_backward_step, -1, -1)
 
     def step(
-        carry: tuple[NodeBelief, Array], node_inputs: tuple[NodeDynamics, NodePrediction, Site, NodeBelief | None]
+        carry: tuple[NodeBelief, Array],
+        node_inputs: tuple[NodeDynamics, NodePrediction, GaussianSite, NodeBelief | None],
     ) -> Any:
         future, ended = carry
         before_site, outputs = step_lanes(_select_lanes(ended, no_future, future), *node_inputs)
@@ -202,7 +205,11 @@ def _skill_retention_of_node(dynamics: NodeDynamics) -> Array | None:
 
 
 def _backward_step(
-    future: NodeBelief, dynamics: NodeDynamics, prediction: NodePrediction, site: Site, belief: NodeBelief | None
+    future: NodeBelief,
+    dynamics: NodeDynamics,
+    prediction: NodePrediction,
+    site: GaussianSite,
+    belief: NodeBelief | None,
 ) -> tuple[NodeBelief, tuple[Strength, Rating | None]]:
     """l and L before a node's site from those after it, with the cavity and the smoothed rating."""
     future_mean, future_information = future

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.events import Matches, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import filtered_final_state, run_sweeps
-from jaxrate.smoothing.forward_backward import Site
+from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.smoother import prepare_smoothing
 from jaxrate.smoothing.timelines import truncate_timelines
 from jaxrate.system import RatingSystem
@@ -23,7 +23,7 @@ TOLERANCE, FIRST_SWEEPS = 1e-3, 200  # of the first smoothing
 LATER_SWEEPS = 3  # sweeps of each later smoothing, which starts from the sites of the one before
 
 
-@check_arguments
+@enforce_argument_annotations
 def forecast_by_smoothing(
     system: RatingSystem,
     events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
@@ -81,7 +81,7 @@ def forecast_by_smoothing(
     system, bounds = system._replace(params=params), _refit_block_bounds(matches.time, first_smoothing, refit)
     filter_run = run(system, slice_events(matches, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
-    site = Site(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
+    site = GaussianSite(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
     for low, high in pairwise(bounds):
         state = filter_run.state
         if low > 0:

@@ -8,7 +8,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 
 from jaxrate.events import Matches
-from jaxrate.smoothing.forward_backward import Site
+from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.systems.skills.match_statistics import measure_statistics
 from jaxrate.systems.skills.match_strengths import Meeting, Strength
 from jaxrate.systems.skills.model import Constants, Model
@@ -16,17 +16,17 @@ from jaxrate.systems.skills.outcome_likelihoods import Q, attenuation, game_mess
 from jaxrate.types import Array
 
 
-def pair_cavities(cavity: Strength, offset: Array) -> Meeting:
+def meetings_from_cavities(cavity: Strength, offset: Array) -> Meeting:
     """The meetings of both players of each match, from their cavities [2, size]."""
     first, second = (Strength(None, cavity.mean[i], cavity.variance[i]) for i in (0, 1))
     return Meeting(first, second, first.mean - second.mean + offset)
 
 
-def match_sites(model: Model, constants: Constants, pair: Meeting, events: Matches) -> Site:
+def match_sites(model: Model, constants: Constants, pair: Meeting, events: Matches) -> GaussianSite:
     """[2, size] the sites of matches between players of these strengths; a match of weight w counts as w matches."""
     messages = game_messages(model, constants, pair, events)
     sites = [
-        Site(precision, ahead + precision * x.mean)
+        GaussianSite(precision, ahead + precision * x.mean)
         for (precision, ahead), x in zip(messages, (pair.first, pair.second), strict=True)
     ]
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *sites)
@@ -34,13 +34,13 @@ def match_sites(model: Model, constants: Constants, pair: Meeting, events: Match
     return stacked if weight is None else jax.tree.map(lambda x: weight[None] * x, stacked)
 
 
-def log_site_integral(x: Strength, site: Site) -> Array:
+def log_site_integral(strength: Strength, site: GaussianSite) -> Array:
     """The logarithm of the integral of exp(h z - I z^2 / 2) over z = N(mean, variance)."""
     precision, pull = site
-    ratio = 1.0 + x.variance * precision
-    surprise = pull - precision * x.mean
-    peak = x.mean * (pull - 0.5 * precision * x.mean)
-    return peak + 0.5 * (surprise * surprise * x.variance / ratio - jnp.log(ratio))
+    ratio = 1.0 + strength.variance * precision
+    surprise = pull - precision * strength.mean
+    peak = strength.mean * (pull - 0.5 * precision * strength.mean)
+    return peak + 0.5 * (surprise * surprise * strength.variance / ratio - jnp.log(ratio))
 
 
 def result_log_likelihood(model: Model, constants: Constants, pair: Meeting, events: Matches) -> Array:

@@ -7,13 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_arguments, check_concrete, is_whole_number
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_concrete, enforce_argument_annotations, is_whole_number
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
-from jaxrate.events.dataset import Dataset, resolve_events
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.memory_checks import check_memory_fits, device_memory_bytes
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.replay.padded_arrays import check_ids, resolve_params, resolve_row_count, truncate_leaves
+from jaxrate.replay.padded_states_and_columns import (
+    check_ids_not_sparse,
+    resolve_params,
+    resolve_row_count,
+    truncate_leaves,
+)
 from jaxrate.rules import Params, Rating
 from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -24,7 +29,7 @@ from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array
 
 
-@check_arguments
+@enforce_argument_annotations
 def smooth(
     system: RatingSystem,
     events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
@@ -79,7 +84,8 @@ def smooth(
     quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     rating, components = (
-        Rating(*(_matches_before_sides(x, n) for x in one)) for one in (quantities.rating, quantities.components)
+        Rating(*(_move_side_axis_after_matches(x, n) for x in one))
+        for one in (quantities.rating, quantities.components)
     )
     names, clock = (events.players, events.clock) if isinstance(events, Dataset) else (None, "numbers")
     return Smoothed(
@@ -114,7 +120,7 @@ def prepare_smoothing(
     """The checked problem; ValueError as in `smooth`. `caller` names the function in errors."""
     check_system(system)
     model = resolve_smoothing_model(system)
-    matches_or_ragged, num_players = resolve_events(events, num_players)
+    matches_or_ragged, num_players = resolve_events_and_num_players(events, num_players)
     if not isinstance(matches_or_ragged, Matches):
         kind = type(getattr(matches_or_ragged, "events", matches_or_ragged)).__name__
         raise ValueError(f"{caller} takes matches, each at its own time, and not {kind}")
@@ -126,7 +132,7 @@ def prepare_smoothing(
     if n == 0:
         raise ValueError("there are no matches to smooth")
     id_count = int(matches.player.max()) + 1
-    check_ids(system, matches.player, id_count, num_players, 0)
+    check_ids_not_sparse(system, matches.player, id_count, num_players, 0)
     _check_memory(model, n)
     rows = resolve_row_count(system, None, num_players, id_count)
     return SmoothingProblem(model, params, matches, build_timelines(matches, rows, model.seasons, model.size))
@@ -148,6 +154,6 @@ def _check_memory(model: Model, num_matches: int) -> None:
     check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory_bytes(jax.devices()[0]))
 
 
-def _matches_before_sides(x: Array, num_matches: int) -> Array:
+def _move_side_axis_after_matches(x: Array, num_matches: int) -> Array:
     """[n, 2, ...] of [2, size, ...]."""
     return jnp.asarray(np.moveaxis(np.asarray(x)[:, :num_matches], 0, 1))

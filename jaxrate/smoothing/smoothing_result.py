@@ -7,8 +7,8 @@ import numpy as np
 from jaxrate.events import Matches
 from jaxrate.rules import Rating, State
 from jaxrate.smoothing.expectation_propagation import ratings_at_query_time
-from jaxrate.smoothing.forward_backward import Site
-from jaxrate.smoothing.timelines import timelines_with_query
+from jaxrate.smoothing.forward_backward import GaussianSite
+from jaxrate.smoothing.timelines import build_timelines_with_query_nodes
 from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.types import Array, HostArray
@@ -33,7 +33,7 @@ class Smoothed(NamedTuple):
     matches: Matches
     players: HostArray | None  # [num_players] names in order of id; None if there are none
     clock: str | None  # of the times, as in `Dataset`
-    site: Site  # the sites of the matches, [2, n or more] of their first and second players
+    site: GaussianSite  # the sites of the matches, [2, n or more] of their first and second players
 
     def at(self, time: float) -> Rating:
         """[num_players] the ratings as of a number on the clock of the matches, given the whole history.
@@ -42,7 +42,7 @@ class Smoothed(NamedTuple):
         """
         model, params, num_players = find_smoothing_model(self.system), self.system.params, len(self.state.time)
         assert model is not None
-        timelines, query = timelines_with_query(self.matches, num_players, model.seasons, model.size, time)
+        timelines, query = build_timelines_with_query_nodes(self.matches, num_players, model.seasons, model.size, time)
         rating = np.full((2, num_players), np.nan)
         if len(query.player):
             rating[:, np.asarray(query.player)] = ratings_at_query_time(model, params, timelines, query, self.site)

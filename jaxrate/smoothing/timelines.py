@@ -13,7 +13,13 @@ import jax
 import numpy as np
 
 from jaxrate.events import Matches
-from jaxrate.replay.padded_arrays import FINE, pad_column, pad_matches_on_device, pad_on_device, padded_event_size
+from jaxrate.replay.padded_states_and_columns import (
+    FINE,
+    pad_column,
+    pad_matches_on_device,
+    pad_on_device,
+    padded_event_size,
+)
 from jaxrate.types import Array, HostArray
 
 MIN_LANES, MAX_LANES = 8, 512  # lanes
@@ -44,10 +50,10 @@ class QueryNodes(NamedTuple):
 
 def build_timelines(matches: Matches, num_players: int, seasons: Sequence[float], belief_size: int = 1) -> Timelines:
     """The timelines of checked matches; `belief_size` is the size of a player's vector."""
-    return timelines_with_query(matches, num_players, seasons, belief_size, -np.inf)[0]
+    return build_timelines_with_query_nodes(matches, num_players, seasons, belief_size, -np.inf)[0]
 
 
-def timelines_with_query(
+def build_timelines_with_query_nodes(
     matches: Matches, num_players: int, seasons: Sequence[float], belief_size: int, query_time: float
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after matches of that time."""
@@ -143,19 +149,19 @@ def max_lanes(belief_size: int) -> int:
     )
 
 
-def _assign_lanes(count: HostArray, lane_limit: int) -> tuple[HostArray, HostArray, int]:
+def _assign_lanes(matches_per_player: HostArray, lane_limit: int) -> tuple[HostArray, HostArray, int]:
     """The lane of each player, where in it they begin, and the number of lanes.
 
     Longer timelines are assigned first, each to the emptiest lane.
     """
-    lanes = int(np.clip(count.sum() // max(count.max(initial=1), 1), MIN_LANES, lane_limit))
+    lanes = int(np.clip(matches_per_player.sum() // max(matches_per_player.max(initial=1), 1), MIN_LANES, lane_limit))
     lanes = min(padded_event_size(lanes), lane_limit)
-    order = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
+    order = np.argsort(-matches_per_player, kind="stable")[: np.count_nonzero(matches_per_player)]
     emptiest, assigned = [(0, i) for i in range(lanes)], []
-    for length in count[order].tolist():
+    for length in matches_per_player[order].tolist():
         lane_length, i = emptiest[0]
         assigned.append((i, lane_length))
         heapq.heapreplace(emptiest, (lane_length + length, i))
-    assignments = np.zeros((len(count), 2), int)
+    assignments = np.zeros((len(matches_per_player), 2), int)
     assignments[order] = np.reshape(assigned, (-1, 2))
     return assignments[:, 0], assignments[:, 1], lanes

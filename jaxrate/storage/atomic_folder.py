@@ -100,7 +100,7 @@ def replace_run(
       ValueError: if a folder has the name of a file of the run.
       OSError: if the files cannot be written.
     """
-    old, new = _read_run_file(folder), folder / ".saving"
+    old, new = _read_run_json_bytes(folder), folder / ".saving"
     run_names = {*RUN_FILES, *obsolete_names, *_list_optional_files(old)}
     for name in sorted(run_names):
         if (folder / name).is_dir():
@@ -111,11 +111,11 @@ def replace_run(
         new.mkdir()
         write_files(new)
         metadata = metadata | {"files": {file.name: _file_digest(file) for file in sorted(new.iterdir())}}
-        (new / RUN_FILE).write_bytes(raw := encode_run_file(metadata))
+        (new / RUN_FILE).write_bytes(raw := encode_run_json(metadata))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
         new = new.rename(_hidden_folder(folder, raw))
-        _move_aside(folder, _hidden_folder(folder, old), run_names)
+        _move_files_to_hidden_folder(folder, _hidden_folder(folder, old), run_names)
         os.replace(new / RUN_FILE, folder / RUN_FILE)
         switched = True
         flush_to_disk(folder)
@@ -134,7 +134,7 @@ def replace_run(
 
 def finish_interrupted_save(folder: Path) -> None:
     """Move the files of the run to their places, and remove the leftovers of interrupted saves."""
-    home = _hidden_folder(folder, _read_run_file(folder))
+    home = _hidden_folder(folder, _read_run_json_bytes(folder))
     if home.is_dir():
         for file in home.iterdir():
             if file.name != RUN_FILE:
@@ -144,7 +144,7 @@ def finish_interrupted_save(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _move_aside(folder: Path, hidden_folder: Path, names: Collection[str]) -> None:
+def _move_files_to_hidden_folder(folder: Path, hidden_folder: Path, names: Collection[str]) -> None:
     """Move the files of a run to a hidden folder, where readers find them until another run replaces it."""
     hidden_folder.mkdir(exist_ok=True)
     for name in names:
@@ -162,11 +162,11 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """
     before = None
     while True:
-        if not (raw := _read_run_file(folder)):
+        if not (raw := _read_run_json_bytes(folder)):
             hint = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
             raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
         try:
-            metadata = decode_run_file(raw)
+            metadata = decode_run_json(raw)
             optional_files = _list_optional_files(raw)
             names = (NPZ_NAMES[name] if NPZ_NAMES.get(name) in optional_files else name for name in RUN_FILES)
             return metadata, {name: _read_member_file(folder, raw, name, metadata) for name in names}
@@ -176,7 +176,7 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             before = raw  # perhaps somebody has just saved
 
 
-def encode_run_file(metadata: dict[str, Any]) -> bytes:
+def encode_run_json(metadata: dict[str, Any]) -> bytes:
     """The bytes of run.json, with their checksum."""
     try:
         body = json.dumps(metadata, indent=2).removesuffix("\n}")
@@ -187,7 +187,7 @@ def encode_run_file(metadata: dict[str, Any]) -> bytes:
     return f'{body}{CHECKSUM_PREFIX}{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'.encode()
 
 
-def decode_run_file(raw: bytes) -> dict[str, Any]:
+def decode_run_json(raw: bytes) -> dict[str, Any]:
     """The contents of run.json from its bytes; ValueError if they were changed or have an unknown format."""
     try:
         metadata = json.loads(raw)
@@ -213,9 +213,9 @@ def decode_run_file(raw: bytes) -> dict[str, Any]:
     return metadata
 
 
-def _read_member_file(folder: Path, run_file_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
+def _read_member_file(folder: Path, run_json_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
     """The bytes of a file of the run, in its place or in the hidden folder."""
-    home = _hidden_folder(folder, run_file_bytes)
+    home = _hidden_folder(folder, run_json_bytes)
     problem = ValueError(f"no saved run there: {name} is missing")
     for place in (home, folder, home):  # a save may move it between two attempts
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -262,7 +262,7 @@ def _read_regular_file(file: Path, size: int | None = None) -> bytes:
         raise ValueError(f"{file.name} cannot be read ({getattr(error, 'strerror', None) or error!r})") from None
 
 
-def _read_run_file(folder: Path) -> bytes:
+def _read_run_json_bytes(folder: Path) -> bytes:
     """The bytes of run.json; empty if there is no run."""
     try:
         return _read_regular_file(folder / RUN_FILE)
@@ -270,16 +270,16 @@ def _read_run_file(folder: Path) -> bytes:
         return b""
 
 
-def _list_optional_files(run_file_bytes: bytes) -> set[str]:
+def _list_optional_files(run_json_bytes: bytes) -> set[str]:
     """The names of this run's files that not every run has."""
     try:
-        return {*OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_file(run_file_bytes)["files"])
+        return {*OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json_bytes)["files"])
     except (ValueError, KeyError, TypeError):
         return set()
 
 
-def _hidden_folder(folder: Path, run_file_bytes: bytes) -> Path:
-    return folder / f".run-{hashlib.sha256(run_file_bytes).hexdigest()[:16]}"
+def _hidden_folder(folder: Path, run_json_bytes: bytes) -> Path:
+    return folder / f".run-{hashlib.sha256(run_json_bytes).hexdigest()[:16]}"
 
 
 def _file_digest(file: Path) -> dict[str, Any]:

@@ -140,8 +140,8 @@ def _read_checked_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, 
     return columns
 
 
-def read_npz_ratings(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
-    """Names and games of players by id, from the bytes of an .npz file; see `read_ratings_table`."""
+def read_npz_names_and_games(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
+    """Names and games of players by id, from the bytes of an .npz file; see `read_parquet_names_and_games`."""
     columns = _read_checked_columns(raw, num_players, RATING_COLUMN_KINDS)
     order = np.argsort(columns["id"], kind="stable")
     if not np.array_equal(columns["id"][order], np.arange(num_players)):
@@ -152,7 +152,7 @@ def read_npz_ratings(raw: bytes, num_players: int) -> tuple[HostArray, HostArray
 
 
 def read_npz_predictions(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
-    """The predictions in an .npz file, as an Arrow table if pyarrow is installed; see `read_predictions_table`."""
+    """The predictions in an .npz file, as an Arrow table if pyarrow is installed; see `read_parquet_predictions`."""
     columns, player_names = (
         _read_checked_columns(raw, count, MATCH_COLUMNS if kind == COUNT_KEYS[0] else PARTICIPATION_COLUMNS),
         {*players.tolist()},

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS
-from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
+from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS
@@ -171,7 +171,7 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
 
 
-def read_ratings_table(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
+def read_parquet_names_and_games(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
     """Names and games of players by id, from the bytes of the Parquet table of ratings."""
     table = _read_parquet_columns(raw, num_players, {"id": "integer", "player": "name", "games": "integer"}).sort_by(
         "id"
@@ -184,7 +184,7 @@ def read_ratings_table(raw: bytes, num_players: int) -> tuple[HostArray, HostArr
     return table["player"].to_numpy(), games.copy()
 
 
-def read_predictions_table(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
+def read_parquet_predictions(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
     """The Arrow table of predictions: one row for each of `count` matches or participations of these players."""
     arrow = import_pyarrow()
     column_kinds = MATCH_COLUMNS if kind == "matches" else PARTICIPATION_COLUMNS

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import jax
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import logit
 from jaxrate.parameters import ANY, POSITIVE, Parameter
 from jaxrate.rules import State
-from jaxrate.system import RatingSystem, check_names, signed_side_advantage
+from jaxrate.system import RatingSystem, check_param_names, signed_side_advantage
 from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
 from jaxrate.types import Array
 
@@ -34,7 +34,7 @@ CALIBRATION_SPACE = CalibrationParams(
 )
 
 
-@check_arguments
+@enforce_argument_annotations
 def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
     """The same system of matches, learning as it did, whose predictions are calibrated by a map that `fit` finds.
 
@@ -52,7 +52,7 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` or
         `calibrated` already.
     """
-    check_names("calibrate", map_params, CalibrationParams._fields)
+    check_param_names("calibrate", map_params, CalibrationParams._fields)
     values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)
     return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict_calibrated)
 

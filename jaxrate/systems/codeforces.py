@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.numerics import row_tiles, selective_evaluation
 from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
@@ -55,7 +55,7 @@ def advance(constants: Params, rows: State, time: Array) -> State:
     return rows
 
 
-def expected_wins_and_losses(
+def expected_counts_below_and_above(
     table_points: int, params: Params, rows: State, event: Rounds
 ) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
@@ -74,13 +74,13 @@ def expected_wins_and_losses(
     )
     if len(rating) > cdf_sums.pairwise_limit():
         both = selective_evaluation.evaluate_rows_where_needed(
-            mask & cdf_sums.is_too_coarse(participants, table_points), _direct_counts, participants, both
+            mask & cdf_sums.is_too_coarse(participants, table_points), _exact_counts_below_and_above, participants, both
         )
     below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
     return sums, inverse, participants, below, above
 
 
-def _direct_counts(indices: Array, participants: Participants) -> Array:
+def _exact_counts_below_and_above(indices: Array, participants: Participants) -> Array:
     """[R, 2] how many are expected below and above some of them."""
     return jnp.stack(
         [
@@ -101,7 +101,7 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
         return jax.nn.sigmoid(performance_distributions.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     mask, (_, _, _, below, above) = (
         cdf_sums.participant_mask(event),
-        expected_wins_and_losses(table_points, params, rows, event),
+        expected_counts_below_and_above(table_points, params, rows, event),
     )
     is_below = below < above
     return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
@@ -113,7 +113,7 @@ def infer(
     """Find the performances, and move towards them."""
     del key
     event = matches_as_contests.match_as_contest(event)
-    sums, inverse, participants, below, above = expected_wins_and_losses(table_points, params, rows, event)
+    sums, inverse, participants, below, above = expected_counts_below_and_above(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
     rank = jnp.where(mask, rank, 1.0)
@@ -134,7 +134,7 @@ def infer(
     if len(p) > cdf_sums.pairwise_limit():
         coarse = cdf_sums.is_too_coarse(participants, cdf_sums.points_in_precision(table_points))
         p = selective_evaluation.evaluate_rows_where_needed(
-            mask & coarse, _direct_performance, participants, few < many, target, p
+            mask & coarse, _exact_performances, participants, few < many, target, p
         )
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
@@ -153,7 +153,7 @@ def update(
     return infer(table_points, skip_ties, params, rows, event, key)[0]
 
 
-def _direct_performance(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
+def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
     sums, mask = (
         partial(cdf_sums.direct_sums, performance_distributions.logistic_distribution, participants),

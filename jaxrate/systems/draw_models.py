@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import find_replacement_rule
+from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
-from jaxrate.rules import Predict, State
-from jaxrate.system import RatingSystem, check_names, split_sides
+from jaxrate.rules import PredictRuleProtocol, State
+from jaxrate.system import RatingSystem, check_param_names, split_sides
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, davidson_outlook
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
@@ -54,7 +54,7 @@ DRAW_SPACE = DrawParams(
 )
 
 
-@check_arguments
+@enforce_argument_annotations
 def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
     """The same system, predicting in full, in `jr.run` and in `jr.predict`.
 
@@ -83,7 +83,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     """
     predict = own_draw_predict_rule(system)
     if predict is None and not isinstance(system.rules.predict, OwnOutcomes):
-        check_names("add_outcomes", draw_params, DrawParams._fields)
+        check_param_names("add_outcomes", draw_params, DrawParams._fields)
         return wrap_predictions(
             system,
             add_outcomes,
@@ -123,9 +123,9 @@ OWN_OUTCOMES: dict[Any, Any] = {
 }
 
 
-def own_draw_predict_rule(system: RatingSystem) -> Predict | None:
+def own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:
     """What predicts the outcomes of a system in full by its own draws; None if it has none."""
     if getattr(system.params, "draw_margin", 0.0) is None:
         return None
-    rule: Predict | None = find_replacement_rule(system.rules.predict, OWN_OUTCOMES)
+    rule: PredictRuleProtocol | None = look_up_replacement_function(system.rules.predict, OWN_OUTCOMES)
     return rule

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import (
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,

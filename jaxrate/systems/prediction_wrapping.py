@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import BoundFunction, bind
+from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.parameters import check_params, make_params_class
-from jaxrate.rules import Constants, Params, Predict, RandomUpdate, Rules, SizedPrepare, State
-from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, resolve_sizes
+from jaxrate.rules import Constants, Params, PredictRuleProtocol, RandomUpdate, Rules, SizedPrepare, State
+from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, resolve_prepare_sizes
 from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
@@ -30,7 +30,7 @@ class InnerSystem(NamedTuple):
 class OwnOutcomes(NamedTuple):
     """A rule that predicts in full, by draws that are the system's own."""
 
-    rule: Predict
+    rule: PredictRuleProtocol
 
     def __call__(self, constants: Constants, rows: State, event: Any) -> Any:
         return self.rule(constants, rows, event)
@@ -136,7 +136,7 @@ def _wrap_prepare(inner: InnerSystem) -> Any:
 
 
 def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
-    return bind(_prepare, inner._replace(rules=resolve_sizes(inner.rules, inner.own(params))))
+    return bind(_prepare, inner._replace(rules=resolve_prepare_sizes(inner.rules, inner.own(params))))
 
 
 def _wrap_update(update: Any) -> Any:

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory

@@ -33,8 +33,8 @@ from jax import lax
 from jax.scipy.special import ndtr
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.numerics.array_sums import exclusive_sums
 from jaxrate.numerics.special_functions import truncate_normal
 from jaxrate.parameters import (

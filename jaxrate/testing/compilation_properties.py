@@ -11,7 +11,7 @@ from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.compiler_options import CompilerOptionTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import make_plan
 from jaxrate.testing.property_cases import (
     FORMS,
@@ -56,7 +56,7 @@ def lower_replay(case: Case) -> Any:
     if form in ("stream", "levels"):
         plan, stream = make_plan(events, form), form == "stream"
         replay = compile_replay(
-            scan_programs.replay_stream if stream else scan_programs.replay_levels,
+            scan_programs.replay_matches_one_by_one if stream else scan_programs.replay_levels,
             (params, state, random),
             traits=CompilerOptionTraits(stream=stream),
         )

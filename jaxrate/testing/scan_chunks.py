@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged, periods, slice_events
 from jaxrate.replay.blocks import Block, Blocks, arrange_blocks
-from jaxrate.replay.gather import as_device_arrays
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.testing.property_cases import Case
 from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_indices_by_step

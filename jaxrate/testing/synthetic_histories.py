@@ -12,8 +12,8 @@ import numpy as np
 
 from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.scan_programs import make_replay_rules, predict_event, prepare_replay, rate_event
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
 from jaxrate.testing.property_cases import Case
 
@@ -76,7 +76,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
         rules = make_replay_rules(system.rules, system.params)
         prepared = prepare_replay(rules, system.params)
         if predicted:
-            return predict_event(rules, prepared, state, event)
+            return advance_and_predict_event(rules, prepared, state, event)
         return rate_event(rules, prepared, state, event, random_numbers)
 
     jax.eval_shape(rate_first_event)

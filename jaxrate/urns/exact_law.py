@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, check_arguments
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations
 from jaxrate.events import fail_where
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parameters import as_floats
@@ -37,7 +37,7 @@ class BallCountDistribution(NamedTuple):
     probability: HostArray  # [count]
 
 
-@check_arguments
+@enforce_argument_annotations
 def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUNCTION]) -> UrnLaw:
     """The stationary law of urns while skills are constant: binomials, given the total number of green balls.
 
@@ -70,7 +70,7 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUN
     return UrnLaw(green, weights / weights.sum())
 
 
-@check_arguments
+@enforce_argument_annotations
 def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUNCTION]) -> HostArray:
     """The marginal law of each urn, given the total number of green balls, also for thousands of urns.
 

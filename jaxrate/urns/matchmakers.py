@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.hashable_values import bind
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.systems.urnings.model import State, urn_logit
 from jaxrate.types import Array
 
@@ -136,7 +136,7 @@ def uniform_matchmaker() -> Matchmaker:
     return Matchmaker("uniform", make_no_table, pick_uniform_pair, log_uniform_probability)
 
 
-@check_arguments
+@enforce_argument_annotations
 def similarity_matchmaker(strength: float = 2.0) -> Matchmaker:
     """A matchmaker that picks two players in proportion to f, which is 1 for equal urns.
 
@@ -147,7 +147,7 @@ def similarity_matchmaker(strength: float = 2.0) -> Matchmaker:
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def chooser_matchmaker(strength: float = 2.0) -> Matchmaker:
     """A matchmaker by which any player chooses another in proportion to f.
 

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.argument_checks import Key, Numbers, check_arguments
+from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations
 from jaxrate.events import Matches, fail_where
 from jaxrate.replay.checked_replay import Run, check_system_takes_events
-from jaxrate.replay.gather import as_device_arrays
-from jaxrate.replay.padded_arrays import make_state
-from jaxrate.replay.scan_programs import draw_for_events
-from jaxrate.rules import Predict
+from jaxrate.replay.padded_states_and_columns import init_or_copy_state
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.scan_programs import draw_random_numbers_for_events
+from jaxrate.rules import PredictRuleProtocol
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.model import Constants, State
 from jaxrate.systems.urnings.system import play_game, score_level
@@ -49,7 +49,7 @@ class World(NamedTuple):
     games: np.ndarray[Any, Any]  # [records] number of games before each record
 
 
-@check_arguments
+@enforce_argument_annotations
 def simulate_world(
     system: RatingSystem,
     proportions: Numbers,
@@ -108,7 +108,7 @@ def simulate_world(
     return World(state, np.asarray(green), record_every * np.arange(1, len(keys) + 1))
 
 
-@check_arguments
+@enforce_argument_annotations
 def replay_history(
     system: RatingSystem, matches: Matches, key: Key, *, matchmaker: Matchmaker, state: State | None = None
 ) -> Run:
@@ -130,10 +130,10 @@ def replay_history(
     """
     _check_urnings(system)
     check_system_takes_events(system, matches, key)
-    state = make_state(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
+    state = init_or_copy_state(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
     table = _matchmaker_table(matchmaker, state)
     constants = _prepare_constants(system)
-    uniforms = draw_for_events(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
+    uniforms = draw_random_numbers_for_events(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
     rules = system.settings["variant"], system.rules.predict, matchmaker
     state, (prediction, is_possible) = _replay_games(
         *rules, constants, table, state, as_device_arrays(matches), uniforms
@@ -231,7 +231,7 @@ def _rate_game(
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _replay_games(
     variant: str,
-    predict: Predict,
+    predict: PredictRuleProtocol,
     matchmaker: Matchmaker,
     constants: Constants,
     table: Any,

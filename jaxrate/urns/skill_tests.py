@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events import Context, Matches, fail_where
 from jaxrate.systems.urnings.model import State
 from jaxrate.text_format import format_cell
@@ -38,7 +38,7 @@ class ChangedSkills(NamedTuple):
     changed: HostArray  # [num_players] bool
 
 
-@check_arguments
+@enforce_argument_annotations
 def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostArray]:
     """[num_players] lower and upper ends of pi (Wilson 1927): where |r / n - pi| <= z sqrt(pi (1 - pi) / n).
 
@@ -56,7 +56,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
     return np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
 
 
-@check_arguments
+@enforce_argument_annotations
 def split_by_side(matches: Matches) -> Matches:
     """The same matches, in which player k has the id 2 k when they come first, and 2 k + 1 when they come second.
 
@@ -69,7 +69,7 @@ def split_by_side(matches: Matches) -> Matches:
     return matches._replace(player=2 * np.asarray(matches.player) + np.arange(2), context=context)
 
 
-@check_arguments
+@enforce_argument_annotations
 def compare_skill(first_urns: State, second_urns: State, *, samples: int = 1000, seed: int = 0) -> SameSkill:
     """Test whether two urns of each player have the same skill (section 3.2 of Bolsinova and others 2022).
 
@@ -111,7 +111,7 @@ def compare_skill(first_urns: State, second_urns: State, *, samples: int = 1000,
     return SameSkill(correlation, difference, correlations, differences, float(p[0]), float(p[1]))
 
 
-@check_arguments
+@enforce_argument_annotations
 def find_changed_skills(before: State, after: State, *, false_discovery_rate: float = 0.05) -> ChangedSkills:
     """Test which players' skill changed between two times, with a false discovery rate over all players.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES, encode_run_file
+from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES, encode_run_json
 from tests.fuzz.driver import by_hand
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "saved"
@@ -36,7 +36,7 @@ def reseal(folder, about):
             about["files"][name] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
         if isinstance(about.get("checksums"), dict):
             about["checksums"][name] = zlib.crc32(raw)
-    (folder / RUN_FILE).write_bytes(encode_run_file(about))
+    (folder / RUN_FILE).write_bytes(encode_run_json(about))
 
 
 def refused(folder):

@@ -3,14 +3,14 @@
 Every error is a ValueError that names the file and the line. `rows` of the datasets count the rows of the
 files end to end, or the games, from 0.
 
-tennis_matches.py     tennis
-football_results.py   football
-pgn_games.py          pgn
-elo_mmr_contests.py   contests
-ergast_races.py       ergast
-movielens_ratings.py  movielens
-lichess_games.py      lichess
-format_reading.py     what the formats share
+tennis_matches.py      tennis
+football_results.py    football
+pgn_games.py           pgn
+elo_mmr_contests.py    contests
+ergast_races.py        ergast
+movielens_ratings.py   movielens
+lichess_games.py       lichess
+csv_format_helpers.py  what the formats share
 """
 
 from collections.abc import Callable

@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.data.formats.format_reading import Location, dictionary_column, read_derived_columns, resolve_path
-from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.data.formats.csv_format_helpers import (
+    Location,
+    dictionary_column,
+    read_derived_columns,
+    resolve_existing_path,
+)
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell
 
 LARGEST_NUMBER = 10**15  # times, weights and places beyond it are taken for a mistake
 
 
-@check_arguments
+@enforce_argument_annotations
 def contests(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
     """Contests of Elo-MMR (EbTech/Elo-MMR and Elo-Datasets): a folder with a file of JSON for each, 0.json, 1.json, ...
 
@@ -32,7 +37,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
       sort: put the contests in order of time; the numbers nearly do.
       players: names that have ids already, as in `read`.
     """
-    path = resolve_path(path)
+    path = resolve_existing_path(path)
     files = sorted(path.glob("*.json"), key=lambda file: (len(file.stem), file.stem)) if path.is_dir() else []
     files = [file for file in files if re.fullmatch("[0-9]+", file.stem)]
     if not files:
@@ -43,7 +48,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     numbers = (int, float)
     kinds = {"time_seconds": (int,), "weight": numbers, "perf_ceiling": (*numbers, NoneType), "standings": (list,)}
     for file in files:
-        with locate_data_errors(f"{file.name}: ", str):
+        with add_location_to_data_errors(f"{file.name}: ", str):
             try:
                 content = json.loads(file.read_bytes())
             except RecursionError:

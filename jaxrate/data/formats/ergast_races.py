@@ -4,22 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.column_conversion import to_days, to_numbers
-from jaxrate.data.formats.format_reading import (
+from jaxrate.data.formats.csv_format_helpers import (
     Location,
     csv_columns,
     dictionary_column,
     disambiguate_names,
     map_texts,
     read_derived_columns,
-    resolve_path,
+    resolve_existing_path,
 )
-from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
 
 
-@check_arguments
+@enforce_argument_annotations
 def ergast(path: Location, *, players: Any = None) -> Dataset:
     r"""Formula 1 races of Ergast or Jolpica, in CSV: a folder with races.csv, results.csv and drivers.csv.
 
@@ -32,11 +32,11 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
       path: the folder.
       players: names that have ids already, as in `read`.
     """
-    path = resolve_path(path)
+    path = resolve_existing_path(path)
     races, where_race = csv_columns([path / "races.csv"], "races", ["raceId", "round", "date"])
     drivers, _ = csv_columns([path / "drivers.csv"], "drivers", ["driverId", "forename", "surname"])
     columns, where = csv_columns([path / "results.csv"], "results", ["raceId", "driverId", "positionText"])
-    with locate_data_errors("races.csv: ", where_race):
+    with add_location_to_data_errors("races.csv: ", where_race):
         days, _ = to_days("date", races["date"])
         turn = np.lexsort((to_numbers("round", races["round"]), days))
     races_in_order = {races["raceId"][int(row)].as_py(): place for place, row in enumerate(turn)}
@@ -47,7 +47,7 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
         },
         "driver",
     )
-    with locate_data_errors("results.csv: ", where):
+    with add_location_to_data_errors("results.csv: ", where):
         race = map_texts("raceId", columns["raceId"], races_in_order, "a race of races.csv").astype(int)
         keys = {key: i for i, key in enumerate(names)}
         driver = map_texts("driverId", columns["driverId"], keys, "a driver of drivers.csv").astype(int)

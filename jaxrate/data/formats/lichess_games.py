@@ -4,25 +4,25 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.column_conversion import to_ids, to_numbers
-from jaxrate.data.formats.format_reading import (
+from jaxrate.data.formats.csv_format_helpers import (
     RATING_DIFFERENCE,
     Location,
+    columns_named_by_options,
     csv_columns,
-    filter_columns,
+    filter_rows_and_indices,
     map_texts,
-    option_columns,
     rating_difference,
     read_derived_columns,
-    resolve_path,
+    resolve_existing_path,
     unix_timestamps,
 )
-from jaxrate.data.table_sources import locate_data_errors
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
 
 
-@check_arguments
+@enforce_argument_annotations
 def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Lichess games in CSV, as in the data set "chess" of Kaggle's datasnaek: games.csv. Sorted by `created_at`.
 
@@ -35,17 +35,17 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name columns of the file, as columns="turns".
     """
-    path = resolve_path(path)
+    path = resolve_existing_path(path)
     needed, ratings = ["id", "created_at", "winner", "white_id", "black_id"], ["white_rating", "black_rating"]
-    further = option_columns(options, [RATING_DIFFERENCE])
+    further = columns_named_by_options(options, [RATING_DIFFERENCE])
     needed = list(dict.fromkeys([*needed, *further]))
     columns, where = csv_columns([path], "lichess games", needed, [name for name in ratings if name not in needed])
-    with locate_data_errors(f"{path.name}: ", where):
+    with add_location_to_data_errors(f"{path.name}: ", where):
         game, _ = to_ids(["id"], columns)
     once = np.zeros(len(game), bool)
     once[np.unique(game, return_index=True)[1]] = True
-    columns, rows = filter_columns(path, columns, once)
-    with locate_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
+    columns, rows = filter_rows_and_indices(path, columns, once)
+    with add_location_to_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
         difference = rating_difference(*(to_numbers(name, columns[name], 0.0) for name in ratings))
         table: dict[str, Any] = {name: columns[name] for name in (*further, "white_id", "black_id")}
         table["time"] = unix_timestamps("created_at", columns["created_at"], "ms")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.column_conversion import to_ids, to_numbers
-from jaxrate.data.formats.format_reading import (
+from jaxrate.data.formats.csv_format_helpers import (
     Location,
     columns_as_text,
     csv_columns,
@@ -16,14 +16,14 @@ from jaxrate.data.formats.format_reading import (
     dictionary_column,
     disambiguate_names,
     read_derived_columns,
-    resolve_path,
+    resolve_existing_path,
     unix_timestamps,
 )
-from jaxrate.data.table_sources import locate_data_errors, read_csv
+from jaxrate.data.table_sources import add_location_to_data_errors, read_csv
 from jaxrate.events.dataset import Dataset
 
 
-@check_arguments
+@enforce_argument_annotations
 def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Dataset:
     """Ratings of MovieLens (GroupLens) as matches of a movie, player 0, with a user, sorted by time.
 
@@ -36,7 +36,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
       like: the least rating that is a win of the movie.
       players: names that have ids already, as in `read`.
     """
-    path = resolve_path(path)
+    path = resolve_existing_path(path)
     file = path
     if path.is_dir():
         present = [path / name for name in ("ratings.csv", "ratings.dat", "u.data") if (path / name).is_file()]
@@ -53,9 +53,9 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         def where(row: int) -> str:
             return f"{file.name}: line {row + 1}"
 
-        with locate_data_errors(f"{file.name}: ", where):
+        with add_location_to_data_errors(f"{file.name}: ", where):
             columns = columns_as_text(read_csv(lambda: io.BytesIO(text), needed, needed), needed)
-    with locate_data_errors(f"{file.name}: ", where):
+    with add_location_to_data_errors(f"{file.name}: ", where):
         score = to_numbers("rating", columns["rating"]) >= like
         time = unix_timestamps("timestamp", columns["timestamp"], "s")
         user, users = to_ids(["userId"], columns)

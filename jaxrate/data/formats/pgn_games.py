@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
-from jaxrate.data.formats.format_reading import (
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.data.formats.csv_format_helpers import (
     RATING_DIFFERENCE,
     Location,
+    columns_named_by_options,
     decode_utf8_or_latin1,
     dictionary_column,
-    option_columns,
     rating_difference,
     read_derived_columns,
-    resolve_path,
+    resolve_existing_path,
 )
-from jaxrate.data.table_sources import import_pyarrow, locate_data_errors, open_decompressed
+from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow, open_decompressed
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
 
@@ -32,7 +32,7 @@ ANY_TAG = re.compile(TAG % rb"\w+")
 USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
 
 
-@check_arguments
+@enforce_argument_annotations
 def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
@@ -49,7 +49,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
-    path, further = resolve_path(path), option_columns(options, [RATING_DIFFERENCE])
+    path, further = resolve_existing_path(path), columns_named_by_options(options, [RATING_DIFFERENCE])
     used = _tag_pattern(further)
     texts: dict[str, list[str | None]] = {name: [] for name in further}
     elo = array("i")
@@ -62,8 +62,8 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     def where(row: int) -> str:
         return f"{path.name}: line {line[row]}"
 
-    with locate_data_errors(f"{path.name}: ", where):
-        for start, tags in _iterate_games(path, used):
+    with add_location_to_data_errors(f"{path.name}: ", where):
+        for start, tags in _iterate_game_tags(path, used):
             games += 1
             result = tags.get(b"Result", b"")
             if result == b"*":
@@ -78,9 +78,12 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
                     if name in (b"", b"?"):
                         raise ValueError(f"{color.decode()} is unknown; remove the game")
                     number.append(codes.setdefault(name, len(codes)))
-                day, second = _parse_day(tags.get(b"UTCDate", b"")), _parse_seconds(tags.get(b"UTCTime", b""))
+                day, second = (
+                    _parse_date_to_days(tags.get(b"UTCDate", b"")),
+                    _parse_time_of_day_to_seconds(tags.get(b"UTCTime", b"")),
+                )
                 if day is None:
-                    day, second = _parse_day(tags.get(b"Date", b"")), 0
+                    day, second = _parse_date_to_days(tags.get(b"Date", b"")), 0
             except ValueError as error:
                 raise RowError(len(line) - 1, str(error)) from None
             score.append(points[result])
@@ -131,7 +134,7 @@ def _parse_rating(text: bytes) -> int:
     return int(text) if text.isdigit() and len(text) < 6 else 0
 
 
-def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """The first line of each game, counting from 1, and those of its tags that are used.
 
     A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
@@ -151,7 +154,7 @@ def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, d
             first, last, num_complete = first[:-1], last[:-1], first[-1]
         spans = zip(first.tolist(), starts[first].tolist(), starts[last + 1].tolist(), strict=True)
         for line, start, end in spans:
-            tag_pairs = used.findall(text, start, end)
+            tag_pairs = tag_pattern.findall(text, start, end)
             tags = dict(tag_pairs)
             if len(tags) < len(tag_pairs):
                 raise ValueError(f"line {num_lines + line + 1}: two games without a line between them, or a tag twice")
@@ -165,7 +168,7 @@ def _iterate_games(path: Path, used: re.Pattern[bytes]) -> Iterator[tuple[int, d
 
 
 @cache
-def _parse_day(text: bytes) -> int | None:
+def _parse_date_to_days(text: bytes) -> int | None:
     """A date of PGN in days since 1970, the first of the year or month if only that is known; None if unknown."""
     match = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
     try:
@@ -180,7 +183,7 @@ def _parse_day(text: bytes) -> int | None:
 
 
 @cache
-def _parse_seconds(text: bytes) -> int:
+def _parse_time_of_day_to_seconds(text: bytes) -> int:
     """A time of day in seconds; 0 if unknown."""
     if not text or b"?" in text:
         return 0

@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.column_conversion import to_ids, to_numbers
-from jaxrate.data.formats.format_reading import (
+from jaxrate.data.formats.csv_format_helpers import (
     Location,
+    columns_named_by_options,
     csv_columns,
     dictionary_column,
-    filter_columns,
+    filter_rows_and_indices,
     mask_to_numpy,
-    option_columns,
     read_derived_columns,
-    resolve_path,
+    resolve_existing_path,
 )
-from jaxrate.data.table_sources import Column, import_pyarrow, locate_data_errors
+from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.types import HostArray
@@ -27,7 +27,7 @@ SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and n
 DERIVED = "games", "round", "surface"
 
 
-@check_arguments
+@enforce_argument_annotations
 def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 
@@ -44,7 +44,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
       players: names that have ids already, as in `read`.
       **options: further options of `read`, which name columns of the files, as columns="minutes".
     """
-    path = resolve_path(path)
+    path = resolve_existing_path(path)
     files = [path]
     if path.is_dir():
         files = sorted(file for file in path.glob("*_matches_*.csv") if "doubles" not in file.name)
@@ -54,15 +54,15 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         if len(tours) > 1:
             raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
-    further_columns, optional = option_columns(options, DERIVED), ["score", "round", "surface"]
+    further_columns, optional = columns_named_by_options(options, DERIVED), ["score", "round", "surface"]
     needed = list(dict.fromkeys([*needed, *further_columns]))
     columns, where = csv_columns(files, "tennis matches", needed, [name for name in optional if name not in needed])
     compute = import_pyarrow().compute
     walkover = compute.match_substring_regex(columns["score"], r"\bw/?o\b|walkover", ignore_case=True)
     same_player = compute.equal(columns["winner_id"], columns["loser_id"])
-    columns, rows = filter_columns(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(same_player)))
-    with locate_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
-        days = _compact_dates("tourney_date", columns["tourney_date"])
+    columns, rows = filter_rows_and_indices(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(same_player)))
+    with add_location_to_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
+        days = _parse_yyyymmdd_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
     spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
     code, spellings = to_ids(list(spelt), spelt)
@@ -95,7 +95,7 @@ def _relative_games_margin(score: Column) -> HostArray:
     return np.where(won + lost > 0, (won - lost) / np.maximum(won + lost, 1), np.nan)[codes[:, 0]]
 
 
-def _compact_dates(name: str, column: Column) -> HostArray:
+def _parse_yyyymmdd_dates(name: str, column: Column) -> HostArray:
     """Dates written 20240131; a month or day of 0 is the first."""
     values = to_numbers(name, column)
 

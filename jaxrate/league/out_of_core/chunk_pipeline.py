@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Matches, Ragged, RowError, period_number, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable_values import bind
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.league.dataset_rating import rated_match_columns
 from jaxrate.league.event_ratings import History, record_ratings
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
@@ -22,9 +22,9 @@ from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.execution import execute, levels_threshold
-from jaxrate.replay.padded_arrays import make_padded_state, matches_in_cache
+from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.replay.schedule import Plan, PlanShape, arrange_in_shape, make_plan
+from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
 from jaxrate.rules import Rating, Record, State
 from jaxrate.storage.atomic_folder import flush_to_disk
 from jaxrate.system import RatingSystem
@@ -93,9 +93,9 @@ def rate_chunks(
     system = run.system
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
     rows = max(run.opened.max_players, progress.num_players)
-    state, _ = make_padded_state(system, system.params, progress.state, rows, progress.num_players)
+    state, _ = init_or_copy_padded_state(system, system.params, progress.state, rows, progress.num_players)
     write = _make_chunk_writer(run, progress, seconds, save_checkpoint, report_progress)
-    scheduled = _schedule_chunks(run, progress, matches_in_cache(state), seconds)
+    scheduled = _schedule_chunks(run, progress, max_step_matches_in_cache(state), seconds)
     with prefetch(scheduled) as chunks, write_behind(write) as put:
         for chunk in chunks:
             start, n = time.perf_counter(), len(chunk.data.rows)
@@ -139,7 +139,7 @@ def _schedule_chunks(
             threshold = levels_threshold(system, system.params, run.key, events, _chunk_record_function(run))
             plan = make_plan(events, "auto", threshold, capacity)
         else:
-            plan = arrange_in_shape(events, plan_shape)
+            plan = make_plan_of_shape(events, plan_shape)
         plan_shape = PlanShape.of(plan) if isinstance(plan, Plan) else None
         seconds["reading"] += end_of_reading - start
         seconds["scheduling"] += time.perf_counter() - end_of_reading

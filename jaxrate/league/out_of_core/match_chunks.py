@@ -12,25 +12,25 @@ import numpy as np
 from jaxrate.data.column_conversion import to_column, to_days
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.integer_ids import assign_integer_ids
+from jaxrate.data.integer_ids import make_integer_id_assigner
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.parquet_table import (
     ParquetTable,
     check_no_missing,
     first_decreasing_row,
-    integer_range,
+    integer_range_from_footers,
     read_batches,
     read_chunks,
 )
-from jaxrate.data.role_resolution import Roles, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
-    SeasonMatches,
+    MatchSeasons,
     find_season_starts,
+    match_seasons_from_column,
     offset_row_errors,
-    season_matches,
 )
-from jaxrate.data.table_sources import Column, import_pyarrow, locate_data_errors
+from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError, fail_where, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.out_of_core.external_sort import ROW_COLUMN, sort_by_time
@@ -45,7 +45,7 @@ class OpenedMatches(NamedTuple):
 
     source: ParquetTable
     table: ParquetTable  # the source, or its copy in order of time
-    roles: Roles
+    roles: ColumnRoles
     max_players: int
     names: Any  # [players] by id: an Arrow array, or one of NumPy that fills as they come
     ids: Any  # names [n, 2] -> ids [n, 2] and how many there are then; None if the table has ids
@@ -63,16 +63,16 @@ class OpenedMatches(NamedTuple):
         return kind is not None and not import_pyarrow().types.is_timestamp(kind)
 
 
-def resolve_match_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> Roles:
+def resolve_match_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> ColumnRoles:
     """Which columns are used; ValueError for contests."""
-    with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where):
+    with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
         roles = resolve_roles(parquet_table.schema.names, arguments, False)
         if roles.layout.contest is not None:
             raise ValueError("contests are not rated by chunks; read them into memory")
         return roles
 
 
-def table_season_starts(parquet_table: ParquetTable, season: str, roles: Roles) -> dict[str, float]:
+def table_season_starts(parquet_table: ParquetTable, season: str, roles: ColumnRoles) -> dict[str, float]:
     """When each season in this column begins, as in a `Dataset` of the whole table; two columns are read.
 
     Raises:
@@ -80,29 +80,29 @@ def table_season_starts(parquet_table: ParquetTable, season: str, roles: Roles) 
     """
     time, clock = roles.time, _detect_clock_kind(parquet_table, roles.time)
 
-    def read_season_matches() -> Iterator[SeasonMatches]:
+    def read_season_matches() -> Iterator[MatchSeasons]:
         first, names = 0, (season, str(time))
         for _, batch in read_batches(parquet_table, names):
             columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in names}
             with offset_row_errors(first):
                 days = _times_to_days(str(time), columns[str(time)], clock)
-            yield season_matches(season, columns, days, first)
+            yield match_seasons_from_column(season, columns, days, first)
             first += len(batch)
 
-    with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where):
+    with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
         if time is None:
             raise ValueError(NO_TIME_MESSAGE)
         return find_season_starts(read_season_matches, None)
 
 
-def table_digest(parquet_table: ParquetTable, roles: Roles) -> str:
+def table_digest(parquet_table: ParquetTable, roles: ColumnRoles) -> str:
     """A digest of the files of the table and of the columns that are used."""
     files = [(file.path.name, file.digest) for file in parquet_table.files]
     return sha256(repr((files, roles)).encode()).hexdigest()[:16]
 
 
 def open_matches(
-    parquet_table: ParquetTable, roles: Roles, folder: Path, rows: int, memory: str, known_names: HostArray | None
+    parquet_table: ParquetTable, roles: ColumnRoles, folder: Path, rows: int, memory: str, known_names: HostArray | None
 ) -> OpenedMatches:
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
 
@@ -115,7 +115,7 @@ def open_matches(
       known_names: names that have ids already, of a table that was not put in order.
     """
     time, player_columns = roles.time, roles.layout.players
-    with locate_data_errors("", parquet_table.where):
+    with add_location_to_data_errors("", parquet_table.where):
         _check_player_types(parquet_table, roles)
         clock = _detect_clock_kind(parquet_table, time)
         earlier = None if time is None else first_decreasing_row(parquet_table, time)
@@ -127,7 +127,7 @@ def open_matches(
         if id_range is not None:
             dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
             known_names = np.zeros(0, dtype) if known_names is None else known_names
-            ids, names = assign_integer_ids(*id_range, known_names, dtype)
+            ids, names = make_integer_id_assigner(*id_range, known_names, dtype)
             max_players = min(len(names), 2 * parquet_table.row_count)
             return OpenedMatches(parquet_table, parquet_table, roles, max_players, names, ids, clock)
         other_columns = [name for name in roles.all_columns if name not in (*player_columns, time)]
@@ -142,7 +142,7 @@ def open_matches(
     return OpenedMatches(parquet_table, table, roles, len(names), names, None, clock)
 
 
-def _check_player_types(parquet_table: ParquetTable, roles: Roles) -> None:
+def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None:
     kinds, names = import_pyarrow().types, roles.layout.players
     types = [parquet_table.schema.field(name).type for name in names]
     whole = all(map(kinds.is_integer, types)) and np.result_type(*(x.to_pandas_dtype() for x in types)).kind in "iu"
@@ -185,7 +185,7 @@ def _dense_id_range(parquet_table: ParquetTable, player_columns: list[str]) -> t
     """The least and the greatest name, if names are whole numbers close enough for a table of ids."""
     if not all(import_pyarrow().types.is_integer(parquet_table.schema.field(name).type) for name in player_columns):
         return None
-    ranges = [integer_range(parquet_table, name) for name in player_columns]
+    ranges = [integer_range_from_footers(parquet_table, name) for name in player_columns]
     if None in ranges:
         return None
     low, high = min(x[0] for x in ranges if x), max(x[1] for x in ranges if x)
@@ -222,7 +222,7 @@ def _period_numbers(time: str, clock: str | None, length: float, batch: Any) -> 
 @contextmanager
 def locate_row_errors(parquet_table: ParquetTable, rows: HostArray) -> Iterator[None]:
     """Errors about rows of a chunk become those about rows of a file."""
-    with locate_data_errors(f"{parquet_table.title}: ", parquet_table.where), map_row_errors(rows):
+    with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where), map_row_errors(rows):
         yield
 
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_arguments
+from jaxrate.argument_checks import Key, enforce_argument_annotations
 from jaxrate.data.column_roles import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, period_number
@@ -40,7 +40,7 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
 from jaxrate.replay.checked_replay import check_kind
-from jaxrate.replay.padded_arrays import leaves_by_name
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
 from jaxrate.system import RatingSystem, check_system
@@ -75,7 +75,7 @@ class RatedFiles(NamedTuple):
         return f"RatedFiles: {counts} in {self.folder}, log loss {self.quality['log loss']:.4f}"
 
 
-@check_arguments
+@enforce_argument_annotations
 @document_roles(roles_taken_by("rate_files"), details=False)
 def rate_files(
     system: RatingSystem, source: Any, out: str | os.PathLike[str], *, a: str | None = None, b: str | None = None,
@@ -154,7 +154,7 @@ def rate_files(
 
 
 def _rate_and_write(
-    system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: Roles, settings: dict[str, Any],
+    system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: ColumnRoles, settings: dict[str, Any],
     resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any],
 ) -> RatedFiles:  # fmt: skip
     """The result of `rate_files`, once all is rated and written."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.data.parquet_table import ParquetTable
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE, read_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
 from jaxrate.metrics.running_metrics import MetricSums
@@ -27,7 +27,7 @@ GAMES_KEY, NAMES_KEY = "players.games", "players.names"  # in a checkpoint, besi
 
 
 def run_settings(
-    system: RatingSystem, roles: Roles, period: float | None, chunk: int, brief: bool, key: Array | None
+    system: RatingSystem, roles: ColumnRoles, period: float | None, chunk: int, brief: bool, key: Array | None
 ) -> dict[str, Any]:
     """The settings that a run must have in common with one that it goes on with."""
     side = roles.side, roles.constant_side, roles.neutral
@@ -61,7 +61,7 @@ def resume_run(
     system: RatingSystem,
     folder: Path,
     parquet_table: ParquetTable,
-    roles: Roles,
+    roles: ColumnRoles,
     settings: dict[str, Any],
     resume: bool,
 ) -> ResumedRun | None:

@@ -16,7 +16,7 @@ from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
 from jaxrate.rules import Rating
-from jaxrate.storage.run_validation import name_file_in_errors, read_ratings_table
+from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
 from jaxrate.types import HostArray
 
 
@@ -66,7 +66,9 @@ def read_file_run(folder: Path) -> StoredFileRun | None:
     arrays.pop(NAMES_KEY, None)
     games = arrays.pop(GAMES_KEY)
     with name_file_in_errors("ratings.parquet"):
-        players, table_games = read_ratings_table((folder / "ratings.parquet").read_bytes(), metadata["known"])
+        players, table_games = read_parquet_names_and_games(
+            (folder / "ratings.parquet").read_bytes(), metadata["known"]
+        )
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}

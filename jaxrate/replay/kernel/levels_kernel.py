@@ -23,7 +23,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.replay.kernel.scalar_evaluation import evaluate_on_scalars, unsupported_operations
+from jaxrate.replay.kernel.scalar_jaxpr_evaluation import evaluate_jaxpr_on_scalars, unsupported_operations
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
@@ -62,10 +62,10 @@ def replay_levels_in_kernel(
     steps, width = index.shape
     lanes = min(max(1 << (width - 1).bit_length(), WARP), MATCHES_AT_ONCE)
     prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
-    rate, guess = _scalar_match_rule(rules, prepared, state, events)
+    rate, guess = _make_scalar_match_function(rules, prepared, state, events)
     count = jnp.int32(steps) if count is None else count
 
-    columns = [_pad_width(x, -width % lanes) for x in jax.tree.leaves(events)]
+    columns = [_pad_with_empty_slots(x, -width % lanes) for x in jax.tree.leaves(events)]
     numbers = jnp.stack(jax.tree.leaves(prepared))
     leaves, structure = jax.tree.flatten(state)
     room = [jax.ShapeDtypeStruct((steps, *x.shape, columns[0].shape[-1]), x.dtype) for x in jax.tree.leaves(guess)]
@@ -87,7 +87,7 @@ def replay_levels_in_kernel(
     return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(shape.size, index, guess)
 
 
-def _scalar_match_rule(
+def _make_scalar_match_function(
     rules: ReplayRules, prepared: Any, state: State, events: Matches
 ) -> tuple[Callable[..., Any], Any]:
     """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
@@ -108,14 +108,14 @@ def _scalar_match_rule(
         raise ValueError(
             f"the kernel knows arithmetic only, and these rules have {', '.join(sorted(unknown))}: {HINT_NO_KERNEL}"
         )
-    return partial(evaluate_on_scalars, closed), guess
+    return partial(evaluate_jaxpr_on_scalars, closed), guess
 
 
-def _pad_width(x: Array, more: int) -> Array:
+def _pad_with_empty_slots(x: Array, num_added: int) -> Array:
     """A column [..., width] with slots in which nobody plays."""
-    if more == 0:
+    if num_added == 0:
         return x
-    ends = [(0, 0)] * (x.ndim - 1) + [(0, more)]
+    ends = [(0, 0)] * (x.ndim - 1) + [(0, num_added)]
     return jnp.pad(x, ends, constant_values=LAST_ID) if x.dtype == jnp.int32 else jnp.pad(x, ends, mode="edge")
 
 

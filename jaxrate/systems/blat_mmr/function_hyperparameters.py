@@ -6,7 +6,7 @@ from functools import cache
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from jaxrate.hashable_values import BoundFunction, display_name
+from jaxrate.hashable_functions_and_arrays import BoundFunction, display_name
 from jaxrate.parameters import ANY, POSITIVE, UNIT_INTERVAL, Parameter
 
 ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
@@ -49,11 +49,11 @@ def inspect_arguments(function: Callable[..., Any]) -> FunctionArguments:
         sum(x.default is x.empty for x in every[num_bound:]),
         tuple(x.name for x in free),
         tuple(float(x.default) for x in free),
-        tuple(_hyperparameter_of(display_name(function), x.name, hints.get(x.name)) for x in free),
+        tuple(_hyperparameter_from_annotation(display_name(function), x.name, hints.get(x.name)) for x in free),
     )
 
 
-def _hyperparameter_of(function: str, name: str, hint: Any) -> Parameter:
+def _hyperparameter_from_annotation(function: str, name: str, hint: Any) -> Parameter:
     space = get_args(hint)[1] if get_origin(hint) is Annotated else "real"
     if space not in ANNOTATED_SPACES:
         raise ValueError(f"{function}: {name} is one of {', '.join(ANNOTATED_SPACES)}, not {space!r}")

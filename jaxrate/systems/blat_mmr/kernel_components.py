@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.hashable_values import HashableArray
+from jaxrate.hashable_functions_and_arrays import HashableArray
 from jaxrate.numerics.fourier_convolution import convolve_with_spectrum, grid_differences, spectrum_of_differences
-from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_own_shape, has_width
+from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_custom_shape, has_width
 from jaxrate.systems.blat_mmr.laplace_recursions import exponential_decays, exponential_tails
 from jaxrate.types import Array
 
@@ -46,7 +46,7 @@ def prepare_components(
     """
     hyperparameters = values or {}
     widths = [width * relative for relative in kernel.widths]
-    tables = [_component_table(kernel, algorithm, w, points, step, reach, hyperparameters) for w in widths]
+    tables = [_precompute_component_table(kernel, algorithm, w, points, step, reach, hyperparameters) for w in widths]
     weights = list(kernel.weights)
     if algorithm == "band" and kernel.edges == "global":
         tables = [sum((w * t for w, t in zip(weights, tables, strict=True)), jnp.zeros_like(tables[0]))]
@@ -63,25 +63,29 @@ def low_rank_component(left: Any, right: Any) -> list[PreparedKernelComponent]:
 
 
 def spread_belief(
-    edges: str | None, algorithm: str, components: list[PreparedKernelComponent], belief: Array, own: bool = False
+    edges: str | None,
+    algorithm: str,
+    components: list[PreparedKernelComponent],
+    belief: Array,
+    is_custom_kernel: bool = False,
 ) -> Array:
     """What a belief [..., n] becomes, normalised; its own mass need not be one.
 
-    Of a kernel of one's `own`, mass that could go nowhere stays where it is.
+    Of a kernel of one's `is_custom_kernel`, mass that could go nowhere stays where it is.
     """
     if edges == "source":
-        safe = [jnp.where(x.kept > 0.0, x.kept, 1.0) if own else x.kept for x in components]
+        safe = [jnp.where(x.kept > 0.0, x.kept, 1.0) if is_custom_kernel else x.kept for x in components]
         terms = [
             x.weight * apply_component(algorithm, x.table, belief / _align_last_axis(kept, belief))
             for x, kept in zip(components, safe, strict=True)
         ]
-        if own:
+        if is_custom_kernel:
             terms += [x.weight * jnp.where(_align_last_axis(x.kept, belief) > 0.0, 0.0, belief) for x in components]
         return _sum_terms(terms) / jnp.sum(belief, axis=-1, keepdims=True)
     # The mass that will be left is known before: one pass less than to normalise at the end.
     left = _sum_terms([x.weight * x.kept for x in components])
     mass = jnp.matmul(belief, left[:, None], precision=EXACT)
-    if own:
+    if is_custom_kernel:
         safe_mass = jnp.where(mass > 0.0, mass, jnp.sum(belief, axis=-1, keepdims=True))
         after = _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
         return jnp.where(mass > 0.0, after, belief) / safe_mass
@@ -89,30 +93,30 @@ def spread_belief(
     return scale * _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
 
 
-def apply_component(algorithm: str, table: Any, p: Array) -> Array:
+def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
     """A component's sum over the support, for beliefs [..., n]."""
-    n = p.shape[-1]
+    n = belief.shape[-1]
     if algorithm == "low_rank":
-        left, right = (jnp.asarray(x, p.dtype) for x in table)
-        return _zero_rounding(jnp.matmul(jnp.matmul(p, left, precision=EXACT), right, precision=EXACT))
+        left, right = (jnp.asarray(x, belief.dtype) for x in table)
+        return _zero_rounding(jnp.matmul(jnp.matmul(belief, left, precision=EXACT), right, precision=EXACT))
     if algorithm == "band":
         reach = (len(table) - 1) // 2
-        padded = jnp.pad(p, [(0, 0)] * (p.ndim - 1) + [(reach, reach)])
+        padded = jnp.pad(belief, [(0, 0)] * (belief.ndim - 1) + [(reach, reach)])
         taps = [
-            tap if tap.ndim == 0 else _align_last_axis(tap, p) for tap in table
+            tap if tap.ndim == 0 else _align_last_axis(tap, belief) for tap in table
         ]  # alike for all strengths, or [n] by theirs
         return _sum_terms([tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
     if algorithm == "fft":
-        return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, p), p))
+        return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, belief), belief))
     if algorithm == "laplace":
         (before, after), height = table
         left, right = exponential_tails(
-            jnp.broadcast_to(_align_last_axis(before, p), p.shape),
-            jnp.broadcast_to(_align_last_axis(after, p), p.shape),
-            p,
+            jnp.broadcast_to(_align_last_axis(before, belief), belief.shape),
+            jnp.broadcast_to(_align_last_axis(after, belief), belief.shape),
+            belief,
         )
-        return height * (left + right - p)
-    return jnp.matmul(p, table, precision=EXACT)
+        return height * (left + right - belief)
+    return jnp.matmul(belief, table, precision=EXACT)
 
 
 def _zero_rounding(sums: Array) -> Array:
@@ -123,7 +127,7 @@ def _zero_rounding(sums: Array) -> Array:
 def _kernel_mass_kept_per_point(kernel: Kernel, algorithm: str, table: Any, points: Array) -> Array:
     """[n] how much of the mass of each point stays: the sums of what leaves it, not of what comes."""
     ones = jnp.ones(points.shape[0], points.dtype)
-    if not has_own_shape(kernel):
+    if not has_custom_shape(kernel):
         return apply_component(algorithm, table, ones)  # as much comes as goes
     if algorithm == "naive":
         return jnp.sum(table, axis=1)
@@ -134,7 +138,7 @@ def _kernel_mass_kept_per_point(kernel: Kernel, algorithm: str, table: Any, poin
     return _sum_terms([lax.slice_in_dim(padded[k], 2 * reach - k, 2 * reach - k + n) for k in range(2 * reach + 1)])
 
 
-def _component_table(
+def _precompute_component_table(
     kernel: Kernel,
     algorithm: str,
     width: Array,
@@ -162,7 +166,7 @@ def _component_table(
     if points.ndim == 1:
         return component_density(kernel, points[None] - points[:, None], width, values) / mass
     square = jnp.sum((points[:, None] - points[None]) ** 2, axis=-1)
-    if has_own_shape(kernel):
+    if has_custom_shape(kernel):
         distance = jnp.where(square > 0.0, jnp.sqrt(jnp.where(square > 0.0, square, 1.0)), 0.0)
         return component_density(kernel, distance, width, values) / width ** (points.shape[1] - 1)
     return jnp.exp(-0.5 * square / width**2) / (math.sqrt(2.0 * math.pi) * width) ** points.shape[1]
@@ -189,7 +193,7 @@ def _strength_kernel_matrix(
 
 def component_density(kernel: Kernel, distance: Array, width: Array, values: Mapping[str, Array]) -> Array:
     """The density of a component of the distance."""
-    if has_own_shape(kernel):
+    if has_custom_shape(kernel):
         return _cast_and_clip_negative(kernel.shape(distance / width, **values), distance) / width
     if kernel.shape == "gaussian":
         return jnp.exp(-0.5 * (distance / width) ** 2) / (math.sqrt(2.0 * math.pi) * width)
@@ -203,7 +207,7 @@ def _cast_and_clip_negative(values: Any, like: Array) -> Array:
 
 def _sum_density_over_lattice(kernel: Kernel, step: float, width: Array, n: int, values: Mapping[str, Array]) -> Array:
     """The sum of the density over the endless grid; of a function of one's own over its differences."""
-    if has_own_shape(kernel):
+    if has_custom_shape(kernel):
         return jnp.sum(component_density(kernel, step * grid_differences(n), width, values))
     if kernel.shape == "laplace":
         return 0.5 / (jnp.tanh(0.5 * step / width) * width)

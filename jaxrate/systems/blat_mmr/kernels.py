@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.hashable_values import display_name, hashable_array
+from jaxrate.hashable_functions_and_arrays import display_name, hashable_array
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.text_format import suggest_name
 
@@ -80,13 +80,13 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
     if not isinstance(kernel, Kernel):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
     if not isinstance(kernel.shape, str):
-        kernel = _parse_own_shape(kernel)
+        kernel = _parse_custom_shape(kernel)
     elif kernel.edges is None:
         kernel = kernel._replace(edges="global")
     for field, allowed in FIELD_CHOICES.items():
         value = getattr(kernel, field)
         chosen_later = field == "edges" and value is None  # when the strengths are known
-        if value not in allowed and not (chosen_later or (field == "shape" and has_own_shape(kernel))):
+        if value not in allowed and not (chosen_later or (field == "shape" and has_custom_shape(kernel))):
             raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {value!r}")
     weights, widths = kernel.weights, kernel.widths
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
@@ -96,7 +96,7 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
     return kernel
 
 
-def _parse_own_shape(kernel: Kernel) -> Kernel:
+def _parse_custom_shape(kernel: Kernel) -> Kernel:
     """A kernel of one's own as a plain value; with its edges, if it is of the distance."""
     if not callable(kernel.shape):
         try:
@@ -106,10 +106,10 @@ def _parse_own_shape(kernel: Kernel) -> Kernel:
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
             raise ValueError(f"a kernel's matrix is [n, n], got shape {table.shape}")
         kernel = kernel._replace(shape=hashable_array(table))
-    elif not 1 <= shape_arguments(kernel).num_required <= 3:
+    elif not 1 <= shape_function_arguments(kernel).num_required <= 3:
         raise ValueError(
             f"kernel {display_name(kernel.shape)}: it takes a distance, two strengths, or these and a width, each "
-            f"without a default; this one takes {shape_arguments(kernel).num_required}"
+            f"without a default; this one takes {shape_function_arguments(kernel).num_required}"
         )
     plain = (kernel.weights, kernel.widths, kernel.clock, kernel.own) == ((1.0,), (1.0,), "match", False)
     if not (plain or has_width(kernel)):
@@ -120,19 +120,19 @@ def _parse_own_shape(kernel: Kernel) -> Kernel:
     return kernel._replace(edges="global") if kernel.edges is None and depends_on_distance(kernel) else kernel
 
 
-def has_own_shape(kernel: Kernel) -> bool:
+def has_custom_shape(kernel: Kernel) -> bool:
     """Whether its shape has no name."""
     return not isinstance(kernel.shape, str)
 
 
-def shape_arguments(kernel: Kernel | None) -> FunctionArguments:
+def shape_function_arguments(kernel: Kernel | None) -> FunctionArguments:
     """What its function takes; nothing for other shapes."""
     return inspect_arguments(kernel.shape) if kernel is not None and callable(kernel.shape) else NO_ARGUMENTS
 
 
 def depends_on_distance(kernel: Kernel) -> bool:
-    return not has_own_shape(kernel) or shape_arguments(kernel).num_required == 1
+    return not has_custom_shape(kernel) or shape_function_arguments(kernel).num_required == 1
 
 
 def has_width(kernel: Kernel) -> bool:
-    return not has_own_shape(kernel) or shape_arguments(kernel).num_required in (1, 3)
+    return not has_custom_shape(kernel) or shape_function_arguments(kernel).num_required in (1, 3)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.argument_checks import Numbers, check_arguments
-from jaxrate.hashable_values import HashableArray, bind, hashable_array
+from jaxrate.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
 from jaxrate.text_format import suggest_name
 from jaxrate.types import Array
 
@@ -80,11 +80,11 @@ def _clipped_logistic(x: Array, y: Array) -> Array:
     return _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y))
 
 
-def _step(x: Array, y: Array) -> Array:
+def _step_win_probability(x: Array, y: Array) -> Array:
     return jnp.heaviside(x - y, jnp.asarray(0.5, x.dtype))
 
 
-def _half(x: Array, y: Array) -> Array:
+def _even_win_probability(x: Array, y: Array) -> Array:
     return jnp.full_like(x - y, 0.5)
 
 
@@ -97,7 +97,7 @@ def _majority_of_three(x: Array, y: Array) -> Array:
     return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
 
 
-def _look_up(midpoints: HashableArray, chances: HashableArray, x: Array, y: Array) -> Array:
+def _tabulated_win_probability(midpoints: HashableArray, chances: HashableArray, x: Array, y: Array) -> Array:
     i, j = (jnp.searchsorted(jnp.asarray(midpoints, x.dtype), z) for z in (x, y))
     return jnp.asarray(chances, x.dtype)[i, j]
 
@@ -122,13 +122,13 @@ def ratio() -> Luck:
     return Luck("ratio", _ratio_win_probability, difference=False)
 
 
-@check_arguments
+@enforce_argument_annotations
 def thurstone_mosteller(scale: float = 1.0) -> Luck:
     """Example 2.6: Phi((x - y) / scale). Normal performances of variance 1 have scale sqrt 2."""
     return Luck(_name_with_number("thurstone_mosteller", scale), bind(_probit, float(scale)), smooth=True)
 
 
-@check_arguments
+@enforce_argument_annotations
 def trueskill(margin: float = 1.0) -> Luck:
     """Example 2.7: 1 above the margin, 0 below minus the margin, one half between, ends included."""
     return Luck(_name_with_number("trueskill", margin), bind(_step_with_margin, float(margin)))
@@ -144,21 +144,21 @@ def heaviside() -> Luck:
 
     sqrt(L L') of a draw is one half between equals and 0 elsewhere: draws need luck (beta below 1) and a fine grid.
     """
-    return Luck("heaviside", _step)
+    return Luck("heaviside", _step_win_probability)
 
 
 def coin() -> Luck:
     """Example 2.4: one half, whoever plays."""
-    return Luck("coin", _half)
+    return Luck("coin", _even_win_probability)
 
 
-@check_arguments
+@enforce_argument_annotations
 def laplace(width: float = 1.0) -> Luck:
     """Section 4.3: the distribution function F(x - y | width) of a Laplace distribution."""
     return mixture([(1.0, width)])._replace(name=_name_with_number("laplace", width))
 
 
-@check_arguments
+@enforce_argument_annotations
 def mixture(components: Sequence[tuple[float, float]]) -> Luck:
     """Section 4.3: sum p_j F(x - y | a_j), for (weight, width) pairs (p_j, a_j).
 
@@ -179,7 +179,7 @@ def two_of_three() -> Luck:
     return Luck("two_of_three", _majority_of_three, difference=False, dimension=3)
 
 
-@check_arguments
+@enforce_argument_annotations
 def matrix(strengths: Numbers, chances: Numbers) -> Luck:
     """How likely strengths [n] beat each other, as a matrix [n, n]; for systems whose `support` these strengths are.
 
@@ -191,7 +191,9 @@ def matrix(strengths: Numbers, chances: Numbers) -> Luck:
         raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
     between = (points[1:] + points[:-1]) / 2.0
 
-    return Luck("a matrix", bind(_look_up, hashable_array(between), hashable_array(table)), difference=False)
+    return Luck(
+        "a matrix", bind(_tabulated_win_probability, hashable_array(between), hashable_array(table)), difference=False
+    )
 
 
 LUCK: dict[str, Callable[..., Luck]] = {
@@ -217,7 +219,7 @@ def _name_with_number(name: str, number: float) -> str:
     return f"{name}({number:g})"
 
 
-@check_arguments
+@enforce_argument_annotations
 def parse(text: str) -> Luck:
     """The luck function of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
     parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
@@ -263,7 +265,7 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
                 value = f"L({some[i]}, {others[j]}) is {values[i, j]}"
                 raise ValueError(f"luck function {luck.name}: {value}, not in [0, 1]")
         if luck.dimension == 1:
-            _check_claims(luck, jnp.asarray(few[:, None], float), jnp.asarray(few[None], float))
+            _check_declared_properties(luck, jnp.asarray(few[:, None], float), jnp.asarray(few[None], float))
     off = np.abs(one + other - 1.0)
     if luck.zero_sum and (off > SUM_TOLERANCE).any():
         i, j = np.unravel_index(np.argmax(off), off.shape)
@@ -277,7 +279,7 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
         )
 
 
-def _check_claims(luck: Luck, x: Array, y: Array) -> None:
+def _check_declared_properties(luck: Luck, x: Array, y: Array) -> None:
     """ValueError if chances are no function of the difference, or no mixture, but say that they are."""
     zero, least = jnp.zeros_like(y), 1e-9 * jnp.max(jnp.abs(x))
     for chance in (luck.chance, luck.black):

@@ -8,14 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_number, to_floats
-from jaxrate.hashable_values import HashableArray, hashable_array
+from jaxrate.hashable_functions_and_arrays import HashableArray, hashable_array
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.rules import Params
-from jaxrate.systems.blat_mmr import kernel_matrices, likelihood_sums
+from jaxrate.systems.blat_mmr import custom_kernel_matrices, opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent
-from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_own_shape, has_width, shape_arguments
-from jaxrate.systems.blat_mmr.likelihood_sums import Grid
+from jaxrate.systems.blat_mmr.kernels import (
+    Kernel,
+    depends_on_distance,
+    has_custom_shape,
+    has_width,
+    shape_function_arguments,
+)
 from jaxrate.systems.blat_mmr.luck import Luck
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
 from jaxrate.types import Array
 
 BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
@@ -69,7 +75,7 @@ def make_grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, p
 
 def has_min_width(kernel: Kernel) -> bool:
     """Whether a width below two steps of the grid is refused: for shapes of which little is left then."""
-    return kernel.clock == "match" and not has_own_shape(kernel)
+    return kernel.clock == "match" and not has_custom_shape(kernel)
 
 
 def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
@@ -115,12 +121,12 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     if wish not in ALGORITHMS:
         raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
     gaussian = kernel is None or kernel.shape == "gaussian"
-    own = kernel is not None and has_own_shape(kernel)
+    own = kernel is not None and has_custom_shape(kernel)
     if not gaussian and not own and luck.dimension > 1:
         raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
 
     def holds(precision: str) -> bool:
-        return grid is not None and None is not likelihood_sums.min_interpolation_nodes(
+        return grid is not None and None is not opponent_sum_algorithms.min_interpolation_nodes(
             luck, grid, (model.beta,), model.temperature, precision
         )
 
@@ -155,8 +161,8 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     fixed = kernel is None or is_constant_kernel(kernel)
     if fixed and wish != "fft" and (kernel is None or _is_band_fastest(model)):
         return model._replace(summing=summing, spreading="band")
-    low = fixed and _unbounded_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
-    return model._replace(summing=summing, spreading="low_rank" if low else _unbounded_algorithm(kernel))
+    low = fixed and _reach_independent_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
+    return model._replace(summing=summing, spreading="low_rank" if low else _reach_independent_algorithm(kernel))
 
 
 def _is_band_fastest(model: Model) -> bool:
@@ -178,7 +184,7 @@ def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
     step = None if model.grid is None else model.grid.step
     given = hashable_array(points), step, model.kernel_width, model.kernel_values
-    return kernel_matrices.low_rank_factors(kernel, *given, jnp.result_type(float).name)
+    return custom_kernel_matrices.low_rank_factors(kernel, *given, jnp.result_type(float).name)
 
 
 def is_constant_kernel(kernel: Kernel) -> bool:
@@ -186,7 +192,7 @@ def is_constant_kernel(kernel: Kernel) -> bool:
     return kernel.clock == "match" and not kernel.own
 
 
-def _unbounded_algorithm(kernel: Kernel | None) -> str:
+def _reach_independent_algorithm(kernel: Kernel | None) -> str:
     """The algorithm that holds on a grid however far a kernel reaches."""
     return "fft" if kernel is None or depends_on_distance(kernel) else "naive"
 
@@ -195,9 +201,9 @@ def band_reach(model: Model, width: float) -> int:
     """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
     assert model.grid is not None and model.kernel is not None
     precision = jnp.result_type(float).name
-    if has_own_shape(model.kernel):
+    if has_custom_shape(model.kernel):
         points = hashable_array(model.grid.points)
-        return kernel_matrices.kernel_reach(
+        return custom_kernel_matrices.kernel_reach(
             model.kernel, points, model.grid.step, width, model.kernel_values, precision
         )
     return math.ceil(BAND_WIDTHS[precision] * width * max(model.kernel.widths) / model.grid.step)
@@ -213,7 +219,7 @@ class SizedAlgorithms(NamedTuple):
     reach: int  # grid steps from the centre to the last tap of a "band"
 
 
-def size_algorithms(model: Model, params: Any) -> SizedAlgorithms:
+def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
     """The form that holds for hyperparameters: numbers or arrays of them, or traced, when they may have any value.
 
     The sizes are those for the values given to the factory, or they are few others, so that few are compiled.
@@ -233,7 +239,7 @@ def size_algorithms(model: Model, params: Any) -> SizedAlgorithms:
     exact = "fft" if model.luck.difference else "naive"
     return SizedAlgorithms(
         exact if model.summing == "low_rank" and nodes is None else model.summing,
-        _unbounded_algorithm(model.kernel) if endless else model.spreading,
+        _reach_independent_algorithm(model.kernel) if endless else model.spreading,
         nodes,
         reach or 0,
     )
@@ -246,13 +252,14 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
 
     def needed(betas: tuple[float, ...], temperature: float) -> int | None:
         assert model.grid is not None
-        return likelihood_sums.min_interpolation_nodes(model.luck, model.grid, betas, temperature, precision)
+        return opponent_sum_algorithms.min_interpolation_nodes(model.luck, model.grid, betas, temperature, precision)
 
     own = needed((model.beta,), model.temperature)
     if own is None:
         raise ValueError(
-            f"blat_mmr: {likelihood_sums.NODE_COUNTS[-1]} nodes do not hold the luck function {model.luck.name} to "
-            f"{likelihood_sums.INTERPOLATION_TOLERANCE[precision]:g}: use another algorithm than low_rank"
+            f"blat_mmr: {opponent_sum_algorithms.NODE_COUNTS[-1]} nodes do not hold the luck function "
+            f"{model.luck.name} to "
+            f"{opponent_sum_algorithms.INTERPOLATION_TOLERANCE[precision]:g}: use another algorithm than low_rank"
         )
     least, most = _min_and_max_of_values(params.beta, (0.0, 1.0))
     lowest = _min_and_max_of_values(params.temperature, (0.0, math.inf))[0]
@@ -274,7 +281,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
     """
     assert model.kernel is not None
-    if has_own_shape(model.kernel):
+    if has_custom_shape(model.kernel):
         return band_reach(model, model.kernel_width) if _has_factory_values(model, params) else None
     widest = _min_and_max_of_values(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
@@ -290,15 +297,17 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """Of the hyperparameters of a kernel's function."""
-    return tuple(getattr(params, name) for name in shape_arguments(kernel).names)
+    return tuple(getattr(params, name) for name in shape_function_arguments(kernel).names)
 
 
-def check_own_kernel(model: Model, strengths: Any, params: Any) -> None:
+def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
     """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
-    if model.kernel is not None and has_own_shape(model.kernel):
+    if model.kernel is not None and has_custom_shape(model.kernel):
         values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
         step = None if model.grid is None else model.grid.step
-        kernel_matrices.kernel_matrix(model.kernel, hashable_array(strengths), step, float(params.kernel_width), values)
+        custom_kernel_matrices.checked_custom_kernel_matrix(
+            model.kernel, hashable_array(strengths), step, float(params.kernel_width), values
+        )
 
 
 def _has_factory_values(model: Model, params: Any) -> bool:

@@ -9,13 +9,13 @@ import numpy as np
 from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences
 from jaxrate.rules import Params
-from jaxrate.systems.blat_mmr import likelihood_sums
-from jaxrate.systems.blat_mmr.likelihood_sums import ResultLikelihood
+from jaxrate.systems.blat_mmr import opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
 from jaxrate.types import Array
 
 
-def win_chances(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
+def win_chances_of_both(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
     """L(x, y) and L(y, x), where `side` is that of x."""
     lead = side * params.side_advantage / model.luck.unit
     first, second = (x + lead) / params.temperature, y / params.temperature
@@ -31,11 +31,11 @@ def average_over_both_beliefs(
 ) -> Array:
     """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
     if constants.form.summing == "low_rank":
-        _, weights = _interpolation_matrix(model, constants.form)
-        at = jnp.matmul(rows.belief, weights, precision=likelihood_sums.EXACT)
+        _, weights = _interpolation_nodes_and_weights(model, constants.form)
+        at = jnp.matmul(rows.belief, weights, precision=opponent_sum_algorithms.EXACT)
         w = likelihood(*_log_chance_table_for_match(model, constants, event))
-        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=likelihood_sums.EXACT))
-    return jnp.sum(rows.belief[0] * opponent_sums(model, constants, rows, event, likelihood)[0])
+        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=opponent_sum_algorithms.EXACT))
+    return jnp.sum(rows.belief[0] * average_likelihood_over_opponent(model, constants, rows, event, likelihood)[0])
 
 
 def grid_points(model: Model) -> Array:
@@ -43,22 +43,26 @@ def grid_points(model: Model) -> Array:
     return jax.device_put(np.asarray(model.grid.points, jnp.result_type(float)))
 
 
-def _interpolation_matrix(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array]:
+def _interpolation_nodes_and_weights(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array]:
     """Nodes [r] and weights [n, r]."""
     assert model.grid is not None and algorithms.nodes is not None
-    nodes, weights = likelihood_sums.barycentric_interpolation(model.grid, algorithms.nodes)
+    nodes, weights = opponent_sum_algorithms.barycentric_nodes_and_weights(model.grid, algorithms.nodes)
     return jnp.asarray(nodes, float), jnp.asarray(weights, float)
 
 
 def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, side: Array | float) -> Any:
     """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
     if algorithms.summing == "low_rank":
-        nodes, _ = _interpolation_matrix(model, algorithms)
-        return likelihood_sums.log_chances(win_chances(model, params, nodes[:, None], nodes[None], side))
+        nodes, _ = _interpolation_nodes_and_weights(model, algorithms)
+        return opponent_sum_algorithms.log_chances(
+            win_chances_of_both(model, params, nodes[:, None], nodes[None], side)
+        )
     if algorithms.summing == "fft":
         assert model.grid is not None
         difference = model.grid.step * grid_differences(model.grid.size)
-        return likelihood_sums.log_chances(win_chances(model, params, difference, jnp.zeros_like(difference), side))
+        return opponent_sum_algorithms.log_chances(
+            win_chances_of_both(model, params, difference, jnp.zeros_like(difference), side)
+        )
     return None
 
 
@@ -78,41 +82,49 @@ def _chance_matrices(model: Model, constants: Constants, rows: State, event: Mat
     x, y = _player_supports(model, rows)
     side = 0.0 if event.context.side is None else event.context.side
     if rows.inner is None:
-        return win_chances(model, constants.params, x[:, None], y[None], side)
+        return win_chances_of_both(model, constants.params, x[:, None], y[None], side)
     inner = rows.inner
-    both = win_chances(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
-    one, two = (jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=likelihood_sums.EXACT) for c in both)
+    both = win_chances_of_both(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+    one, two = (
+        jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=opponent_sum_algorithms.EXACT) for c in both
+    )
     return one, two
 
 
-def opponent_sums(
+def average_likelihood_over_opponent(
     model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
 ) -> Array:
     """[2, n] of what `sums` describes."""
     form = constants.form
     if form.summing == "low_rank":
-        return likelihood_sums.low_rank_sums(
-            _interpolation_matrix(model, form)[1],
+        return opponent_sum_algorithms.low_rank_opponent_sums(
+            _interpolation_nodes_and_weights(model, form)[1],
             _log_chance_table_for_match(model, constants, event),
             rows.belief,
             likelihood,
         )
     if form.summing == "fft":
-        return likelihood_sums.fft_sums(_log_chance_table_for_match(model, constants, event), rows.belief, likelihood)
-    return likelihood_sums.naive_sums(_chance_matrices(model, constants, rows, event), rows.belief, likelihood)
+        return opponent_sum_algorithms.fft_opponent_sums(
+            _log_chance_table_for_match(model, constants, event), rows.belief, likelihood
+        )
+    return opponent_sum_algorithms.naive_opponent_sums(
+        _chance_matrices(model, constants, rows, event), rows.belief, likelihood
+    )
 
 
-def win_loss_sums(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+def average_win_loss_over_opponent(
+    model: Model, constants: Constants, rows: State, event: Matches
+) -> tuple[Array, Array]:
     """The sums [2, n] of L(x, y) and of L(y, x)."""
     if constants.form.summing != "laplace":
         wins, losses = (
-            opponent_sums(model, constants, rows, event, power)
-            for power in (likelihood_sums.win_chance, likelihood_sums.loss_chance)
+            average_likelihood_over_opponent(model, constants, rows, event, power)
+            for power in (opponent_sum_algorithms.win_chance, opponent_sum_algorithms.loss_chance)
         )
         return wins, losses
     params = constants.params
     lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
-    both = likelihood_sums.laplace_sums(
+    both = opponent_sum_algorithms.laplace_win_loss_sums(
         model.luck.laplace, _player_supports(model, rows), rows.belief, jnp.asarray(lead, float), params.temperature
     )
     mass = jnp.sum(rows.belief, axis=-1)[::-1, None]

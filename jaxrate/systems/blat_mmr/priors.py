@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_traced
-from jaxrate.hashable_values import HashableArray, display_name, hashable_array
+from jaxrate.hashable_functions_and_arrays import HashableArray, display_name, hashable_array
 from jaxrate.parameters import RELATIVE_TOLERANCE
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
-from jaxrate.systems.blat_mmr.likelihood_sums import Grid
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
 from jaxrate.types import Array
 
 Prior = HashableArray | Callable[..., Any] | None  # None: normal on strengths, uniform on distributions
 MIN_DEVIATION_RATIO = 1e-15  # of the way from the prior's mean to the furthest strength that its deviation must be
 
 
-def parse(prior: Any, count: int, strengths: Any) -> Prior:
+def parse_prior(prior: Any, count: int, strengths: Any) -> Prior:
     """A checked prior for `count` strengths (or distributions); a distribution with a `pdf` gives that of `strengths`.
 
     Raises:
@@ -45,7 +45,7 @@ def parse(prior: Any, count: int, strengths: Any) -> Prior:
     return hashable_array(probabilities / probabilities.sum())
 
 
-def prior_arguments(prior: Prior) -> FunctionArguments:
+def prior_function_arguments(prior: Prior) -> FunctionArguments:
     """What its function takes; nothing for others."""
     return inspect_arguments(prior) if callable(prior) and not callable(getattr(prior, "pdf", None)) else NO_ARGUMENTS
 
@@ -92,7 +92,9 @@ def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) ->
             )
     elif callable(prior):
         with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-            values = {name: jnp.asarray(float(getattr(params, name)), float) for name in prior_arguments(prior).names}
+            values = {
+                name: jnp.asarray(float(getattr(params, name)), float) for name in prior_function_arguments(prior).names
+            }
             probabilities = np.asarray(prior(jnp.asarray(points, float), **values), np.float64)
         _check_probabilities(f"prior {display_name(prior)}", probabilities, len(points), points)
 

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.events import Matches
-from jaxrate.hashable_values import HashableArray
+from jaxrate.hashable_functions_and_arrays import HashableArray
 from jaxrate.rules import Params, Rating
 from jaxrate.system import elapsed_time
-from jaxrate.systems.blat_mmr import kernel_components, kernels, likelihood_sums
+from jaxrate.systems.blat_mmr import kernel_components, kernels, opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.model import (
     Constants,
     Model,
@@ -17,14 +17,14 @@ from jaxrate.systems.blat_mmr.model import (
     kernel_shape_argument_values,
     low_rank_kernel_factors,
     mean_strength_positions,
-    size_algorithms,
+    resolve_algorithm_sizes,
 )
 from jaxrate.systems.blat_mmr.opponent_averages import (
+    average_likelihood_over_opponent,
     average_over_both_beliefs,
+    average_win_loss_over_opponent,
     grid_points,
     log_chance_table,
-    opponent_sums,
-    win_loss_sums,
 )
 from jaxrate.types import Array
 
@@ -35,16 +35,16 @@ PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a tim
 
 def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) -> Constants:
     """In this form; None: in one that holds for these hyperparameters, which if they are traced may be any."""
-    algorithms = size_algorithms(model, params) if algorithms is None else algorithms
+    algorithms = resolve_algorithm_sizes(model, params) if algorithms is None else algorithms
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
         parts = kernel_components.low_rank_component(*(low_rank_kernel_factors(model) or ()))
     elif kernel is not None and is_constant_kernel(kernel):
         if model.grid is not None:
-            parts = _kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
+            parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
         elif isinstance(kernel.shape, HashableArray):  # whatever the supports
-            parts = _kernel_components(
+            parts = _prepare_kernel_components(
                 model, algorithms, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1])
             )
     return Constants(params, algorithms, log_chance_table(model, algorithms, params, 0.0), parts)
@@ -71,9 +71,11 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
 def predict(model: Model, constants: Constants, rows: State, event: Matches) -> Array:
     """Expected score of the first player."""
     if constants.form.summing == "laplace":
-        wins, _ = win_loss_sums(model, constants, rows, event)
+        wins, _ = average_win_loss_over_opponent(model, constants, rows, event)
         return jnp.sum(rows.belief[0] * wins[0])
-    return jnp.clip(average_over_both_beliefs(model, constants, rows, event, likelihood_sums.win_chance), 0.0, 1.0)
+    return jnp.clip(
+        average_over_both_beliefs(model, constants, rows, event, opponent_sum_algorithms.win_chance), 0.0, 1.0
+    )
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
@@ -83,18 +85,20 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     that would lose all its mass keeps its prior.
     """
     del key
-    power = likelihood_sums.make_result_likelihood(event.score, event.context.weight)
+    power = opponent_sum_algorithms.make_result_likelihood(event.score, event.context.weight)
     if model.draws == "inside":
-        likelihood = opponent_sums(model, constants, rows, event, power)
+        likelihood = average_likelihood_over_opponent(model, constants, rows, event, power)
     else:
-        likelihood = power(*likelihood_sums.log_chances(win_loss_sums(model, constants, rows, event)))
+        likelihood = power(
+            *opponent_sum_algorithms.log_chances(average_win_loss_over_opponent(model, constants, rows, event))
+        )
     least = MIN_LIKELIHOOD[likelihood.dtype.name]
     posterior, kernel = rows.belief * jnp.maximum(likelihood, least), model.kernel
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
         belief = kernel_components.spread_belief(
-            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_own_shape(kernel)
+            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_custom_shape(kernel)
         )
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
@@ -121,14 +125,16 @@ def support_point_strengths(model: Model, rows: State) -> Array:
     return support if rows.inner is None else jnp.sum(rows.inner * support, axis=-1)
 
 
-def _kernel_components(
+def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
 ) -> list[kernel_components.PreparedKernelComponent]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
     values = dict(
         zip(
-            kernels.shape_arguments(model.kernel).names, kernel_shape_argument_values(model.kernel, params), strict=True
+            kernels.shape_function_arguments(model.kernel).names,
+            kernel_shape_argument_values(model.kernel, params),
+            strict=True,
         )
     )
     return kernel_components.prepare_components(
@@ -143,8 +149,10 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
-        parts = _kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernel_components.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_own_shape(kernel))
+        parts = _prepare_kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
+        after = kernel_components.spread_belief(
+            kernel.edges, form.spreading, parts, p, kernels.has_custom_shape(kernel)
+        )
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args = (

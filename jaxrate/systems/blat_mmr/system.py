@@ -26,30 +26,30 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.events import Matches
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import HashableArray, bind, hashable_array
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
 from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
 from jaxrate.rules import Params, Rules, SizedPrepare
-from jaxrate.system import FactoryCall, RatingSystem, check_names, full_leaf, system_factory
+from jaxrate.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.systems.blat_mmr import kernels, priors
 from jaxrate.systems.blat_mmr import luck as lucks
+from jaxrate.systems.blat_mmr.custom_kernel_matrices import default_edge_normalisation
 from jaxrate.systems.blat_mmr.function_hyperparameters import function_params
-from jaxrate.systems.blat_mmr.kernel_matrices import default_edge_normalisation
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
 from jaxrate.systems.blat_mmr.model import (
     Constants,
     Model,
     State,
-    check_own_kernel,
+    check_custom_kernel,
     has_min_width,
     kernel_shape_argument_values,
     make_grid,
     mean_strength_positions,
     min_kernel_width,
     parse_support,
+    resolve_algorithm_sizes,
     resolve_algorithms,
-    size_algorithms,
 )
 from jaxrate.systems.blat_mmr.opponent_averages import (
     grid_points,
@@ -74,7 +74,7 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
     if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
-        values = {name: getattr(params, name) for name in priors.prior_arguments(initial.prior).names}
+        values = {name: getattr(params, name) for name in priors.prior_function_arguments(initial.prior).names}
         belief = priors.prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
@@ -90,11 +90,11 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
     )
 
 
-def check_hyperparameters(model: Model, initial: InitialBelief, params: Any) -> None:
+def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) -> None:
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
     support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
     strengths = mean_strength_positions(support, inner) if model.grid is None else model.grid.points
-    check_own_kernel(model, strengths, params)
+    check_custom_kernel(model, strengths, params)
     if inner is None or initial.prior is not None:
         priors.check_prior(initial.prior, strengths, params, model.grid)
 
@@ -189,10 +189,10 @@ def blat_mmr(
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
     prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
     kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
-    functions = kernels.shape_arguments(spec), priors.prior_arguments(prior)
+    functions = kernels.shape_function_arguments(spec), priors.prior_function_arguments(prior)
     argument_names = [*signature(blat_mmr).parameters][:-1]
     extra = function_params(functions, more, argument_names)
-    check_names("blat_mmr", more, [*argument_names, *extra])
+    check_param_names("blat_mmr", more, [*argument_names, *extra])
     params, space = collect_params(blat_mmr, locals(), extra)
     grid = None
     if support is None:
@@ -208,13 +208,13 @@ def blat_mmr(
         game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
     )
     at = points if given_inner is None else mean_strength_positions(points, np.asarray(given_inner))
-    initial = InitialBelief(given_points, given_inner, priors.parse(prior, len(at), at))
+    initial = InitialBelief(given_points, given_inner, priors.parse_prior(prior, len(at), at))
     if spec is not None and spec.edges is None:
         step = None if grid is None else grid.step
         spec = spec._replace(edges=default_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_shape_argument_values(spec, params))
-    check_hyperparameters(model, initial, params)
+    check_kernel_and_prior(model, initial, params)
     model = resolve_algorithms(model, inner is not None)
     shown = kernel if isinstance(kernel, str) else spec
     static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
@@ -229,6 +229,6 @@ def blat_mmr(
 def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
     """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
     if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
-        check_hyperparameters(model, initial, params)
-    prepared: Callable[[Params], Constants] = bind(prepare, model, size_algorithms(model, params))
+        check_kernel_and_prior(model, initial, params)
+    prepared: Callable[[Params], Constants] = bind(prepare, model, resolve_algorithm_sizes(model, params))
     return prepared

@@ -63,11 +63,11 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
     return _grow_variances(constants, rows, elapsed_time(time, rows.time))
 
 
-def rows_before_games(grows: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
+def rows_before_games(growing_players: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
     """The rows as the games of the event find them: the time within a rating period has passed if all grows."""
     return (
         rows
-        if grows == "unplayed" or not isinstance(event, Periods)
+        if growing_players == "unplayed" or not isinstance(event, Periods)
         else advance_through_period(constants, rows, event)
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.events import Periods
-from jaxrate.launch_overhead import concatenate_pair, has_launch_overhead
+from jaxrate.kernel_launch_overhead import concatenate_pair, has_launch_overhead
 from jaxrate.numerics.roots import concave_maximum, decreasing_root
 from jaxrate.numerics.special_functions import normal_tail, quotient
 from jaxrate.system import signed_side_advantage, split_sides
@@ -32,33 +32,33 @@ class PeriodGames(NamedTuple):
 LogDerivatives = tuple[Array, Array]  # the derivative of the logarithm of a density, and minus its second derivative
 
 
-def probit_log_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
+def probit_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
     """Of `won` log Phi(z) + `lost` log Phi(-z)."""
     right, left = normal_tail(z), normal_tail(-z)
     return won * left[0] - lost * right[0], won * left[2] + lost * right[2]
 
 
-def logistic_log_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
+def logistic_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
     """The same of the logistic distribution of variance 1."""
     p, q = jax.nn.sigmoid(z / LOGISTIC_SCALE), jax.nn.sigmoid(-z / LOGISTIC_SCALE)
     return (won * q - lost * p) / LOGISTIC_SCALE, (won + lost) * (p * q) / LOGISTIC_SCALE**2
 
 
-def logistic_cdf(x: Array) -> Array:
+def unit_variance_logistic_cdf(x: Array) -> Array:
     return jax.nn.sigmoid(x / LOGISTIC_SCALE)
 
 
-def normal_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
+def normal_log_density_derivatives(x: Array, variance: Array) -> LogDerivatives:
     return quotient(-x, variance), quotient(1.0, variance)
 
 
-def logistic_density_log_derivatives(x: Array, variance: Array) -> LogDerivatives:
+def logistic_log_density_derivatives(x: Array, variance: Array) -> LogDerivatives:
     s = LOGISTIC_SCALE * jnp.sqrt(variance)
     t = jnp.tanh(x / (2.0 * s))
     return -t / s, quotient(1.0 - t * t, 2.0 * s * s)
 
 
-class LinkFunction(NamedTuple):
+class OutcomeDistribution(NamedTuple):
     chance: Any  # F, of variance 1
     evidence: Any
     density: Any
@@ -66,8 +66,10 @@ class LinkFunction(NamedTuple):
 
 
 OUTCOME_DISTRIBUTIONS = {
-    "probit": LinkFunction(ndtr, probit_log_derivatives, normal_log_derivatives, 10.0),
-    "logistic": LinkFunction(logistic_cdf, logistic_log_derivatives, logistic_density_log_derivatives, 25.0),
+    "probit": OutcomeDistribution(ndtr, probit_log_likelihood_derivatives, normal_log_density_derivatives, 10.0),
+    "logistic": OutcomeDistribution(
+        unit_variance_logistic_cdf, logistic_log_likelihood_derivatives, logistic_log_density_derivatives, 25.0
+    ),
 }
 
 
@@ -98,23 +100,27 @@ def games_from_both_sides(constants: Constants, rows: State, period: Periods) ->
     )
 
 
-def sum_by_cell(shape: tuple[int, ...], games: PeriodGames, *terms: Array) -> Array:
+def sum_by_player_and_category(shape: tuple[int, ...], games: PeriodGames, *terms: Array) -> Array:
     """The sums [A, categories] of terms [G] over the games of each player against each category."""
     zero = jnp.zeros((shape[0] * shape[1], len(terms)), terms[0].dtype)
     sums = zero.at[games.cell].add(jnp.stack(terms, axis=-1), mode="drop").reshape(*shape, len(terms))
     return jnp.moveaxis(sums, -1, 0)
 
 
-def likelihood_derivatives(outcome: LinkFunction, games: PeriodGames, strength: Array) -> tuple[Array, Array]:
+def log_likelihood_derivatives(
+    outcome: OutcomeDistribution, games: PeriodGames, strength: Array
+) -> tuple[Array, Array]:
     """l_c' and h_c at strengths [A, categories]."""
     z = (strength.ravel()[games.cell] - games.mean) / games.deviation
     slope, curvature = outcome.evidence(z, games.won, games.lost)
-    slope, curvature = sum_by_cell(strength.shape, games, slope / games.deviation, curvature / games.deviation**2)
+    slope, curvature = sum_by_player_and_category(
+        strength.shape, games, slope / games.deviation, curvature / games.deviation**2
+    )
     return slope, curvature
 
 
-def posterior_strengths(
-    outcome: LinkFunction,
+def likelihood_or_posterior_modes(
+    outcome: OutcomeDistribution,
     rows: State,
     games: PeriodGames,
     played: Array,
@@ -133,29 +139,29 @@ def posterior_strengths(
     return jnp.where(by_precision[:, None], maximize_likelihood(outcome, games, finite, guess), posterior_mode)
 
 
-def maximize_likelihood(outcome: LinkFunction, games: PeriodGames, finite: Array, guess: Array) -> Array:
+def maximize_likelihood(outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array) -> Array:
     """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
     reach = outcome.reach * jnp.max(games.deviation)
     low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
     high = jnp.maximum(jnp.max(guess), jnp.max(games.mean)) + reach
 
     def function(x: Array) -> tuple[Array, Array]:
-        slope, curvature = likelihood_derivatives(outcome, games, x)
+        slope, curvature = log_likelihood_derivatives(outcome, games, x)
         return jnp.where(finite, slope, guess - x), jnp.where(finite, -curvature, -1.0)
 
     return decreasing_root(function, guess, jnp.full_like(guess, low), jnp.full_like(guess, high))
 
 
 def maximize_posterior(
-    outcome: LinkFunction,
+    outcome: OutcomeDistribution,
     rows: State,
     games: PeriodGames,
     played: Array,
     guess: Array,
-    ready: Array,
+    is_fixed: Array,
     by_likelihood: Array | None = None,
 ) -> Array:
-    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `ready`.
+    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `is_fixed`.
 
     In `by_likelihood` rows [A] it is that of the likelihood, which must have one wherever anything was played.
     """
@@ -163,9 +169,9 @@ def maximize_posterior(
     tiny = float(np.finfo(guess.dtype).tiny)
 
     def function(x: Array) -> tuple[Array, Array]:
-        slope, h = likelihood_derivatives(outcome, games, x)
+        slope, h = log_likelihood_derivatives(outcome, games, x)
         (of_rating, q0), (of_modifiers, q) = log_prior_density_derivatives(
-            outcome, rows, *split_strengths(rows, played, x)
+            outcome, rows, *strengths_to_rating_and_modifiers(rows, played, x)
         )
         of_modifiers = jnp.where(played, of_modifiers, 0.0)
         shared = (of_rating - jnp.sum(of_modifiers, axis=1)) / count
@@ -176,10 +182,10 @@ def maximize_posterior(
             newton = jnp.where(by_likelihood[:, None], slope / jnp.maximum(h, tiny), newton)
         return jnp.where(played, gradient, guess - x), jnp.where(played, newton, guess - x)
 
-    return concave_maximum(function, guess, ready)
+    return concave_maximum(function, guess, is_fixed)
 
 
-def split_strengths(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:
+def strengths_to_rating_and_modifiers(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:
     """Rating and modifiers of strengths against the categories played; those modifiers keep their sum."""
     count = jnp.maximum(jnp.sum(played.astype(strength.dtype), axis=1), 1.0)
     rating = jnp.sum(jnp.where(played, strength - rows.modifiers, 0.0), axis=1) / count
@@ -187,7 +193,7 @@ def split_strengths(rows: State, played: Array, strength: Array) -> tuple[Array,
 
 
 def log_prior_density_derivatives(
-    outcome: LinkFunction, rows: State, rating: Array, modifiers: Array
+    outcome: OutcomeDistribution, rows: State, rating: Array, modifiers: Array
 ) -> tuple[LogDerivatives, LogDerivatives]:
     """The laws of the densities from before. (A single modifier is known, and stays.)"""
     variance = jnp.where(rows.modifier_variance > 0, rows.modifier_variance, 1.0)

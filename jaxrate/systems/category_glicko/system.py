@@ -36,8 +36,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, Periods, Ragged, fail_where
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -72,12 +72,12 @@ from jaxrate.systems.category_glicko.model import (
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     games_from_both_sides,
-    likelihood_derivatives,
+    likelihood_or_posterior_modes,
+    log_likelihood_derivatives,
     log_prior_density_derivatives,
     maximize_posterior,
-    posterior_strengths,
-    split_strengths,
-    sum_by_cell,
+    strengths_to_rating_and_modifiers,
+    sum_by_player_and_category,
     update_mean_variance,
 )
 from jaxrate.types import Array
@@ -116,15 +116,15 @@ def update(
         jnp.full_like(rows.time, event.time + params.period),
     )
     games = games_from_both_sides(constants, before, period)
-    won, lost = sum_by_cell(rows.modifiers.shape, games, games.won, games.lost)
+    won, lost = sum_by_player_and_category(rows.modifiers.shape, games, games.won, games.lost)
     guess, played, finite = before.rating[:, None] + before.modifiers, (won > 0) | (lost > 0), (won > 0) & (lost > 0)
     plain = jnp.all(finite == played, axis=1) & (expansion == "mode")
     if expansion == "mode":
-        best = posterior_strengths(outcome, before, games, played, finite, plain, guess)
+        best = likelihood_or_posterior_modes(outcome, before, games, played, finite, plain, guess)
     else:
         best = maximize_posterior(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
-    h = likelihood_derivatives(outcome, games, best)[1]
-    rating, modifiers = split_strengths(before, played, best)
+    h = log_likelihood_derivatives(outcome, games, best)[1]
+    rating, modifiers = strengths_to_rating_and_modifiers(before, played, best)
     (_, q0), (_, q) = log_prior_density_derivatives(outcome, before, rating, modifiers)
     rating, variance = update_mean_variance(
         plain, jnp.any(played, axis=1), before.rating, before.variance, rating, jnp.sum(h, axis=1), q0

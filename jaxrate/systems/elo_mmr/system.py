@@ -36,8 +36,8 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.numerics import row_tiles
 from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules

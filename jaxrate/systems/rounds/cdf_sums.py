@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import Rounds
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
 from jaxrate.types import Array

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Periods
-from jaxrate.hashable_values import BoundFunction, bind
+from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
 from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import start_of_unapplied_seasons

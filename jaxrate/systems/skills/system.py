@@ -56,8 +56,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from jaxrate.events import Matches, Periods, as_event_time
-from jaxrate.factory_signatures import collect_params, factory_space
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params, factory_hyperparameter_space
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import (
     DEVIATION,
     MAYBE_ANY,
@@ -70,7 +70,7 @@ from jaxrate.parameters import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_names, system_factory
+from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.mean_reversion import season_starts
 from jaxrate.systems.skills.checks import (
@@ -299,12 +299,15 @@ def skills(
         "statistics": statistics,
     }
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
-    further, argument_names = covariates + of_statistics, [*setting_values, *factory_space(skills)._fields]
+    further, argument_names = (
+        covariates + of_statistics,
+        [*setting_values, *factory_hyperparameter_space(skills)._fields],
+    )
     for name in further:
         if not name.isidentifier() or name.startswith("_") or name in argument_names or further.count(name) > 1:
             what = "covariate" if name in covariates else "statistic"
             raise ValueError(f"skills: a {what} must be one plain word that is no hyperparameter; rename {name!r}")
-    check_names("skills", weights, [*argument_names, *further])
+    check_param_names("skills", weights, [*argument_names, *further])
     abouts = (COVARIATE_PARAMETER,) * len(covariates) + (STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics)
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
     extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}

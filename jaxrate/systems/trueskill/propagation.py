@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Rounds
-from jaxrate.launch_overhead import has_launch_overhead, stack_pair
+from jaxrate.kernel_launch_overhead import has_launch_overhead, stack_pair
 from jaxrate.numerics.special_functions import truncate_normal, truncate_normal_above
 from jaxrate.systems.rounds.round_teams import Teams
 from jaxrate.systems.trueskill.model import Constants, State, team_performances

@@ -38,8 +38,8 @@ from typing import Annotated, Any
 import jax.numpy as jnp
 
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.numerics.special_functions import truncate_normal
 from jaxrate.parameters import (
     CLOCK_DRIFT,

@@ -40,8 +40,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import Matches, fail_where
-from jaxrate.factory_signatures import collect_params
-from jaxrate.hashable_values import bind
+from jaxrate.factory_hyperparameters import collect_params
+from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules
 from jaxrate.system import FactoryCall, RatingSystem, split_sides, system_factory

@@ -7,7 +7,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.terminal_tables import TextTable, column_table
+from jaxrate.cli.terminal_tables import TextTable, to_text_table
 from jaxrate.text_format import format_number, format_unquoted_name, rating_decimals
 
 SHOWN_EVENTS = 20  # of a career, the last ones
@@ -63,4 +63,4 @@ def head_to_head_sections(meetings: Any) -> list[str | TextTable]:
     if not total:
         return [meetings.summary]
     caption = f"and {total - PRINTED_MATCHES:,} before" if total > PRINTED_MATCHES else ""
-    return [meetings.summary, column_table(meetings.matches, caption, PRINTED_MATCHES)]
+    return [meetings.summary, to_text_table(meetings.matches, caption, PRINTED_MATCHES)]

@@ -42,7 +42,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
     return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
 
 
-def extend_to_period_end(rated: jr.Rated, until: float | None) -> float | None:
+def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
     """The time of the ratings that are shown: the rating period in which a history ends is rated to its end."""
     from jaxrate.events import period_end
 

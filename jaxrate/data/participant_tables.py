@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.data.column_conversion import missing_mask, to_ids, to_numbers, to_times
-from jaxrate.data.role_resolution import Roles
+from jaxrate.data.column_conversion import missing_mask, time_argument_and_clock, to_ids, to_numbers
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_contest_to_errors, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventFields
@@ -13,7 +13,7 @@ from jaxrate.text_format import format_cell, format_number
 from jaxrate.types import HostArray
 
 
-def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> EventFields:
+def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventFields:
     """Ids and numbers of the participants. `players` are names that have ids already.
 
     Raises:
@@ -31,7 +31,7 @@ def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> Ev
         if roles.weight is not None:
             values["weight"] = to_numbers(roles.weight, columns[roles.weight])
         if roles.last_rank is not None:
-            _check_shared_places(contest, values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank]))
+            _check_tied_place_ranges(contest, values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank]))
         if roles.team is not None:
             missing = missing_mask(columns[roles.team], nan_is_missing=True)
             message = f"column {roles.team!r} has no value; players without a team need one of their own"
@@ -41,7 +41,7 @@ def contest_fields(roles: Roles, columns: dict[str, Column], players: Any) -> Ev
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
-        time, clock = to_times(roles.time, columns)
+        time, clock = time_argument_and_clock(roles.time, columns)
     return EventFields(values | time, players, clock, contests=contests)
 
 
@@ -57,7 +57,7 @@ def contest_row_order(fields: EventFields, sort: bool) -> HostArray | slice:
     return np.lexsort([contest, time])
 
 
-def build_contest_dataset(roles: Roles, fields: EventFields, rows: HostArray) -> Dataset:
+def build_contest_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArray) -> Dataset:
     """The dataset of these rounds, whose participants stand in these rows of the source."""
     del roles
     contests, players = fields.contests, fields.players
@@ -81,7 +81,7 @@ def _label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, Host
     return codes[:, 0], labels
 
 
-def _check_shared_places(contest: HostArray, first: HostArray, last: HostArray) -> None:
+def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArray) -> None:
     """ValueError where the ranges of places of players who tie are not those of a ranking."""
 
     def say(row: int) -> str:

@@ -68,7 +68,7 @@ def loss_chance(log_win: Array, log_loss: Array) -> Array:
 # --- naive ---
 
 
-def naive_sums(chances: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
+def naive_opponent_sums(chances: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
     """[2, n] from the chances [n, n] of the first (rows) and of the second player (columns)."""
     w = likelihood(*log_chances(chances))
     return jnp.stack([jnp.sum(w * belief[1][None], axis=1), jnp.sum(w * belief[0][:, None], axis=0)])
@@ -77,7 +77,7 @@ def naive_sums(chances: tuple[Array, Array], belief: Array, likelihood: ResultLi
 # --- FFT ---
 
 
-def fft_sums(log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
+def fft_opponent_sums(log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
     """From the logarithms [2 n - 1] of the chances by difference of strengths.
 
     W is a step, summed by Algorithm 4.3, and a rest R that vanishes at both ends, summed by Fourier transforms.
@@ -97,7 +97,7 @@ def fft_sums(log_chance_table: tuple[Array, Array], belief: Array, likelihood: R
 # --- Laplace ---
 
 
-def laplace_sums(
+def laplace_win_loss_sums(
     components: tuple[tuple[float, float], ...], support: Array, belief: Array, lead: Array, temperature: Array
 ) -> tuple[Array, Array]:
     """The sums [2, n] of F(x - y) and of F(y - x), where the first player leads by `lead`; supports [2, n] sorted."""
@@ -119,7 +119,7 @@ INTERPOLATION_TOLERANCE = {"float32": 1e-7, "float64": 1e-13}  # of a chance
 
 
 @lru_cache
-def barycentric_interpolation(grid: Grid, count: int) -> tuple[HostArray, HostArray]:
+def barycentric_nodes_and_weights(grid: Grid, count: int) -> tuple[HostArray, HostArray]:
     """Nodes [count] and weights [n, count]: a smooth f on the grid is weights @ f(nodes).
 
     Barycentric interpolation in u = sin(a x / M) / sin(a) at Chebyshev points u: the map (Kosloff and Tal-Ezer 1993)
@@ -156,7 +156,7 @@ def min_interpolation_nodes(
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         exact = values(grid.points[every])
         for count in NODE_COUNTS:
-            nodes, weights = barycentric_interpolation(grid, count)
+            nodes, weights = barycentric_nodes_and_weights(grid, count)
             guess = [weights[every] @ f @ weights[every].T for f in values(nodes)]
             if (
                 max(np.abs(f - g).max() for f, g in zip(exact, guess, strict=True))
@@ -166,7 +166,7 @@ def min_interpolation_nodes(
     return None
 
 
-def low_rank_sums(
+def low_rank_opponent_sums(
     weights: Array, log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood
 ) -> Array:
     """From the logarithms [r, r] of the chances between nodes, interpolated to and from them."""

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_arguments, check_count
+from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
 from jaxrate.events import MAX_ABS_TIME, fail_where, matches
 from jaxrate.league.query_time import parse_time_after_end
 from jaxrate.league.rated_history import Rated, find_player, unpack_rated
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.padded_arrays import count_players
+from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_probabilities import expected_score
@@ -33,7 +33,7 @@ class SeriesProbabilities(NamedTuple):
     final_lost: Array  # [..., need] that the player loses, ending on 0, 1, ... games
 
 
-@check_arguments
+@enforce_argument_annotations
 def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -> SeriesProbabilities:
     """A series of independent games, won by the first to win more than half of them: negative binomial distributions.
 
@@ -90,7 +90,7 @@ def _series_probabilities(p: Array, need: int, score: Array) -> SeriesProbabilit
     )
 
 
-@check_arguments
+@enforce_argument_annotations
 def matchup_matrix(
     system: RatingSystem | Rated,
     state: State = None,
@@ -143,7 +143,7 @@ def matchup_matrix(
     return matrix.at[first, second].set(expected).at[second, first].set(1.0 - expected)
 
 
-@check_arguments
+@enforce_argument_annotations
 def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
     """Single elimination, exactly: the probability of each player to win their first r rounds.
 
@@ -168,11 +168,11 @@ def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
       ValueError: for an order that is no bracket, a shape that does not fit it, or concrete probabilities that are
         outside [0, 1] or do not add up.
     """
-    return _advance_probabilities(*_check_bracket_input(win, order))
+    return _exact_advancement_probabilities(*_check_bracket_input(win, order))
 
 
 @jax.jit
-def _advance_probabilities(win: Array, slot: Array) -> Array:
+def _exact_advancement_probabilities(win: Array, slot: Array) -> Array:
     probabilities = [jnp.ones(slot.shape, win.dtype)]
     for round_index in range(len(slot).bit_length() - 1):
         players, reach_probabilities = (
@@ -185,7 +185,7 @@ def _advance_probabilities(win: Array, slot: Array) -> Array:
     return _scatter_to_players(jnp.stack(probabilities, axis=1), slot, win.shape[-1])
 
 
-@check_arguments
+@enforce_argument_annotations
 def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int, order: Any = None) -> Array:
     """`bracket_probabilities` by simulation: how often each player won their first r rounds.
 

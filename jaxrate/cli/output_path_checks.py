@@ -16,7 +16,7 @@ def title_from_file(file: str) -> str:
     return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
 
 
-def check_file(option: str, path: Path, example: str) -> None:
+def check_output_file(option: str, path: Path, example: str) -> None:
     """ValueError if no file of this name can be written; `example` is the name of one."""
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file, as {example}")
@@ -31,14 +31,14 @@ def check_file(option: str, path: Path, example: str) -> None:
         raise ValueError(f"{option} {path} cannot be written: {_format_error(error)}") from None
 
 
-def check_page(option: str, path: Path, example: str) -> None:
-    """ValueError as of `check_file`, and for a name that browsers do not open as a page."""
+def check_html_output_file(option: str, path: Path, example: str) -> None:
+    """ValueError as of `check_output_file`, and for a name that browsers do not open as a page."""
     if path.suffix.lower() not in (".html", ".htm") and not path.is_dir():
         raise ValueError(f"{option} {path}: a page is HTML; name a file, as {example}")
-    check_file(option, path, example)
+    check_output_file(option, path, example)
 
 
-def check_folder(option: str, path: Path) -> None:
+def check_output_folder(option: str, path: Path) -> None:
     """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
     existing = next(x for x in (path, *path.absolute().parents) if x.exists())
     if not existing.is_dir():

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import AnyNumber, Key, check_arguments
+from jaxrate.argument_checks import AnyNumber, Key, enforce_argument_annotations
 from jaxrate.fitting.fit_results import Fit
 from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.losses import loss_label, prediction_losses
@@ -14,7 +14,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.types import Array
 
 
-@check_arguments
+@enforce_argument_annotations
 def log_likelihood(
     system: RatingSystem | Fit,
     events: Any,

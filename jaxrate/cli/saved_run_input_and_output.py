@@ -14,7 +14,7 @@ from jaxrate.data.column_roles import LAYOUT_ROLES
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
 
-def read_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
+def reader_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
     """The names that have ids already, as arguments of `jr.read`."""
     if saved is None:
         return {}
@@ -25,7 +25,7 @@ def read_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
     return {"players": saved.players} | arguments
 
 
-def continue_request(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
+def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.league.query_time import written_date_format
     from jaxrate.league.system_choice import make_system

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_shipped, read_events
+from jaxrate.cli.input_options import is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.data.column_roles import RESULT_ROLES
@@ -37,11 +37,11 @@ def read_votes(
     options: dict[str, Any],
     count_columns: tuple[str | None, str | None, tuple[str, ...]],
     clusters: tuple[str, ...],
-    timed: bool,
+    sort_by_time: bool,
 ) -> VoteData:
-    """The votes, counts or contests of a file; if `timed`, votes in order of time."""
+    """The votes, counts or contests of a file; if `sort_by_time`, votes in order of time."""
     from jaxrate.data.column_recognition import time_columns
-    from jaxrate.data.source_opening import open_source
+    from jaxrate.data.source_opening import open_table_source
     from jaxrate.data.table_sources import TableSource
 
     if "format" in options or re.search(r"\.pgn(\.\w+)?$", file.lower()):
@@ -51,19 +51,19 @@ def read_votes(
         source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
         data = read_events(report, file, options)
         return VoteData(data, _covariate_names(data), [], source, data.rows)
-    table = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else file)
+    table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
     named_columns = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
     times = {*time_columns(table.names)}
-    if timed and not times and "time" not in options:
+    if sort_by_time and not times and "time" not in options:
         raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    unused = set() if timed else times - named_columns  # the order of votes does not count
+    unused = set() if sort_by_time else times - named_columns  # the order of votes does not count
     source = table._replace(names=[name for name in table.names if name not in unused], noted=False)
-    with locate_errors(table, ()):
+    with add_file_rows_to_errors(table, ()):
         columns = _choose_count_columns(source.names, options, *count_columns)
     if columns is None:
-        data = read_events(report, file, options | {"sort": True} if timed else options, source=source)
+        data = read_events(report, file, options | {"sort": True} if sort_by_time else options, source=source)
         return VoteData(data, _covariate_names(data), _cluster_codes(table, clusters, data.rows), table, data.rows)
-    if timed:
+    if sort_by_time:
         raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
     first, second, tie_columns = columns
     data = read_events(report, file, options | {"columns": [first, second, *tie_columns]}, source=source, upcoming=True)
@@ -72,7 +72,7 @@ def read_votes(
         column_values["side"] = data.matches.context.side
     a, b = np.asarray(data.matches.player).T
     ties = sum(column_values[name] for name in tie_columns) if tie_columns else None
-    with locate_errors(table, data.rows):
+    with add_file_rows_to_errors(table, data.rows):
         vote_counts = jr.arena.count_votes(
             a, b, column_values[first], column_values[second], ties, columns=column_values
         )._replace(players=data.players)
@@ -83,7 +83,7 @@ def _choose_count_columns(
     names: list[str], options: dict[str, Any], wins: str | None, losses: str | None, tied: tuple[str, ...]
 ) -> tuple[str, str, list[str]] | None:
     """The columns of wins, losses and ties, as options or their names say; None if these are no counts."""
-    from jaxrate.data.table_sources import check_columns_exist, find_column_ignoring_case
+    from jaxrate.data.table_sources import check_columns_exist_once, find_column_ignoring_case
 
     pairs = [
         (find_column_ignoring_case(names, one), find_column_ignoring_case(names, two)) for one, two in COUNT_COLUMNS
@@ -106,7 +106,7 @@ def _choose_count_columns(
     tie = find_column_ignoring_case(names, "ties")
     tie_columns = [*tied] or ([tie] if tie is not None else [])
     columns = [first, second, *tie_columns]
-    check_columns_exist(names, columns)
+    check_columns_exist_once(names, columns)
     if len(set(columns)) < len(columns):
         raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(columns)}")
     return first, second, tie_columns
@@ -125,7 +125,7 @@ def _cluster_codes(source: TableSource, clusters: tuple[str, ...], rows: Any) ->
 
     cluster_codes: list[Any] = []
     for name in clusters:
-        with locate_errors(source, sorted_rows := np.sort(rows)):
+        with add_file_rows_to_errors(source, sorted_rows := np.sort(rows)):
             if name not in source.names:
                 names = ", ".join(source.names)
                 raise ValueError(
@@ -138,7 +138,7 @@ def _cluster_codes(source: TableSource, clusters: tuple[str, ...], rows: Any) ->
     return cluster_codes
 
 
-def arguments_as_options(text: str) -> str:
+def replace_argument_names_by_options(text: str) -> str:
     """A message about arguments of `jr.arena.fit_strengths`, with options in place of arguments."""
     text = re.sub(
         r"\b(ties|prior|errors)='?(\w+)'?", r"--\1 \2", re.sub(r"(?<!-)\bmoved (?=clusters|takes)", "--moved ", text)
@@ -147,12 +147,12 @@ def arguments_as_options(text: str) -> str:
 
 
 @contextmanager
-def locate_errors(source: TableSource, rows: Any) -> Iterator[None]:
+def add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
     """A ValueError names the file, the bad rows of it and options."""
-    from jaxrate.data.table_sources import locate_data_errors
+    from jaxrate.data.table_sources import add_location_to_data_errors
 
     try:
-        with locate_data_errors(source.title, lambda row: source.where(int(rows[row]))):
+        with add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
             yield
     except ValueError as error:
-        raise ValueError(arguments_as_options(str(error))) from None
+        raise ValueError(replace_argument_names_by_options(str(error))) from None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
@@ -40,7 +40,7 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
     text_line_share,
 )
-from jaxrate.replay.padded_arrays import count_players
+from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -53,7 +53,7 @@ MAX_MOMENTS = 200  # times at which ranks are computed, if no length of steps is
 RANK_TICKS = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 5)]
 
 
-@check_arguments
+@enforce_argument_annotations
 def distribution(
     system: RatingSystem | Rated | Smoothed,
     state: State = None,
@@ -123,7 +123,7 @@ def _mark_player_ratings(ax: "Axes", marked: dict[str, float]) -> None:
     ax.set_xlim(low, high)
 
 
-@check_arguments
+@enforce_argument_annotations
 def ranks(
     rated: Rated | Smoothed,
     players: Any,
@@ -222,7 +222,7 @@ def _set_rank_axis(ax: "Axes") -> None:
     ax.set_ylabel("rank")
 
 
-@check_arguments
+@enforce_argument_annotations
 def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: "Axes | None" = None) -> "Axes":
     """Plot how far each player may come in a tournament, or where each may end a season, in percent; the best first.
 

@@ -28,7 +28,7 @@ def bind(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return BoundFunction(function, args, tuple(options.items()))
 
 
-def find_replacement_rule(rule: Any, replacements: Mapping[Any, Any]) -> Any:
+def look_up_replacement_function(rule: Any, replacements: Mapping[Any, Any]) -> Any:
     """What stands in a table for a function, with the same first arguments given; None where nothing does."""
     function, args = (rule.function, rule.bound_args) if isinstance(rule, BoundFunction) else (rule, ())
     other = replacements.get(function)

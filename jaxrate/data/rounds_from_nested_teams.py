@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import is_iterable
-from jaxrate.data.column_conversion import as_float, is_usable_as_name
+from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
 from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_cell
@@ -38,10 +38,10 @@ def from_teams(
     Warns:
       UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
     """
-    rounds = _as_list("", "rounds", rounds)
+    rounds = _check_list_of_length("", "rounds", rounds)
     if not rounds:
         raise ValueError("no rounds")
-    existing_names = [] if players is None else _as_list("", "players", players)
+    existing_names = [] if players is None else _check_list_of_length("", "players", players)
     if not all(isinstance(name, Hashable) for name in existing_names):
         raise ValueError("players must be names, which lists and arrays are not")
     ids: dict[Any, int] = {name: i for i, name in enumerate(existing_names)}
@@ -49,12 +49,14 @@ def from_teams(
         raise ValueError("players names somebody twice")
     values_by_name = {"ranks": ranks, "weights": weights, "time": time}
     values_by_name = {
-        name: _as_list("", name, x, len(rounds), "rounds") for name, x in values_by_name.items() if x is not None
+        name: _check_list_of_length("", name, x, len(rounds), "rounds")
+        for name, x in values_by_name.items()
+        if x is not None
     }
     rows: list[tuple[Any, ...]] = []
     for i, teams in enumerate(rounds):
         round_values = {name: values[i] for name, values in values_by_name.items()}
-        round_time = _finite_number(f"round {i} (counting from 0): ", "time", round_values.pop("time", 0.0))
+        round_time = _check_finite_number(f"round {i} (counting from 0): ", "time", round_values.pop("time", 0.0))
         rows += [
             (i, ids.setdefault(name, len(ids)), *rest, round_time)
             for name, *rest in _round_participants(i, teams, **round_values)
@@ -70,22 +72,27 @@ def from_teams(
 def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[tuple[Any, float, int, float]]:
     """Name, rank, number of the team, and weight of every player of a round."""
     location = f"round {i} (counting from 0): "
-    teams = _as_list(location, "teams", teams)
+    teams = _check_list_of_length(location, "teams", teams)
     if not teams:
         raise ValueError(f"{location}no teams")
     values_by_name = {
-        name: _as_list(location, name, values, len(teams), "teams") for name, values in values_by_name.items()
+        name: _check_list_of_length(location, name, values, len(teams), "teams")
+        for name, values in values_by_name.items()
     }
     last_team: dict[Any, int] = {}  # the last team of each
     single_team: dict[Any, int] = {}
     for k, team in enumerate(teams):
         location = f"round {i}, team {k} (counting from 0): "
-        team = _as_list(location, "players", team)
+        team = _check_list_of_length(location, "players", team)
         if not team:
             raise ValueError(f"{location}no players")
-        rank = _finite_number(location, "rank", values_by_name["ranks"][k]) if "ranks" in values_by_name else float(k)
+        rank = (
+            _check_finite_number(location, "rank", values_by_name["ranks"][k])
+            if "ranks" in values_by_name
+            else float(k)
+        )
         weights = (
-            _as_list(location, "weights", values_by_name["weights"][k], len(team), "players")
+            _check_list_of_length(location, "weights", values_by_name["weights"][k], len(team), "players")
             if "weights" in values_by_name
             else None
         )
@@ -97,13 +104,15 @@ def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[t
                 raise ValueError(f"{location}player {name!r} is in team {earlier_team} already")
             last_team[name] = k
             single_team |= {name: k} if len(team) == 1 else {}
-            weight = _finite_number(location, "weight", weight)
+            weight = _check_finite_number(location, "weight", weight)
             if weight <= 0:
                 raise ValueError(f"{location}weight {weight} of player {name!r} is not above 0; leave them out")
             yield name, rank, k, weight
 
 
-def _as_list(location: str, subject: str, values: Any, count: int | None = None, unit: str = "") -> list[Any]:
+def _check_list_of_length(
+    location: str, subject: str, values: Any, count: int | None = None, unit: str = ""
+) -> list[Any]:
     """`values` as a list of `count` values, one for each `unit`."""
     if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise ValueError(f"{location}{subject} must be a list, got {values!r}")
@@ -113,8 +122,8 @@ def _as_list(location: str, subject: str, values: Any, count: int | None = None,
     return items
 
 
-def _finite_number(location: str, subject: str, value: Any) -> float:
-    number = as_float(value)
+def _check_finite_number(location: str, subject: str, value: Any) -> float:
+    number = to_float_or_none(value)
     if number is None or not np.isfinite(number):
         raise ValueError(f"{location}{subject} is {format_cell(value)}, not a finite number")
     return number

@@ -19,7 +19,7 @@ LINE_WIDTH = 116  # of documentation
 ARGUMENTS = re.compile(r"\nArgs:(?:\n  .*)*")  # with their heading
 
 
-def factory_space(make: Callable[..., Any]) -> Any:
+def factory_hyperparameter_space(make: Callable[..., Any]) -> Any:
     """The hyperparameters of a factory, each a `Parameter`: the arguments that it annotates with one."""
     known = vars(make).get("hyperparameters")
     if known is not None:
@@ -46,7 +46,7 @@ def collect_params(
     Raises:
       ValueError: for a value that is no real number or out of its range, or for bounds that cross.
     """
-    space = factory_space(make)
+    space = factory_hyperparameter_space(make)
     params = {name: values[name] for name in space._fields}
     if extra:
         space = make_params_class((*space._fields, *extra))(*space, *(about for _, about in extra.values()))
@@ -54,22 +54,22 @@ def collect_params(
     return check_params(make.__name__, type(space)(**params), space), space
 
 
-def document_hyperparameters(make: Callable[..., Any]) -> None:
+def add_hyperparameters_to_docstring(make: Callable[..., Any]) -> None:
     """Enter the hyperparameters of a factory at the end of the arguments in its docstring.
 
     Its annotations keep the types alone, as people read them in `help`.
     """
-    space, annotations = factory_space(make), get_annotations(make, eval_str=True)
+    space, annotations = factory_hyperparameter_space(make), get_annotations(make, eval_str=True)
     text = cleandoc(make.__doc__ or "")
     if space and "\nArgs:\n" not in text:
         text = re.sub(r"(?=\n\nRaises:|\Z)", "\n\nArgs:", text, count=1)
-    entries = "".join(f"\n{_document(name, about)}" for name, about in space._asdict().items())
+    entries = "".join(f"\n{_hyperparameter_docstring_entry(name, about)}" for name, about in space._asdict().items())
     make.__doc__ = ARGUMENTS.sub(lambda arguments: arguments[0] + entries, text, count=1)
     make.__annotations__ = annotations | {name: get_args(annotations[name])[0] for name in space._fields}
     vars(make)["hyperparameters"] = space
 
 
-def _document(name: str, about: Parameter) -> str:
+def _hyperparameter_docstring_entry(name: str, about: Parameter) -> str:
     unit = "" if about.unit == "1" else f"{about.unit}, "
     text = f"{name}: {about.meaning} ({unit}{about.range})."
     text += f" None: {about.if_none}." if about.if_none else ""

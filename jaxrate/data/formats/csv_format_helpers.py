@@ -15,10 +15,10 @@ from jaxrate.data.table_reading import read
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
-    check_columns_exist,
+    add_location_to_data_errors,
+    check_columns_exist_once,
     import_pyarrow,
-    locate_data_errors,
-    open_file,
+    open_table_file,
 )
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
@@ -32,7 +32,7 @@ RowLocator: TypeAlias = Callable[[int], str]  # the beginning of errors about a 
 Location: TypeAlias = str | os.PathLike[str]
 
 
-def option_columns(options: Mapping[str, Any], derived: Sequence[str] = ()) -> list[str]:
+def columns_named_by_options(options: Mapping[str, Any], derived: Sequence[str] = ()) -> list[str]:
     """The columns of the source that options of `read` name, each once, but for those that the format derives.
 
     Raises:
@@ -69,7 +69,7 @@ def read_derived_columns(
     return data._replace(rows=rows[data.rows])
 
 
-def resolve_path(path: Location) -> Path:
+def resolve_existing_path(path: Location) -> Path:
     resolved = Path(os.path.abspath(path))  # the name of "." too
     if not resolved.exists():
         raise ValueError(f"{resolved.name}: no such file or folder")
@@ -80,14 +80,14 @@ def csv_columns(
     files: Sequence[Path], description: str, needed: Sequence[str], optional: Sequence[str] = ()
 ) -> tuple[dict[str, Column], RowLocator]:
     """Columns of CSV files as text, the files end to end, and the place of a row; optional ones may be null."""
-    sources, tables, first_rows = [open_file(file) for file in files], [], [0]
+    sources, tables, first_rows = [open_table_file(file) for file in files], [], [0]
     arrow = import_pyarrow()
     for source in sources:
-        with locate_data_errors(source.title, source.where):
+        with add_location_to_data_errors(source.title, source.where):
             for name in needed:
                 if name not in source.names:
                     raise ValueError(f"not {description}, no column {name!r}")
-            check_columns_exist(source.names, [])
+            check_columns_exist_once(source.names, [])
             present = [name for name in (*needed, *optional) if name in source.names]
             columns = columns_as_text(source.load(present, present, []), present)
         first_rows.append(first_rows[-1] + len(columns[present[0]]))
@@ -111,7 +111,9 @@ def columns_as_text(table: Any, names: Sequence[str]) -> dict[str, Column]:
     return {name: table[name].cast(import_pyarrow().large_string()) for name in names}
 
 
-def filter_columns(path: Path, columns: dict[str, Column], mask: HostArray) -> tuple[dict[str, Column], HostArray]:
+def filter_rows_and_indices(
+    path: Path, columns: dict[str, Column], mask: HostArray
+) -> tuple[dict[str, Column], HostArray]:
     """The rows to keep, and which they are."""
     if not mask.any():
         raise ValueError(f"{path.name}: no rows are left of {len(mask)}")

@@ -33,7 +33,7 @@ SEASON_HEADINGS = {
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
-class UpcomingTable(NamedTuple):
+class ForecastTable(NamedTuple):
     """A table of a page, and its data for downloads."""
 
     title: str
@@ -43,27 +43,35 @@ class UpcomingTable(NamedTuple):
     note: str
 
 
-def build_upcoming_tables(
-    coming: ColumnTable | None, season: SeasonForecast | None, noun: Noun = PLAYERS
-) -> list[UpcomingTable]:
+def build_forecast_tables(
+    event_forecasts: ColumnTable | None, season_forecast: SeasonForecast | None, noun: Noun = PLAYERS
+) -> list[ForecastTable]:
     """Tables of the season and of future events, if given."""
     tables = []
-    if season is not None:
-        note = f"From {season.samples:,} simulated seasons, in each of which a {noun.one} keeps one strength."
-        tables.append(_build_table("How the season may end", "season", season.columns(), SEASON_HEADINGS, note))
-    if coming is not None:
-        note = "Odds are fair: one divided by the chance." if "odds_win" in coming else ""
+    if season_forecast is not None:
+        note = f"From {season_forecast.samples:,} simulated seasons, in each of which a {noun.one} keeps one strength."
         tables.append(
-            _build_table("Next matches" if "a" in coming else "Next contests", "coming", coming, EVENT_HEADINGS, note)
+            _build_table("How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note)
+        )
+    if event_forecasts is not None:
+        note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
+        tables.append(
+            _build_table(
+                "Next matches" if "a" in event_forecasts else "Next contests",
+                "coming",
+                event_forecasts,
+                EVENT_HEADINGS,
+                note,
+            )
         )
     return tables
 
 
-def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> UpcomingTable:
+def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> ForecastTable:
     names = [name for name in columns if name in headings]
     chosen = ColumnTable({name: columns[name] for name in names})
     rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
-    return UpcomingTable(
+    return ForecastTable(
         title, file, rows, [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()], note
     )
 

@@ -58,10 +58,10 @@ def erf(x: Array) -> Array:
 REPLACEMENTS = {"erf": erf, "erfc": erfc}
 
 
-def unsupported_operations(closed: Any) -> set[str]:
+def unsupported_operations(closed_jaxpr: Any) -> set[str]:
     """The names of the operations in a function, as `jax.make_jaxpr` made it, that cannot be taken apart."""
     found: set[str] = set()
-    for equation in closed.jaxpr.eqns:
+    for equation in closed_jaxpr.jaxpr.eqns:
         name = equation.primitive.name
         if name in CALL_PRIMITIVES:
             found |= unsupported_operations(_inner_jaxpr(equation))
@@ -75,48 +75,53 @@ def unsupported_operations(closed: Any) -> set[str]:
     return found
 
 
-def evaluate_on_scalars(closed: Any, given: list[Array]) -> list[Array]:
+def evaluate_jaxpr_on_scalars(closed_jaxpr: Any, scalars: list[Array]) -> list[Array]:
     """The numbers of a function's results, from those of its arguments, each array's in the order of its memory.
 
     Args:
-      closed: as `jax.make_jaxpr` made it, with nothing that is `refused`.
-      given: numbers, [] or all those of one shape, which stands for as many calls at once.
+      closed_jaxpr: as `jax.make_jaxpr` made it, with nothing that is `refused`.
+      scalars: numbers, [] or all those of one shape, which stands for as many calls at once.
     """
-    values, places, used = list(given), [], 0
-    for variable in closed.jaxpr.invars:
+    values, places, used = list(scalars), [], 0
+    for variable in closed_jaxpr.jaxpr.invars:
         shape = variable.aval.shape
         size = int(np.prod(shape, dtype=int))
         places.append(np.arange(used, used + size).reshape(shape))
         used += size
-    return [values[i] for found in _evaluate_jaxpr(closed, places, values) for i in found.ravel()]
+    return [values[i] for found in _evaluate_jaxpr(closed_jaxpr, places, values) for i in found.ravel()]
 
 
-def _evaluate_jaxpr(closed: Any, given: list[ScalarIndices], values: list[Array]) -> list[ScalarIndices]:
-    known = dict(zip(closed.jaxpr.invars, given, strict=True))
+def _evaluate_jaxpr(
+    closed_jaxpr: Any, operand_indices: list[ScalarIndices], scalars: list[Array]
+) -> list[ScalarIndices]:
+    known = dict(zip(closed_jaxpr.jaxpr.invars, operand_indices, strict=True))
     known |= {
-        v: _append_constant(x, v.aval, values) for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        v: _append_constant(x, v.aval, scalars)
+        for v, x in zip(closed_jaxpr.jaxpr.constvars, closed_jaxpr.consts, strict=True)
     }
 
     def read(x: Any) -> ScalarIndices:
-        return _append_constant(x.val, x.aval, values) if isinstance(x, Literal) else known[x]
+        return _append_constant(x.val, x.aval, scalars) if isinstance(x, Literal) else known[x]
 
-    for equation in closed.jaxpr.eqns:
-        found = _apply_operation(equation, [read(x) for x in equation.invars], values)
+    for equation in closed_jaxpr.jaxpr.eqns:
+        found = _evaluate_equation(equation, [read(x) for x in equation.invars], scalars)
         known |= dict(zip(equation.outvars, found, strict=True))
-    return [read(x) for x in closed.jaxpr.outvars]
+    return [read(x) for x in closed_jaxpr.jaxpr.outvars]
 
 
-def _apply_operation(equation: Any, given: list[ScalarIndices], values: list[Array]) -> list[ScalarIndices]:
+def _evaluate_equation(
+    equation: Any, operand_indices: list[ScalarIndices], scalars: list[Array]
+) -> list[ScalarIndices]:
     name, params = equation.primitive.name, equation.params
     if name in CALL_PRIMITIVES:
-        return _evaluate_jaxpr(_inner_jaxpr(equation), given, values)
+        return _evaluate_jaxpr(_inner_jaxpr(equation), operand_indices, scalars)
     if name in REARRANGEMENTS:
-        found = REARRANGEMENTS[name](params, *given)
+        found = REARRANGEMENTS[name](params, *operand_indices)
         return found if isinstance(found, list) else [found]
     if name in REDUCTIONS:
-        return [_reduce_axes(REDUCTIONS[name], given[0], params["axes"], values)]
+        return [_reduce_axes(REDUCTIONS[name], operand_indices[0], params["axes"], scalars)]
     function = REPLACEMENTS.get(name) or (lambda *x: equation.primitive.bind(*x, **params))
-    return [_apply_elementwise(function, given, values)]
+    return [_apply_elementwise(function, operand_indices, scalars)]
 
 
 def _inner_jaxpr(equation: Any) -> Any:
@@ -124,39 +129,39 @@ def _inner_jaxpr(equation: Any) -> Any:
     return inner if hasattr(inner, "consts") else ClosedJaxpr(inner, ())
 
 
-def _append_constant(value: Any, kind: Any, values: list[Array]) -> ScalarIndices:
+def _append_constant(value: Any, aval: Any, scalars: list[Array]) -> ScalarIndices:
     """Room for the numbers of a constant, of NumPy, which stand in the program itself."""
-    array = np.asarray(value, kind.dtype)
-    values += list(array.ravel())
-    return np.arange(len(values) - array.size, len(values)).reshape(array.shape)
+    array = np.asarray(value, aval.dtype)
+    scalars += list(array.ravel())
+    return np.arange(len(scalars) - array.size, len(scalars)).reshape(array.shape)
 
 
 def _apply_elementwise(
-    function: Callable[..., Array], given: list[ScalarIndices], values: list[Array]
+    function: Callable[..., Array], operand_indices: list[ScalarIndices], scalars: list[Array]
 ) -> ScalarIndices:
     """Arithmetic on each number of some arrays."""
-    given = [*np.broadcast_arrays(*given)]
-    found = np.empty(given[0].shape, int)
+    operand_indices = [*np.broadcast_arrays(*operand_indices)]
+    found = np.empty(operand_indices[0].shape, int)
     for at in np.ndindex(found.shape):
-        found[at] = len(values)
-        values.append(function(*broadcast_to_common_shape([values[x[at]] for x in given])))
+        found[at] = len(scalars)
+        scalars.append(function(*broadcast_to_common_shape([scalars[x[at]] for x in operand_indices])))
     return found
 
 
-def broadcast_to_common_shape(given: list[Array]) -> list[Array]:
+def broadcast_to_common_shape(arrays: list[Array]) -> list[Array]:
     """Numbers of one shape."""
-    shape = max((np.shape(x) for x in given), key=len)
-    return [x if np.shape(x) == shape else jnp.broadcast_to(x, shape) for x in given]
+    shape = max((np.shape(x) for x in arrays), key=len)
+    return [x if np.shape(x) == shape else jnp.broadcast_to(x, shape) for x in arrays]
 
 
 def _reduce_axes(
-    function: Callable[..., Array], x: ScalarIndices, axes: tuple[int, ...], values: list[Array]
+    function: Callable[..., Array], x: ScalarIndices, axes: tuple[int, ...], scalars: list[Array]
 ) -> ScalarIndices:
     """Along each axis one number after the other."""
     for axis in sorted(axes, reverse=True):
         first, *rest = np.moveaxis(x, axis, 0)
         for other in rest:
-            first = _apply_elementwise(function, [first, other], values)
+            first = _apply_elementwise(function, [first, other], scalars)
         x = first
     return x
 

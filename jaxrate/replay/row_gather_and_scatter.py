@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.events import LAST_ID
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.rules import State
 from jaxrate.types import Array

@@ -13,16 +13,16 @@ import numpy as np
 
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
-from jaxrate.fitting.free_parameters import FreeParameters, to_hyperparameters
+from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.launch_overhead import has_launch_overhead
+from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import device_memory_bytes
 from jaxrate.replay.execution import default_compile_policy
-from jaxrate.replay.padded_arrays import state_shapes
-from jaxrate.replay.sharding import is_sharded, shard_settings
+from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 from jaxrate.rules import Params, SizedPrepare
-from jaxrate.system import RatingSystem, resolve_sizes
+from jaxrate.system import RatingSystem, resolve_prepare_sizes
 from jaxrate.types import Array, HostArray
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
@@ -56,13 +56,13 @@ def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, eve
 
 
 def _forward_derivatives(
-    map_settings: Callable[[Any], Any], halves: int, num_params: int, weight: Array, event: Array | None
+    map_settings: Callable[[Any], Any], num_threads: int, num_params: int, weight: Array, event: Array | None
 ) -> Any:
     """Sums [S, 2, rows] of losses, [S, k, rows] of slopes by the first weight, and [S, k, k] of their products."""
     axes = jnp.eye(num_params)
-    axis_chunks = index_chunks(num_params, -(-num_params // halves))
+    axis_chunks = equal_size_index_chunks(num_params, -(-num_params // num_threads))
     results = _run_in_threads(
-        halves, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in axis_chunks]
+        num_threads, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in axis_chunks]
     )
     slope = (
         results[0][1] if len(results) == 1 else jnp.concatenate([part[1] for part in results], axis=1)[:, :num_params]
@@ -149,26 +149,26 @@ def _run_in_threads(num_threads: int, calls: Sequence[Callable[[], Any]]) -> lis
         return [task.result() for task in [pool.submit(copy_context().run, call, one) for one in calls]]
 
 
-def index_chunks(count: int, size: int) -> Iterator[HostArray]:
+def equal_size_index_chunks(count: int, size: int) -> Iterator[HostArray]:
     """Chunks of indices, each of `size`; the last index may be repeated."""
     for start in range(0, count, size):
         yield np.minimum(np.arange(start, start + size), count - 1)
 
 
 def _resolve_sizes_for_settings(
-    system: RatingSystem, free: FreeParameters, x: Array, unit: Array, params: Params
+    system: RatingSystem, free: FreeParameterTransform, x: Array, unit: Array, params: Params
 ) -> RatingSystem:
     """The system with rules whose sizes hold for all these settings."""
     if not isinstance(system.rules.prepare, SizedPrepare):
         return system
     columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
-    return system._replace(rules=resolve_sizes(system.rules, columns))
+    return system._replace(rules=resolve_prepare_sizes(system.rules, columns))
 
 
 def loss_derivatives(
     quantity: str,
     task: PredictionTask,
-    free: FreeParameters,
+    free: FreeParameterTransform,
     x: HostArray,
     unit: HostArray,
     params: Params,
@@ -190,11 +190,11 @@ def loss_derivatives(
       Leaves [S, 2], [S, k] or [S, k, k].
     """
     if task.evidence_problem is not None:
-        return evidence_objective.evidence_derivatives(
+        return evidence_objective.negative_log_evidence_derivatives(
             quantity, task.evidence_problem, free, x, unit, params, hessian_indices
         )
     count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
-    x, params = shard_settings((x, params), devices)
+    x, params = shard_hyperparameter_settings((x, params), devices)
     unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
     task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
@@ -216,7 +216,9 @@ def loss_derivatives(
         axes, hessian = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
         hessian_params = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
         i, j = (hessian_params[y] for y in np.triu_indices(len(hessian_params)))
-        index_pairs = [*index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))]
+        index_pairs = [
+            *equal_size_index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))
+        ]
         hessian_chunks = _run_in_threads(
             halves,
             [

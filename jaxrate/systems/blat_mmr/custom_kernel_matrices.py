@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.hashable_values import HashableArray, display_name
+from jaxrate.hashable_functions_and_arrays import HashableArray, display_name
 from jaxrate.memory_checks import check_memory_fits
-from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_width, shape_arguments
+from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_width, shape_function_arguments
 from jaxrate.types import HostArray
 
 RANK_TOLERANCE = {"float32": 1e-8, "float64": 4e-15}  # of the greatest singular value, below which others are left out
@@ -23,7 +23,7 @@ BYTES_PER_ELEMENT = 40.0  # bytes that an element of a matrix takes while it is 
 
 
 @lru_cache(maxsize=16)
-def kernel_matrix(
+def checked_custom_kernel_matrix(
     kernel: Kernel, points: HashableArray, step: float | None, width: float, values: tuple[float, ...]
 ) -> HostArray:
     """K [n, n] from the first to the second strength; of the distance on a grid [2 n - 1], the furthest below first.
@@ -37,7 +37,7 @@ def kernel_matrix(
         check_memory_fits(f"blat_mmr: kernel {name} between {len(x)} strengths", BYTES_PER_ELEMENT * len(x) ** 2)
     total: Any = 0.0
     for weight, relative in zip(kernel.weights, kernel.widths, strict=True):
-        component = _evaluate_shape(kernel, name, x, lattice, step, width * relative, values)
+        component = _evaluate_custom_kernel(kernel, name, x, lattice, step, width * relative, values)
         bad = ~((component >= 0.0) & (component < np.inf))
         if bad.any():
             at = np.argwhere(bad)[0]
@@ -55,7 +55,7 @@ def kernel_matrix(
     return np.asarray(total)
 
 
-def _evaluate_shape(
+def _evaluate_custom_kernel(
     kernel: Kernel, name: str, x: HostArray, lattice: bool, step: float | None, width: float, values: tuple[float, ...]
 ) -> HostArray:
     """What its matrix or function says, on a lattice at all differences."""
@@ -65,7 +65,7 @@ def _evaluate_shape(
         return np.asarray(kernel.shape)
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         hyperparameters: dict[str, Any] = dict(
-            zip(shape_arguments(kernel).names, (jnp.asarray(v, float) for v in values), strict=True)
+            zip(shape_function_arguments(kernel).names, (jnp.asarray(v, float) for v in values), strict=True)
         )
         args: tuple[Any, ...]
         if lattice:
@@ -87,9 +87,9 @@ def _lattice_differences(n: int, step: Any) -> HostArray:
     return np.asarray(step * np.arange(1.0 - n, n))
 
 
-def _mass_kept_on_grid(line: HostArray, n: int) -> HostArray:
+def _mass_kept_on_grid(kernel_by_difference: HostArray, n: int) -> HostArray:
     """[n] what stays on the grid of the mass of each point."""
-    below = np.concatenate([[0.0], np.cumsum(line)])
+    below = np.concatenate([[0.0], np.cumsum(kernel_by_difference)])
     return np.asarray(below[n - np.arange(n) - 1 + n] - below[n - np.arange(n) - 1])
 
 
@@ -105,7 +105,7 @@ def kernel_reach(
     kernel: Kernel, points: HashableArray, step: float, width: float, values: tuple[float, ...], precision: str
 ) -> int:
     """Grid steps from a strength to the furthest one that a share worth counting goes to."""
-    matrix = kernel_matrix(kernel, points, step, width, values)
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, values)
     n, most = len(np.asarray(points)), matrix.max(axis=-1, keepdims=True)
     far = np.argwhere(matrix > TAIL_TOLERANCE[precision] * most)
     away = far[:, 0] - (n - 1) if matrix.ndim == 1 else far[:, 1] - far[:, 0]
@@ -120,12 +120,12 @@ def default_edge_normalisation(kernel: Kernel, points: HashableArray, step: floa
     x = np.asarray(points)
     gaps = np.diff(x, axis=0)
     if (
-        shape_arguments(kernel).names
+        shape_function_arguments(kernel).names
         or x.ndim > 1
         or (len(gaps) and np.ptp(gaps) > RELATIVE_TOLERANCE * np.abs(x).max())
     ):
         return "source"
-    matrix = kernel_matrix(kernel, points, step, width, ())
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, ())
     return "global" if np.allclose(matrix[1:, 1:], matrix[:-1, :-1], rtol=RELATIVE_TOLERANCE, atol=0.0) else "source"
 
 
@@ -134,7 +134,7 @@ def low_rank_factors(
     kernel: Kernel, points: HashableArray, step: float | None, width: float, values: tuple[float, ...], precision: str
 ) -> tuple[HostArray, HostArray] | None:
     """Matrices [n, r] and [r, n] whose product is K; None if r is not below a quarter of n, or n large."""
-    matrix = kernel_matrix(kernel, points, step, width, values)
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, values)
     n = len(matrix)
     if n > MAX_SVD_SIZE or (kernel.edges == "source" and len(kernel.weights) > 1):
         return None

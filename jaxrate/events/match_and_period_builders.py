@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_arguments, check_not_traced
-from jaxrate.events.column_checks import MAX_ABS_TIME, as_numbers, check_increasing, check_matches
+from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.events.column_checks import MAX_ABS_TIME, check_matches, check_not_decreasing, to_checked_numbers
 from jaxrate.events.event_types import Context, Matches, Periods, Ragged
 from jaxrate.text_format import format_cell
 
@@ -49,7 +49,7 @@ def matches(
     return check_matches(Matches(player, score, time, Context(*context)))
 
 
-@check_arguments
+@enforce_argument_annotations
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
     """Group matches into rating periods.
 
@@ -80,8 +80,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
         number = period_number(matches.time, length)
         start = number * length
     else:
-        number = start = as_numbers("period", period, (n,)).astype(np.float64)
-        check_increasing("period", number, "sort the matches by period")
+        number = start = to_checked_numbers("period", period, (n,)).astype(np.float64)
+        check_not_decreasing("period", number, "sort the matches by period")
     first_match = np.flatnonzero(np.diff(number, prepend=np.nan))  # the first match of each period
     period_index = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
     player = np.asarray(matches.player, np.int64)

@@ -13,7 +13,7 @@ from jaxrate.argument_checks import check_not_traced, is_traced
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
 from jaxrate.parameters import check_params
-from jaxrate.replay.gather import gather_rows
+from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.sharding import (
     append_newcomers,
     device_count,
@@ -55,7 +55,7 @@ def _round_up_by_octave_parts(number: int, parts_per_octave: int) -> int:
     return -(-number // unit) * unit
 
 
-def register_pytree(*static: str) -> Callable[[type[Tuple]], type[Tuple]]:
+def register_pytree_with_static_fields(*static: str) -> Callable[[type[Tuple]], type[Tuple]]:
     """Makes a NamedTuple a tree of arrays but for some fields, which are known when a program is compiled."""
 
     def register(kind: type[Tuple]) -> type[Tuple]:
@@ -86,7 +86,7 @@ def pad_column(x: Any, length: int, fill: Any) -> Any:
     return longer
 
 
-def padding_ids(count: int) -> Any:
+def unique_padding_ids(count: int) -> Any:
     """[count] ids past the end, each once."""
     return LAST_ID - np.arange(count, dtype=np.int32)
 
@@ -112,7 +112,7 @@ def pad_on_device(x: Any, length: int, fill: Any) -> Any:
 def pad_matches_on_device(events: Matches, length: int) -> Matches:
     """Matches [n] made [length] on the device by draws of nobody, with the further columns of the last match."""
     more = length - len(events.score)
-    past = padding_ids(2 * more).reshape(more, 2)
+    past = unique_padding_ids(2 * more).reshape(more, 2)
     context = jax.tree.map(lambda x: pad_on_device(x, length, 0), events.context._replace(columns=None))
     columns = jax.tree.map(lambda x: pad_on_device(x, length, x[-1:]), events.context.columns)
     return Matches(
@@ -123,7 +123,7 @@ def pad_matches_on_device(events: Matches, length: int) -> Matches:
     )
 
 
-def is_on_host(tree: Any) -> bool:
+def is_numpy_readable_without_copy(tree: Any) -> bool:
     """Whether NumPy reads the arrays without a copy and without compiling."""
     leaves = jax.tree.leaves(tree)
     plain = all(isinstance(x, np.ndarray) or jnp.issubdtype(x.dtype, np.number) or x.dtype == bool for x in leaves)
@@ -134,14 +134,14 @@ def truncate_leaves(tree: Any, count: int) -> Any:
     """The first rows of every leaf."""
     if all(len(x) == count for x in jax.tree.leaves(tree)):
         return tree
-    if is_on_host(tree):
+    if is_numpy_readable_without_copy(tree):
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x)[:count]), tree)
     return jax.tree.map(lambda x: x[:count], tree)
 
 
-def read_rows(state: Any, player: Any) -> Any:
+def read_rows_with_clipped_ids(state: Any, player: Any) -> Any:
     """The rows of some players, where an id past the end reads the last one: compiled for no number of players."""
-    if not is_on_host((state, player)):
+    if not is_numpy_readable_without_copy((state, player)):
         return gather_rows(state, player)
     ids = np.asarray(player)
     return jax.tree.map(lambda x: np.asarray(x)[np.clip(ids, 0, max(len(x) - 1, 0))], state)
@@ -164,13 +164,15 @@ def resolve_params(system: RatingSystem, params: Params) -> Params:
     return params
 
 
-def make_state(system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int) -> State:
+def init_or_copy_state(
+    system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int
+) -> State:
     """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
     rows = resolve_row_count(system, state, num_players, num_ids)
-    return system.init(params, rows) if state is None else _copy_state(system, params, state, rows, rows)
+    return system.init(params, rows) if state is None else _copy_state_with_newcomers(system, params, state, rows, rows)
 
 
-def make_padded_state(
+def init_or_copy_padded_state(
     system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int
 ) -> tuple[State, int]:
     """The same with more rows than there are players, so that many as are in use for others; and how many there are.
@@ -180,7 +182,7 @@ def make_padded_state(
     """
     rows = resolve_row_count(system, state, num_players, num_ids)
     if state is not None and is_sharded(state):
-        return _copy_state(system, params, state, rows, rows), round_row_count_to_shards(state, rows)
+        return _copy_state_with_newcomers(system, params, state, rows, rows), round_row_count_to_shards(state, rows)
     room = (
         rows
         if rows == 0 or is_traced((params, state))
@@ -188,7 +190,7 @@ def make_padded_state(
     )
     if state is None:
         return system.init(params, room), rows
-    return _copy_state(system, params, state, rows, room), rows
+    return _copy_state_with_newcomers(system, params, state, rows, room), rows
 
 
 def resolve_row_count(system: RatingSystem, state: State, num_players: int | None, num_ids: int) -> int:
@@ -204,24 +206,30 @@ def resolve_row_count(system: RatingSystem, state: State, num_players: int | Non
     return rows
 
 
-def _copy_state(system: RatingSystem, params: Params, state: State, rows: int, room: int) -> State:
-    """A copy of a state in the default precision, with newcomers up to `rows`, and up to `room` with whatever is last.
+def _copy_state_with_newcomers(
+    system: RatingSystem, params: Params, state: State, num_rows: int, num_padded_rows: int
+) -> State:
+    """A copy of a state in the default precision, with newcomers up to `num_rows`; padding up to `num_padded_rows`.
 
     The replay works in place.
     """
     have = count_players(state)
     fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
-    alike = _has_same_structure(system, state, fresh)
-    if rows > have and not alike:
+    alike = _check_shapes_and_compare_structure(system, state, fresh)
+    if num_rows > have and not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
     state = with_automatic_sharding(state)
     if is_sharded(state):
-        rows = round_row_count_to_shards(state, rows)
-        if rows > have:
-            return append_newcomers(system.init, params, state, rows - have)
-        room = rows
-    more = None if rows == have else system.init(params, rows - have if room == rows else padded_size(rows - have))
-    numpy: Any = np if is_on_host((state, more)) else jnp
+        num_rows = round_row_count_to_shards(state, num_rows)
+        if num_rows > have:
+            return append_newcomers(system.init, params, state, num_rows - have)
+        num_padded_rows = num_rows
+    more = (
+        None
+        if num_rows == have
+        else system.init(params, num_rows - have if num_padded_rows == num_rows else padded_size(num_rows - have))
+    )
+    numpy: Any = np if is_numpy_readable_without_copy((state, more)) else jnp
     # Whole numbers may have been given for others.
     dtypes = [x.dtype for x in jax.tree.leaves(fresh)] if alike else [*map(_default_dtype, jax.tree.leaves(state))]
     leaves, structure = jax.tree.flatten(state)
@@ -230,9 +238,9 @@ def _copy_state(system: RatingSystem, params: Params, state: State, rows: int, r
     def copy(x: Array, dtype: Any, new: Array | None) -> Array:
         parts = [x if x.dtype == dtype else numpy.asarray(x).astype(dtype)]
         if new is not None:
-            parts.append(new[: rows - have] if numpy is jnp else np.asarray(new)[: rows - have])
-        if room > rows:
-            parts.append(numpy.broadcast_to(parts[-1][-1:], (room - rows, *x.shape[1:])))
+            parts.append(new[: num_rows - have] if numpy is jnp else np.asarray(new)[: num_rows - have])
+        if num_padded_rows > num_rows:
+            parts.append(numpy.broadcast_to(parts[-1][-1:], (num_padded_rows - num_rows, *x.shape[1:])))
         return jnp.array(parts[0]) if len(parts) == 1 else jax.device_put(numpy.concatenate(parts))
 
     return jax.tree.unflatten(structure, map(copy, leaves, dtypes, newcomers))
@@ -242,7 +250,9 @@ def _default_dtype(x: Array) -> Any:
     return jnp.result_type(float) if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype
 
 
-def check_ids(system: RatingSystem, player: Any, num_ids: int, num_players: int | None, num_rows: int) -> None:
+def check_ids_not_sparse(
+    system: RatingSystem, player: Any, num_ids: int, num_players: int | None, num_rows: int
+) -> None:
     """ValueError if ids are so high for so few events that a state for all up to them must be a mistake.
 
     `num_ids` is the largest id plus one, and `num_rows` how many players the state has already; a given `num_players`
@@ -290,7 +300,7 @@ def count_players(state: State) -> int:
     return 0 if state is None else len(jax.tree.leaves(state)[0])
 
 
-def _has_same_structure(system: RatingSystem, state: State, fresh: State) -> bool:
+def _check_shapes_and_compare_structure(system: RatingSystem, state: State, fresh: State) -> bool:
     """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
     if type(state) is not type(fresh):
         raise ValueError(
@@ -302,11 +312,13 @@ def _has_same_structure(system: RatingSystem, state: State, fresh: State) -> boo
     return bool(mold == form)
 
 
-def extend_state(system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int) -> State:
+def extend_state_if_needed(
+    system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int
+) -> State:
     """The state, with newcomers if they are asked for; ValueError if others are named."""
     if num_players is not None or num_ids > count_players(state):
-        return make_state(system, params, state, num_players, num_ids)
-    _has_same_structure(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
+        return init_or_copy_state(system, params, state, num_players, num_ids)
+    _check_shapes_and_compare_structure(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
     return state
 
 
@@ -321,7 +333,7 @@ def state_shapes(system: RatingSystem, num_players: int) -> State:
     return jax.eval_shape(lambda params: system.init(params, num_players), system.params)
 
 
-def matches_in_cache(state: State) -> int:
+def max_step_matches_in_cache(state: State) -> int:
     """Matches per step whose rows stay in a cache on a CPU, elsewhere in a small part of the memory."""
     row = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
     return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)

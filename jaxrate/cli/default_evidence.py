@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_multi_file, is_shipped, read_events
+from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
@@ -24,22 +24,22 @@ def plain_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--plain", is_flag=True, help=text)(command)
 
 
-def read_evidence(
+def read_events_with_evidence(
     report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
     Where a system or hyperparameters are named, and where the request is `plain`, options alone name columns.
     """
-    if plain and not _names_side():
+    if plain and not _is_side_option_given():
         columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
-        return drop_sides(read_events(report, file, columns)), request._replace(columns=columns)
+        return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
     if plain:
         return read_events(report, file, request.columns), request
     if request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
-    evidence = _recognise_columns(file, request.columns)
-    data, evidence = _read_recognised(report, file, request.columns, evidence)
+    evidence = _recognise_evidence_columns(file, request.columns)
+    data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
     if not isinstance(data.events, jr.Matches):
         return data, request
     if "margin" in evidence and not has_informative_margins(data):
@@ -77,7 +77,7 @@ def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> 
     return join_names(used) if used else ""
 
 
-def drop_sides(data: jr.data.Dataset) -> jr.data.Dataset:
+def remove_side_advantages(data: jr.data.Dataset) -> jr.data.Dataset:
     """The dataset, in whose matches nobody has the side."""
     if not isinstance(data.events, jr.Matches):
         return data
@@ -85,9 +85,9 @@ def drop_sides(data: jr.data.Dataset) -> jr.data.Dataset:
     return data._replace(events=data.events._replace(context=context))
 
 
-def drop_evidence(data: jr.data.Dataset) -> jr.data.Dataset:
+def drop_sides_margins_and_seasons(data: jr.data.Dataset) -> jr.data.Dataset:
     """The dataset without sides, margins and seasons."""
-    return drop_sides(data)._replace(margin=(), seasons=None)
+    return remove_side_advantages(data)._replace(margin=(), seasons=None)
 
 
 def has_informative_margins(data: jr.data.Dataset) -> bool:
@@ -99,26 +99,26 @@ def has_informative_margins(data: jr.data.Dataset) -> bool:
     return bool(np.any(np.abs(lead) > 1.0))
 
 
-def _names_side() -> bool:
+def _is_side_option_given() -> bool:
     """Whether --side was given, and not only recognised."""
     return click.get_current_context().params.get("side") is not None
 
 
-def _recognise_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
+def _recognise_evidence_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `read` for columns that improve predictions, by the names of columns."""
     from jaxrate.data.column_recognition import recognise_columns
     from jaxrate.data.column_roles import select_role_arguments
-    from jaxrate.data.evidence_columns import FORMAT_EVIDENCE, recognise_evidence
-    from jaxrate.data.source_opening import open_source
+    from jaxrate.data.evidence_columns import FORMAT_EVIDENCE, recognise_evidence_columns
+    from jaxrate.data.source_opening import open_table_source
 
     if "format" in columns:
         evidence = FORMAT_EVIDENCE.get(columns["format"], {})
         return {role: x for role, x in evidence.items() if role not in columns}
-    if is_multi_file(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+    if is_parquet_folder_or_pattern(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
         return {}
     try:
-        table = open_source(jr.data.datasets.nfl_columns() if is_shipped(file) else file)
-        evidence = recognise_evidence(table.names, columns)
+        table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
+        evidence = recognise_evidence_columns(table.names, columns)
         if "margin" in evidence and "score" not in columns:  # a column of results tells who won, and not the points
             roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
             score = recognise_columns(table, roles, False, columns.get("dates"), na_values).arguments["score"]
@@ -128,7 +128,7 @@ def _recognise_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def _read_recognised(
+def _read_events_with_readable_evidence(
     report: ProgressReport, file: str, columns: dict[str, Any], evidence: dict[str, Any]
 ) -> tuple[jr.data.Dataset, dict[str, Any]]:
     """The events with the evidence that can be read, and this evidence."""
