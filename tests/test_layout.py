@@ -12,11 +12,11 @@ import jaxrate as jr
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"types", "text_format", "hashable_values", "memory_checks", "parallel_map", "program_cache"},
+    {"types", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map", "program_cache"},
     {"argument_checks"},
     {"events"},
-    {"launch_overhead", "parameters", "rules", "default_side_advantage"},
-    {"data", "factory_signatures", "numerics"},
+    {"kernel_launch_overhead", "parameters", "rules", "default_side_advantage"},
+    {"data", "factory_hyperparameters", "numerics"},
     {"system"},
     {"systems"},
     {"replay", "metrics"},

@@ -53,7 +53,7 @@ __all__ = [
     "to_frame",
     "write",
 ]
-_FUNCTIONS = {"nested_teams": ["from_teams"], "table_writing": ["to_frame", "write"]}
+_FUNCTIONS = {"rounds_from_nested_teams": ["from_teams"], "table_writing": ["to_frame", "write"]}
 _get_name, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
 
 

@@ -4,9 +4,9 @@ The scan carries the state *and the rows of the next event*, so that nothing rea
 Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
 number of players.
 
-Histories are padded (see `padded_arrays.py`). With a `count` a loop ends where the history does, and padding costs no
-time; without one it goes on to the end of the padding, in which nothing happens, since a loop of a number of steps that
-is not known cannot be differentiated in reverse.
+Histories are padded (see `padded_states_and_columns.py`). With a `count` a loop ends where the history does, and
+padding costs no time; without one it goes on to the end of the padding, in which nothing happens, since a loop of a
+number of steps that is not known cannot be differentiated in reverse.
 """
 
 from collections.abc import Callable
