@@ -173,11 +173,3 @@ def test_the_command_names_the_extra_that_is_missing(days, absent, arguments, me
     code += "from jaxrate.__main__ import main; main()"
     ran = subprocess.run([sys.executable, "-c", code], cwd=days.parent, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", message)
-
-
-def test_the_reference_names_the_extra_that_is_missing(tmp_path):
-    code = "import sys, runpy; sys.modules['pdoc'] = None; sys.argv = ['x', 'y']\n"
-    code += "runpy.run_module('jaxrate.reference', run_name='__main__')"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert ran.returncode == 2
-    assert ran.stderr == "python -m jaxrate.reference: the reference needs pdoc: pip install 'jaxrate[docs]'\n"
