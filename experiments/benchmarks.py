@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.league.data_adaptation import DataFacts
+from jaxrate.league.system_adaptation import DataFacts
 from jaxrate.league.system_choice import add_measurements, make_system
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")

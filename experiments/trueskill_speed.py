@@ -21,7 +21,7 @@ from speed_peers import F, compiled, numba
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.block_programs import replay_block
-from jaxrate.replay.compiler_options import CompilerOptionTraits
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.scan_programs import make_replay_rules
 
@@ -219,7 +219,7 @@ def part_large(options):
         state, (one,) = system.init(system.params, players), schedule.blocks
         so_far = state, jnp.zeros(schedule.size)
         given = schedule.events, schedule.starts, one.number, None, np.int32(1)
-        program = compile_replay(replay_block, (system.params, state), traits=CompilerOptionTraits(type(rounds.events)))
+        program = compile_replay(replay_block, (system.params, state), traits=ProgramTraits(type(rounds.events)))
         lowered = program.lower(make_replay_rules(system.rules, system.params), one.size, system.params, so_far, *given)
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]

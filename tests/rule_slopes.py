@@ -18,7 +18,7 @@ from jaxrate.testing.batch_and_chunk_properties import (
     parameter_scale,
     perturbable_parameters,
 )
-from jaxrate.testing.property_cases import as_float_arrays, jit_quickly, strict_precision
+from jaxrate.testing.case_and_assertions import as_float_arrays, jit_quickly, strict_precision
 from jaxrate.testing.replay_properties import replay_first_season
 from jaxrate.testing.scan_chunks import PADDED_PERIOD, stack_trees
 from jaxrate.testing.synthetic_histories import PERIOD_LENGTH, SLOTS, TIME_AFTER_EVENTS, split_seasons

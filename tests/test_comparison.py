@@ -11,7 +11,7 @@ from jaxrate.data import simulate
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
-from jaxrate.league.data_adaptation import DataFacts
+from jaxrate.league.system_adaptation import DataFacts
 from jaxrate.league.system_choice import make_system
 from tests.conftest import refused
 

@@ -18,7 +18,7 @@ from jaxrate.testing import (
     replay_properties,
     round_properties,
 )
-from jaxrate.testing.property_cases import FORMS, Case, assert_equal_leaves, make_key
+from jaxrate.testing.case_and_assertions import FORMS, Case, assert_equal_leaves, make_key
 from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 

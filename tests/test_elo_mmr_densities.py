@@ -12,7 +12,7 @@ from scipy.special import expit
 import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, posterior_mode
-from jaxrate.systems.elo_mmr.density_dispatch import performance_influence
+from jaxrate.systems.elo_mmr.density_dispatch import influence_on_belief
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds.densities import DENSITIES, Density
 from jaxrate.systems.rounds.hazards import (
@@ -202,7 +202,7 @@ def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
     one = jnp.ones(1)
     past = PerformanceHistory(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
-    influence = performance_influence(table_of(DENSITIES["gumbel"]))
+    influence = influence_on_belief(table_of(DENSITIES["gumbel"]))
     for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
         after = add_performance(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
         assert least < float(posterior_mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]) - 1500.0 < most

@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.contest_performances import history_with_performances
-from jaxrate.systems.elo_mmr.contest_noise import contest_variances
+from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds

@@ -19,7 +19,7 @@ from jaxrate.replay import block_programs, compiler_options, scan_programs
 from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
-from jaxrate.testing.property_cases import assert_close_leaves
+from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players

@@ -71,11 +71,11 @@ def test_mixtures_are_those_of_the_twin(monkeypatch):
     random = np.random.default_rng(1)
     guesses, score = random.uniform(0.1, 0.9, (3, 50)), random.choice([0.0, 0.5, 1.0], 50)
     monkeypatch.setattr(module, "CHUNK_VOTES", 7)
-    loss, share = module.mixture_log_losses(guesses, score, np.ones(50))
+    loss, share = module.learn_mixture_log_losses_and_weights(guesses, score, np.ones(50))
     wanted, earned = twin.mixture(guesses, score)
     np.testing.assert_allclose(loss, wanted, rtol=1e-12)
     np.testing.assert_allclose(share, earned, rtol=1e-12)
-    once = module.mixture_log_losses(guesses, score, (np.arange(50) != 20) * 1.0)[1]
+    once = module.learn_mixture_log_losses_and_weights(guesses, score, (np.arange(50) != 20) * 1.0)[1]
     np.testing.assert_allclose(once, twin.mixture(np.delete(guesses, 20, 1), np.delete(score, 20))[1], rtol=1e-12)
 
 

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import count_games, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.testing.property_cases import assert_close_leaves
+from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import mark_full
 from tests.reference import performance_twin, trueskill_twin
 

@@ -7,7 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.league.system_choice import adapt_system
-from jaxrate.testing.property_cases import assert_close_leaves
+from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.test_skills import STATISTICS, league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

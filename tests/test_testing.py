@@ -15,7 +15,7 @@ from jaxrate.testing import (
     match_properties,
     replay_properties,
 )
-from jaxrate.testing.property_cases import Case
+from jaxrate.testing.case_and_assertions import Case
 from jaxrate.testing.synthetic_histories import (
     column_names_read_by_rules,
     column_names_read_only_to_update,

@@ -15,7 +15,7 @@ from jaxrate.systems.urnings.system import (
     acceptance_correction,
     draw_mock_score,
     play_game,
-    simulated_score_weights,
+    unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
 from tests.conftest import quick
@@ -69,7 +69,7 @@ def outcomes(variant, constants, one, two):
     m = len(constants.weights) - 1
 
     def of(one, two, x):
-        parts = jnp.stack(simulated_score_weights(variant, constants, one, two, x))
+        parts = jnp.stack(unnormalised_simulated_score_probabilities(variant, constants, one, two, x))
         accept = [acceptance_correction(variant, constants, one, two, x - k) for k in range(m + 1)]
         return parts / jnp.where(jnp.sum(parts) > 0, jnp.sum(parts), 1.0), jnp.stack([jnp.asarray(a) for a in accept])
 
@@ -133,7 +133,9 @@ def test_the_stored_traces(number, x64):
 
     def game(before, i, j, score, uniforms):
         one, two = State(before[i], size[i]), State(before[j], size[j])
-        x = draw_mock_score(simulated_score_weights(trace["family"], constants, one, two, score), uniforms[0])
+        x = draw_mock_score(
+            unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, score), uniforms[0]
+        )
         gain = play_game(trace["family"], constants, one, two, score, uniforms)
         return x, before.at[i].add(gain).at[j].add(-gain)
 

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.urnings.system import State, acceptance_correction, draw_mock_score, simulated_score_weights
+from jaxrate.systems.urnings.system import (
+    State,
+    acceptance_correction,
+    draw_mock_score,
+    unnormalised_simulated_score_probabilities,
+)
 from jaxrate.urns import matchmakers
 from tests.conftest import mark_full, quick
 from tests.reference import urnings_twin as twin
@@ -56,7 +61,7 @@ def test_the_stored_trace_of_matched_games(number, x64):
         state, pair = State(before, size), games[:2]
         one, two = (State(before[k], size[k]) for k in (pair[0], pair[1]))
         gain = games[2] - draw_mock_score(
-            simulated_score_weights(trace["family"], constants, one, two, games[2]), uniforms[0]
+            unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, games[2]), uniforms[0]
         )
         ratio = acceptance_correction(trace["family"], constants, one, two, gain)
         ratio *= jnp.exp(matchmakers.log_pair_probability_ratio(matchmaker, table, state, pair, gain))

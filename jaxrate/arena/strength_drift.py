@@ -210,7 +210,7 @@ def _static_and_drifting_losses(
                 system = glicko(c=growth_rate, period=span, initial_deviation=deviation, deviation_max=None)
                 params = system.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
                 predictions.append(np.asarray(_glicko_predictions(params, plan, votes.num_players))[: len(score)])
-        loss, mixture_weight = mixture_log_losses(predictions, score, weight)
+        loss, mixture_weight = learn_mixture_log_losses_and_weights(predictions, score, weight)
         losses.append(loss)
         drift = float(np.repeat(growth_rates, len(INITIAL_DEVIATIONS)) @ mixture_weight)
     return losses[0], losses[1], weight, drift
@@ -223,7 +223,7 @@ def _glicko_predictions(params: Any, plan: Any, num_players: int) -> Array:
     return scan(system, params, system.init(params, num_players), plan).prediction
 
 
-def mixture_log_losses(
+def learn_mixture_log_losses_and_weights(
     predictions: Sequence[HostArray], score: HostArray, weight: HostArray
 ) -> tuple[HostArray, HostArray]:
     """[n] log loss of the mixture of several predictions [n], and the weight of each at the end."""

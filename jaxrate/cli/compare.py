@@ -30,7 +30,7 @@ from jaxrate.text_format import format_number, suggest_name
 
 if TYPE_CHECKING:
     from jaxrate.league.comparison_table import Comparison
-    from jaxrate.league.data_adaptation import DataFacts
+    from jaxrate.league.system_adaptation import DataFacts
 
 
 @click.command(

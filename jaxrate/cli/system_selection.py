@@ -15,7 +15,7 @@ from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 
 if TYPE_CHECKING:
-    from jaxrate.league.data_adaptation import DataFacts
+    from jaxrate.league.system_adaptation import DataFacts
 
 
 class RatingTask(NamedTuple):
@@ -36,7 +36,7 @@ def check_system_request(request: RatingRequest) -> None:
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
     """Facts of the data that follow from the options, before the data are read."""
-    from jaxrate.league.data_adaptation import DataFacts
+    from jaxrate.league.system_adaptation import DataFacts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
     derived = [name for name in ("rest", "form", "age") if name in columns]

@@ -148,9 +148,9 @@ def _season_label_to_text(column_name: str, label: Any) -> str:
     return str(label)
 
 
-def first_player_lead(margin: Sequence[HostArray]) -> HostArray:
+def first_player_lead(point_columns: Sequence[HostArray]) -> HostArray:
     """[n] by how many points the first player is ahead, from the points of both; a single column as it stands."""
-    return margin[0] if len(margin) == 1 else margin[0] - margin[1]
+    return point_columns[0] if len(point_columns) == 1 else point_columns[0] - point_columns[1]
 
 
 def warn_margin_signs(data: Dataset, stacklevel: int) -> None:

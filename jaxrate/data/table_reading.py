@@ -127,7 +127,7 @@ def read(
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
-            loaded = unify_spellings(loaded, _group_columns_of_names(roles), [players, categories, None, None, seasons])
+            loaded = unify_spellings(loaded, _name_columns_by_kind(roles), [players, categories, None, None, seasons])
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
         kept, used = (
@@ -174,7 +174,7 @@ def warn_recognised_columns(
         )
 
 
-def _group_columns_of_names(roles: ColumnRoles) -> list[list[str]]:
+def _name_columns_by_kind(roles: ColumnRoles) -> list[list[str]]:
     """The columns of names: of players, categories, contests, teams and seasons."""
     single = roles.layout.contest, roles.team, roles.season
     return [roles.layout.players, roles.category, *([name] if name else [] for name in single)]

@@ -28,7 +28,7 @@ margin_scale.py           the scale of margins that predicts best
 run_metadata.py           the metadata of a saved run
 blat_mmr_beliefs.py       quantiles, modes and probabilities of the beliefs of BlatMMR
 out_of_core/              histories larger than memory
-data_adaptation.py        how systems are adapted to data
+system_adaptation.py      how systems are adapted to data
 """
 
 from jaxrate.league import blat_mmr_beliefs

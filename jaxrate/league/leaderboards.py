@@ -14,7 +14,7 @@ from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.systems.elo_mmr.contest_noise import contest_variances
+from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from jaxrate.types import HostArray
 
 YEAR_DAYS = 365.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxrate.events import Matches, periods, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.data_adaptation import MEAN_MARGIN_POINTS
+from jaxrate.league.system_adaptation import MEAN_MARGIN_POINTS
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import RatingSystem, replace_params

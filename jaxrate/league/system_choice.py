@@ -11,7 +11,7 @@ from jaxrate.data.seasons_and_margins import first_player_lead
 from jaxrate.default_side_advantage import smoothed_mean_side_score
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.data_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
+from jaxrate.league.system_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate

@@ -35,7 +35,7 @@ from jaxrate.live.event_log import (
 )
 from jaxrate.live.live_state import Checkpoint, ConcurrentHistoryChangeError, LiveState, PastCheckpoints
 from jaxrate.live.single_events import to_host_prediction
-from jaxrate.replay.compiler_options import CompilerOptionTraits
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.scan_programs import make_replay_rules
@@ -177,7 +177,7 @@ class LiveHistory:
                 compile_replay(
                     event_programs.update_with_event,
                     donated_inputs,
-                    traits=CompilerOptionTraits(event.kind, stream=event.kind is Matches),
+                    traits=ProgramTraits(event.kind, stream=event.kind is Matches),
                 ),
                 [*layouts, layout],
             )

@@ -9,25 +9,25 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-career_plots.py         trajectory, careers
-belief_plot.py          belief
-leaderboard_plots.py    leaderboard, matchups
-prediction_plots.py     calibration, loss_by_difference, residuals, comparison
-rank_and_odds_plots.py  distribution, ranks, odds
-strength_plots.py       intervals, rank_sets, win_matrix
-loss_plots.py           loss_surface, profile
-altair_charts.py        the interactive charts
-scoreboard_style.py     axes, titles, colours and legends of all plots
-name_labels.py          names of players, and where they stand
-player_rows.py          plots with a row for each player
-percent_matrix.py       matrices of percentages
-rating_lines.py         lines of ratings through time
-plot_helpers.py         events, clocks and checks
+career_plots.py                   trajectory, careers
+belief_plot.py                    belief
+leaderboard_and_matchup_plots.py  leaderboard, matchups
+prediction_plots.py               calibration, loss_by_difference, residuals, comparison
+rank_and_odds_plots.py            distribution, ranks, odds
+strength_plots.py                 intervals, rank_sets, win_matrix
+loss_plots.py                     loss_surface, profile
+altair_charts.py                  the interactive charts
+scoreboard_style.py               axes, titles, colours and legends of all plots
+name_labels.py                    names of players, and where they stand
+player_rows.py                    plots with a row for each player
+percent_matrix.py                 matrices of percentages
+rating_lines.py                   lines of ratings through time
+plot_helpers.py                   events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief
 from jaxrate.plots.career_plots import careers, trajectory
-from jaxrate.plots.leaderboard_plots import leaderboard, matchups
+from jaxrate.plots.leaderboard_and_matchup_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_and_odds_plots import distribution, odds, ranks

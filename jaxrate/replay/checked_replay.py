@@ -12,7 +12,7 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_block_chain
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.compiler_options import CompilerOptionTraits
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
 from jaxrate.replay.execution import (
     CompilePolicy,
@@ -277,7 +277,7 @@ def scan_plan(
         return execute(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
     if isinstance(plan, Blocks):
         result = state, empty_predictions(rules, params, state, plan, key)
-        program = compile_replay(replay_block_chain, inputs, policy, CompilerOptionTraits(type(plan.events)))
+        program = compile_replay(replay_block_chain, inputs, policy, ProgramTraits(type(plan.events)))
         for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             number = jnp.stack([block.number for block in blocks])
             result = program(rules, size, params, result, plan.events, plan.starts, number, key)

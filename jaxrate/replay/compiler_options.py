@@ -8,7 +8,7 @@ import jax
 from jaxrate.events import Matches, Rounds
 
 
-class CompilerOptionTraits(NamedTuple):
+class ProgramTraits(NamedTuple):
     """What the options of the compiler depend on."""
 
     events: type = Matches  # of what kind they are
@@ -31,7 +31,7 @@ CUDA_GRAPH = {  # For the whole replay, its loops included, to become one CUDA g
 }
 
 
-def compiler_options(traits: CompilerOptionTraits) -> dict[str, Any] | None:
+def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     """The options for a program of these traits on the default device. None: XLA's own."""
     if jax.default_backend() != "cpu":
         return supported_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None

@@ -12,7 +12,7 @@ from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import Blocks, arrange_blocks
-from jaxrate.replay.compiler_options import CompilerOptionTraits
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features
 from jaxrate.replay.execution import compile_replay, default_compile_policy, empty_predictions
 from jaxrate.replay.padded_states_and_columns import (
@@ -95,7 +95,7 @@ def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Block
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
     policy = default_compile_policy()
     prediction = empty_predictions(rules, params, state, plan, None)
-    traits = CompilerOptionTraits(Rounds, short=plan.size <= policy.short_history)
+    traits = ProgramTraits(Rounds, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)
     for block in plan.blocks:
         prediction = program(rules, block.size, params, prediction, state, plan.events, plan.starts, block.number)

@@ -21,7 +21,7 @@ from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, Blocks, gather_events
 from jaxrate.replay.compiler_options import (
-    CompilerOptionTraits,
+    ProgramTraits,
     compiler_options,
     quick_compile_options,
     supported_options,
@@ -61,7 +61,7 @@ def default_compile_policy() -> CompilePolicy:
     return CompilePolicy(quick=os.environ.get(POLICY_VARIABLE) == "quick")
 
 
-LEVELS = CompilerOptionTraits()
+LEVELS = ProgramTraits()
 
 
 def execute(
@@ -97,7 +97,7 @@ def _execute_blocks(
 ) -> tuple[State, Any]:
     """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
     inputs, flat = (params, state, plan, key), plan.events
-    traits = CompilerOptionTraits(type(flat), short=plan.size <= policy.short_history)
+    traits = ProgramTraits(type(flat), short=plan.size <= policy.short_history)
     program = compile_replay(replay_block, inputs, policy, traits)
 
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
@@ -160,9 +160,7 @@ def compile_match_replay(
     if replay is replay_levels and not short:
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
         loops = outline_rules(rules, params, state, match).loops
-    return compile_replay(
-        replay, (params, state, plan, key), policy, CompilerOptionTraits(Matches, 1, stream, loops, short)
-    )
+    return compile_replay(replay, (params, state, plan, key), policy, ProgramTraits(Matches, 1, stream, loops, short))
 
 
 def _kernel_program() -> Any:
@@ -176,7 +174,7 @@ def compile_replay(
     replay: Callable[..., Any],
     inputs: tuple[Any, ...],
     policy: CompilePolicy | None = None,
-    traits: CompilerOptionTraits = LEVELS,
+    traits: ProgramTraits = LEVELS,
 ) -> Any:
     """A program under jit: in place at the top level, plain inside somebody's transformation.
 
@@ -196,7 +194,7 @@ def compile_replay(
 
 
 @lru_cache
-def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy, traits: CompilerOptionTraits) -> Any:
+def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy, traits: ProgramTraits) -> Any:
     options = None
     if policy.outermost or not inside:  # only an outermost jit may have options
         options = quick_compile_options() if policy.quick else compiler_options(traits)

@@ -5,7 +5,7 @@ compilation_properties.py      properties of compiled replays
 event_transforms.py            transforms of histories under which results change in a known way
 gradient_properties.py         properties of slopes in hyperparameters, beyond those in `scan_properties`
 match_properties.py            properties of replays of matches, and of matches in rating periods
-property_cases.py              test cases, the conditions under which they run, and comparisons of results
+case_and_assertions.py         test cases, the conditions under which they run, and comparisons of results
 replay_properties.py           properties of replays in every form
 round_properties.py            properties of replays of rounds
 scan_chunks.py                 histories in chunks of equal shape, for `jr.scan`
@@ -30,7 +30,7 @@ from jaxrate.testing import (
     round_properties,
     system_properties,
 )
-from jaxrate.testing.property_cases import FORMS, Case
+from jaxrate.testing.case_and_assertions import FORMS, Case
 
 __all__ = ["check"]
 

@@ -16,8 +16,7 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
-from jaxrate.testing.event_transforms import rename_players
-from jaxrate.testing.property_cases import (
+from jaxrate.testing.case_and_assertions import (
     Case,
     as_float_arrays,
     assert_claim,
@@ -27,6 +26,7 @@ from jaxrate.testing.property_cases import (
     make_key,
     strict_precision,
 )
+from jaxrate.testing.event_transforms import rename_players
 from jaxrate.testing.replay_properties import replay
 from jaxrate.testing.scan_chunks import prediction_counts, split_in_chunks, stack_trees
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, player_count, split_seasons

@@ -9,11 +9,11 @@ import numpy as np
 from jaxrate.events import Ragged, slice_events
 from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
-from jaxrate.replay.compiler_options import CompilerOptionTraits
+from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import make_plan
-from jaxrate.testing.property_cases import (
+from jaxrate.testing.case_and_assertions import (
     FORMS,
     Case,
     as_float_arrays,
@@ -58,7 +58,7 @@ def lower_replay(case: Case) -> Any:
         replay = compile_replay(
             scan_programs.replay_matches_one_by_one if stream else scan_programs.replay_levels,
             (params, state, random),
-            traits=CompilerOptionTraits(stream=stream),
+            traits=ProgramTraits(stream=stream),
         )
         shape = scan_programs.MatchProgramShape(plan.size, None, True)
         arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
@@ -66,9 +66,7 @@ def lower_replay(case: Case) -> Any:
     starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(
-        block_programs.replay_block, (params, state, random), traits=CompilerOptionTraits(FORMS[form])
-    )
+    replay = compile_replay(block_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
     return replay.lower(
         scan_programs.make_replay_rules(system.rules, params),
         block.size,

@@ -8,7 +8,14 @@ import jax.numpy as jnp
 from jaxrate.replay.checked_replay import run
 from jaxrate.rules import Params
 from jaxrate.testing.batch_and_chunk_properties import summarise_run
-from jaxrate.testing.property_cases import Case, as_float_arrays, assert_claim, jit_quickly, make_key, strict_precision
+from jaxrate.testing.case_and_assertions import (
+    Case,
+    as_float_arrays,
+    assert_claim,
+    jit_quickly,
+    make_key,
+    strict_precision,
+)
 from jaxrate.testing.synthetic_histories import events_in_form, player_count, schedule_for_form, split_seasons
 
 

@@ -7,7 +7,7 @@ from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.systems.outcome_probabilities import score_probabilities
-from jaxrate.testing.property_cases import (
+from jaxrate.testing.case_and_assertions import (
     Case,
     assert_claim,
     assert_close_leaves,

@@ -11,8 +11,7 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.rules import Rating
-from jaxrate.testing.event_transforms import rename_players, reverse_results, shuffle_participants, swap_sides
-from jaxrate.testing.property_cases import (
+from jaxrate.testing.case_and_assertions import (
     Case,
     as_float_arrays,
     assert_claim,
@@ -23,6 +22,7 @@ from jaxrate.testing.property_cases import (
     make_key,
     strict_precision,
 )
+from jaxrate.testing.event_transforms import rename_players, reverse_results, shuffle_participants, swap_sides
 from jaxrate.testing.synthetic_histories import (
     IDLE_PLAYERS,
     PERIOD_LENGTH,

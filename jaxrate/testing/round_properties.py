@@ -13,7 +13,7 @@ from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.checked_replay import Run
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.event_prediction import predict
-from jaxrate.testing.property_cases import (
+from jaxrate.testing.case_and_assertions import (
     Case,
     as_float_arrays,
     assert_claim,

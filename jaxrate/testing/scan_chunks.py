@@ -10,7 +10,7 @@ from jaxrate.events import Matches, Ragged, periods, slice_events
 from jaxrate.replay.blocks import Block, Blocks, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
-from jaxrate.testing.property_cases import Case
+from jaxrate.testing.case_and_assertions import Case
 from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_indices_by_step
 
 CHUNK_LEVELS = 8  # number of levels is a multiple of this

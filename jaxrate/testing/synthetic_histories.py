@@ -15,7 +15,7 @@ from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
-from jaxrate.testing.property_cases import Case
+from jaxrate.testing.case_and_assertions import Case
 
 PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons
 TIME_AFTER_EVENTS = 130.0  # after all events

@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.events import Matches, Periods, Rounds, matches, periods, rounds
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.testing.property_cases import assert_claim
+from jaxrate.testing.case_and_assertions import assert_claim
 
 
 def parameters_are_described(system: RatingSystem) -> None:

@@ -8,7 +8,11 @@ import numpy as np
 from jax import lax
 
 from jaxrate.systems.urnings.model import Constants, State, score_probabilities
-from jaxrate.systems.urnings.system import acceptance_correction, draw_mock_score, simulated_score_weights
+from jaxrate.systems.urnings.system import (
+    acceptance_correction,
+    draw_mock_score,
+    unnormalised_simulated_score_probabilities,
+)
 from jaxrate.types import Array
 from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarity, count_urn_values
 
@@ -100,7 +104,9 @@ def _play_batch(
         first: State, second: State, lead: Array, score_uniform: Array, mock_uniform: Array
     ) -> tuple[Array, Array]:
         x = draw_true_score(constants, lead, score_uniform)
-        gain = x - draw_mock_score(simulated_score_weights(rule.variant, constants, first, second, x), mock_uniform)
+        gain = x - draw_mock_score(
+            unnormalised_simulated_score_probabilities(rule.variant, constants, first, second, x), mock_uniform
+        )
         return gain, jnp.asarray(acceptance_correction(rule.variant, constants, first, second, gain), lead.dtype)
 
     gain, acceptance = jax.vmap(play_pair)(

@@ -12,7 +12,7 @@ from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, f
 from jaxrate.types import Array
 
 
-class RatingModifierPair(NamedTuple):
+class RatingAndModifier(NamedTuple):
     """Something of the rating, and of the modifiers."""
 
     rating: Any
@@ -21,9 +21,9 @@ class RatingModifierPair(NamedTuple):
 
 class Constants(NamedTuple):
     params: Params
-    growth: RatingModifierPair  # of variances, per unit of time
-    low: RatingModifierPair  # bounds of the variances
-    high: RatingModifierPair
+    growth: RatingAndModifier  # of variances, per unit of time
+    low: RatingAndModifier  # bounds of the variances
+    high: RatingAndModifier
 
 
 class State(NamedTuple):
@@ -49,11 +49,11 @@ def init(categories: int, params: Params, num_players: int) -> State:
 def prepare(categories: int, params: Params) -> Constants:
     several = categories > 1
     growth, low = params.growth**2 / params.period, variance_bound(params.deviation_min)
-    high = RatingModifierPair(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
+    high = RatingAndModifier(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
     return Constants(
         params,
-        RatingModifierPair(growth, growth if several else 0.0),
-        RatingModifierPair(low, low if several else None),
+        RatingAndModifier(growth, growth if several else 0.0),
+        RatingAndModifier(low, low if several else None),
         high,
     )
 

@@ -38,7 +38,7 @@ def table_points(density: Density, deviation: float, spread: float) -> int:
     )
 
 
-def performance_influence(table: HazardTable | None) -> Influence:
+def influence_on_belief(table: HazardTable | None) -> Influence:
     """Of a performance on a belief; of normal ones none is asked."""
     if table is None:
         return LOGISTIC_INFLUENCE

@@ -52,7 +52,7 @@ from jaxrate.systems.elo_mmr.belief import (
     posterior_mode,
     pseudodiffuse,
 )
-from jaxrate.systems.elo_mmr.contest_noise import contest_variances, drift_and_noise, resolve_noise_params
+from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances, drift_and_noise, resolve_noise_params
 from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, Model
 from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, matches_as_contests, multi_team_players
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
@@ -84,7 +84,7 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
         return rows
     growth = constants.params.drift * elapsed_time(time, rows.time)
     return pseudodiffuse(
-        rows, growth, _rho_or_zero(constants), influence=density_dispatch.performance_influence(constants.table)
+        rows, growth, _rho_or_zero(constants), influence=density_dispatch.influence_on_belief(constants.table)
     )
 
 
@@ -132,7 +132,7 @@ def _learn_from_contest(
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
     growth = multi_team_players.largest_over_player_seats(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
-    influence = density_dispatch.performance_influence(constants.table)
+    influence = density_dispatch.influence_on_belief(constants.table)
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
     share, points = variance / square, cdf_sums.points_in_precision(model.points)

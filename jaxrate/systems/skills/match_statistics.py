@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.events import Matches, Periods
-from jaxrate.systems.skills.match_strengths import Meeting, Strength, match_columns
+from jaxrate.systems.skills.match_strengths import Meeting, Strength, context_columns
 from jaxrate.systems.skills.model import Constants, Model, statistic_noise_name, statistic_scale_name
 from jaxrate.types import Array
 
@@ -33,7 +33,7 @@ def measure_statistics(model: Model, constants: Constants, meeting: Meeting, eve
     lead, variance = meeting.lead, meeting.first.variance + meeting.second.variance
     precision = surprise = log_density = jnp.zeros_like(lead)
     for name in model.statistics:
-        value = match_columns(event)[name]
+        value = context_columns(event)[name]
         mask, params = ~jnp.isnan(value), constants.params
         scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name)) ** 2
         value = scale * jnp.where(mask, value, 0.0)

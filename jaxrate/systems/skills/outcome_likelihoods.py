@@ -13,7 +13,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import normal_tail, quotient, truncate_normal
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_with_result, measure_statistics
-from jaxrate.systems.skills.match_strengths import Meeting, match_columns
+from jaxrate.systems.skills.match_strengths import Meeting, context_columns
 from jaxrate.systems.skills.model import Constants, Model
 from jaxrate.types import Array
 
@@ -119,7 +119,7 @@ def signed_margin_points(model: Model, constants: Constants, event: Matches | Pe
 
 def margin_size(model: Model, event: Matches | Periods) -> Array:
     """[...] of the margin, in its own units."""
-    margin_columns = [match_columns(event)[name] for name in model.margin]
+    margin_columns = [context_columns(event)[name] for name in model.margin]
     return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
 
 

@@ -76,7 +76,9 @@ def ball_pair_factors(constants: Constants, one: State, two: State) -> tuple[lis
     return products(green[0], red[1]), products(red[0], green[1])
 
 
-def score_weights(factors: tuple[list[Array], list[Array]], constants: Constants, unit: Array | float) -> list[Array]:
+def unnormalised_score_probabilities(
+    factors: tuple[list[Array], list[Array]], constants: Constants, unit: Array | float
+) -> list[Array]:
     """s_x / unit^m for x = 0..m: w_x times x of the first factors and m - x of the second."""
     up, down = ([jnp.ones_like(some[0]), *accumulate((x / unit for x in some), operator.mul)] for some in factors)
     return [w * a * b for w, a, b in zip(constants.weights, up, reversed(down), strict=True)]
@@ -93,13 +95,15 @@ def overflow_preventing_divisor(factors: tuple[list[Array], list[Array]], consta
     return jnp.where(top >= 0.0, jnp.exp(top / m), jnp.maximum(jnp.maximum(factors[0][0], factors[1][0]), 1.0))
 
 
-def simulated_score_weights(variant: str, constants: Constants, one: State, two: State, score: Array) -> list[Array]:
+def unnormalised_simulated_score_probabilities(
+    variant: str, constants: Constants, one: State, two: State, score: Array
+) -> list[Array]:
     """[m + 1] numbers proportional to the probabilities of X*, after the score X."""
     if variant == "U2":
         m = len(constants.weights) - 1
         one, two = (State(urn.green + x, urn.size + m) for urn, x in ((one, score), (two, m - score)))
     factors = ball_pair_factors(constants, one, two)
-    return score_weights(factors, constants, overflow_preventing_divisor(factors, constants))
+    return unnormalised_score_probabilities(factors, constants, overflow_preventing_divisor(factors, constants))
 
 
 def draw_mock_score(score_terms: list[Array], uniform: Array) -> Array:
@@ -113,10 +117,10 @@ def acceptance_correction(variant: str, constants: Constants, one: State, two: S
     if variant == "U2":
         return 1.0
     if variant == "accept_all":
-        return jnp.where(sum(simulated_score_weights("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
+        return jnp.where(sum(unnormalised_simulated_score_probabilities("U1", constants, one, two, gain)) > 0, 1.0, 0.0)
     before, after = ball_pair_factors(constants, one, two), ball_pair_factors(constants, *move_balls(one, two, gain))
     unit = overflow_preventing_divisor(before, constants)
-    old, new = (sum(score_weights(factors, constants, unit)) for factors in (before, after))
+    old, new = (sum(unnormalised_score_probabilities(factors, constants, unit)) for factors in (before, after))
     return jnp.where((old > 0) & (new > 0), old / jnp.where(new > 0, new, 1.0), 0.0)
 
 
@@ -137,7 +141,9 @@ def play_game(
 
     `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
     """
-    gain = score - draw_mock_score(simulated_score_weights(variant, constants, one, two, score), uniforms[0])
+    gain = score - draw_mock_score(
+        unnormalised_simulated_score_probabilities(variant, constants, one, two, score), uniforms[0]
+    )
     chance = acceptance_correction(variant, constants, one, two, gain)
     if ratio is not None:
         chance = chance * ratio(gain)

@@ -50,7 +50,7 @@ def adapt_seasons_and_period(facts: DataFacts, changes: Mapping[str, Any]) -> di
     return fill_seasons_from_data(facts, adapt_period(facts, changes))
 
 
-def adapt_categories(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_categories_and_period_from_data(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
     """As many categories as the data have, and the period that they are rated in."""
     return ({} if facts.categories is None else {"categories": facts.categories}) | adapt_period(facts, changes)
 
@@ -103,7 +103,7 @@ ADAPTATIONS: dict[str, FactoryAdaptation] = {  # by system: the arguments of its
     "elo": fill_seasons_from_data,
     "glicko": adapt_seasons_and_period,
     "glicko2": adapt_seasons_and_period,
-    "category_glicko": adapt_categories,
+    "category_glicko": set_categories_and_period_from_data,
     "skills": adapt_skills,
     "trueskill": fill_seasons_from_data,
     "urnings": adapt_outcomes,
