@@ -136,13 +136,13 @@ def part_lengths(options):
 def inferred(name, points, event, centre, deviation):
     """The performances of a round."""
     if name == "logistic":
-        return performance_inference.logistic_performance(
+        return performance_inference.infer_logistic_performance(
             performance_inference.make_logistic_cdf_sums(centre, deviation, event, points), event, False
         )
-    known = performance_inference.make_round_standing(
+    known = performance_inference.make_round_standing_sums(
         performance_inference.NORMAL_NOISE, centre, deviation, event, points
     )
-    return performance_inference.standing_performance(known, event, False)
+    return performance_inference.infer_performance_from_standing(known, event, False)
 
 
 def part_accuracy(options):
@@ -163,7 +163,7 @@ def part_accuracy(options):
                     )
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
-                        points = cdf_sums.points_in_precision(cdf_sums.table_points_for(200.0))
+                        points = cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(200.0))
                         given = jnp.asarray(centre, float), jnp.asarray(deviation, float)
                         found = jax.jit(partial(inferred, name, points, event))(*given)
                         found = np.asarray(found, np.float64)

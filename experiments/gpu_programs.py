@@ -86,7 +86,7 @@ def many(found, static, rest):
     """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
     import jax
 
-    from jaxrate.replay.compiler_options import CUDA_GRAPH, supported_options
+    from jaxrate.replay.compiler_options import CUDA_GRAPH, supported_xla_options
 
     params, state, *others = rest
     wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
@@ -94,7 +94,7 @@ def many(found, static, rest):
     def together(params, state, *others):
         return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
 
-    return jax.jit(together, donate_argnums=1, compiler_options=supported_options(CUDA_GRAPH)), (), (*wide, *others)
+    return jax.jit(together, donate_argnums=1, compiler_options=supported_xla_options(CUDA_GRAPH)), (), (*wide, *others)
 
 
 def size_of_step(static, rest):
@@ -150,8 +150,8 @@ def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
     from jaxrate.replay.kernel import gpu_time_estimates
 
-    step = gpu_time_estimates.StepCost(row["launches"], row["bytes"], row["size"])
-    return gpu_time_estimates.step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
+    step = gpu_time_estimates.StepLaunchesAndBytes(row["launches"], row["bytes"], row["size"])
+    return gpu_time_estimates.estimate_step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
 
 
 def estimated(row, arranged):

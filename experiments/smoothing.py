@@ -31,7 +31,7 @@ from jaxrate.smoothing.expectation_propagation import nodes_to_matches, prepare_
 from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, matches_to_nodes
 from jaxrate.smoothing.likelihood_sites import match_sites, meetings_from_cavities
 from jaxrate.smoothing.timelines import build_timelines
-from jaxrate.systems.skills.match_strengths import Strength
+from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.outcome_likelihoods import Q
 from jaxrate.systems.skills.rules import find_smoothing_model
 
@@ -180,7 +180,7 @@ def plain_sweeps(system, matches, damping, most=400):
     def sweep(made, lines, site):
         nodes = GaussianSite(*(matches_to_nodes(x, lines) for x in site))
         cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
-        here = Strength(None, *(nodes_to_matches(x, lines) for x in cavity[1:]))
+        here = StrengthBelief(None, *(nodes_to_matches(x, lines) for x in cavity[1:]))
         new = match_sites(model, made.constants, meetings_from_cavities(here, made.offset), lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 

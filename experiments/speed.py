@@ -41,7 +41,7 @@ from speed_peers import SYSTEMS, elote_replay, numba, numba_replay, riix_replay
 import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.replay import schedule
-from jaxrate.replay.execution import levels_threshold
+from jaxrate.replay.execution import min_mean_width_for_levels
 from jaxrate.replay.step_assignment import assign_steps_and_slots
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs
@@ -56,7 +56,7 @@ def all_ways():
 
 def auto_plan(system, matches):
     """The plan that `run` makes by itself."""
-    return schedule.make_plan(matches, "auto", levels_threshold(system, system.params, None, matches))
+    return schedule.make_plan(matches, "auto", min_mean_width_for_levels(system, system.params, None, matches))
 
 
 def kind(plan):

@@ -32,7 +32,7 @@ _NAMES = {
     "league.rated_history": ["Rated"],
     "league.ratings_at_times": ["ratings"],
     "league.leaderboards": ["leaderboard"],
-    "league.player_history": ["career"],
+    "league.player_careers_and_ratings": ["career"],
     "league.system_comparison": ["compare"],
     "replay.checked_replay": ["run", "scan"],
     "replay.event_prediction": ["predict"],

@@ -20,7 +20,7 @@ from jaxrate.events import rounds as rounds
 from jaxrate.fitting.hyperparameter_fit import fit as fit
 from jaxrate.league.dataset_rating import rate as rate
 from jaxrate.league.leaderboards import leaderboard as leaderboard
-from jaxrate.league.player_history import career as career
+from jaxrate.league.player_careers_and_ratings import career as career
 from jaxrate.league.rated_history import Rated as Rated
 from jaxrate.league.ratings_at_times import ratings as ratings
 from jaxrate.league.system_comparison import compare as compare

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, Un
 
 import numpy as np
 
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -265,7 +265,7 @@ def describe_item_type(annotation: Any) -> str:
 
 def format_value_or_type(value: Any) -> str:
     """The repr of a simple value; the type of any other."""
-    return format_cell(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
+    return format_value_for_error(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
 
 
 TRACED_COLUMNS_ADVICE = "traced columns go into jr.Matches, which jr.scan and jr.predict take"

@@ -5,7 +5,7 @@ The guide "A system of your own" has an example. `jaxrate.testing.check` says wh
 
 from jaxrate.events import Context, Ragged
 from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     ANY,
     MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,

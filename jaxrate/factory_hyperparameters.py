@@ -13,7 +13,7 @@ from inspect import cleandoc, get_annotations
 from textwrap import fill
 from typing import Any, get_args
 
-from jaxrate.parameters import Parameter, check_params, make_params_class
+from jaxrate.hyperparameter_definitions import Parameter, check_params, make_params_class
 
 LINE_WIDTH = 116  # of documentation
 ARGUMENTS = re.compile(r"\nArgs:(?:\n  .*)*")  # with their heading

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 
 def has_launch_overhead() -> bool:

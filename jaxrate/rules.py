@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from jaxrate.argument_checks import Hyperparameters, PlayerState
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 Params: TypeAlias = Hyperparameters  # a NamedTuple of floats (or None), one class per system
 Constants = Any  # a NamedTuple of what its rules need of them

@@ -24,11 +24,15 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.stored_file_runs import StoredFileRun, rated_from_files, read_file_run
-from jaxrate.league.player_history import rating_table
+from jaxrate.league.out_of_core.rate_files_runs_as_histories import (
+    StoredFileRun,
+    rated_history_from_rated_files,
+    read_rate_files_run,
+)
+from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_metadata import make_run_metadata
-from jaxrate.league.system_choice import PREDICTION_WRAPPERS, make_wrapped_system
+from jaxrate.league.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import NPZ_NAMES, RUN_FILE, lock_folder, read_run_files, replace_run
@@ -84,7 +88,7 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     if isinstance(rated, Live):
         rated = rated.to_rated()
     elif isinstance(rated, RatedFiles):
-        rated = rated_from_files(rated)
+        rated = rated_history_from_rated_files(rated)
     metadata = make_run_metadata(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
@@ -144,7 +148,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
     """
     try:
-        if not (Path(folder) / RUN_FILE).exists() and (stored := read_file_run(Path(folder))) is not None:
+        if not (Path(folder) / RUN_FILE).exists() and (stored := read_rate_files_run(Path(folder))) is not None:
             return _restore_rated_files_run(stored, make)
         metadata, files = read_run_files(Path(folder))
         return _restore_rated(metadata, files, make)
@@ -225,7 +229,7 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
         state = restore_state(system, metadata["players"], stored_run.state)
     clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
     games, matches = stored_run.games, int(stored_run.games.sum()) // 2
-    return rated_from_files(
+    return rated_history_from_rated_files(
         RatedFiles(system, state, stored_run.players, games, matches, last, clock, period, {}, {}, Path())
     )
 

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import check_argument, check_not_traced, is_number
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.hashable_functions_and_arrays import display_name
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.rules import Params, Rating, Rules, SizedPrepare, State
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array
+from jaxrate.text_format import did_you_mean_suffix
 
 
 def accept_any_events(events: Any) -> None:
@@ -177,7 +177,7 @@ def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str])
     allowed = [*allowed]
     for name in names:
         if name not in allowed:
-            hint = suggest_name(name, allowed)
+            hint = did_you_mean_suffix(name, allowed)
             raise ValueError(f"{system} has no parameter {name!r}{hint} (it has {', '.join(allowed)})")
 
 

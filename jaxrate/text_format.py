@@ -21,7 +21,7 @@ def coarse_rating_decimals(ratings: Any) -> int:
     return 0 if max((abs(x) for x in ratings), default=0.0) >= LARGE_RATING else rating_decimals(ratings)
 
 
-def format_intervals(mean: Any, deviation: Any) -> list[str]:
+def format_credible_intervals(mean: Any, deviation: Any) -> list[str]:
     """Central 95 % intervals of normal beliefs, in whole points; tenths for small ratings, hundredths for shares."""
     largest, widest = max(map(abs, mean), default=0.0), max(deviation, default=0.0)
     digits = 2 if largest <= 1 and widest <= 0.5 else 1 if largest + widest < LARGE_RATING else 0
@@ -36,10 +36,10 @@ HANGUL_VOWELS_AND_FINALS = re.compile("[\u1160-\u11ff]")  # which combine with t
 
 def display_width(text: str) -> int:
     """The cells of a terminal that a text takes: two for an ideograph or an emoji, none for a mark that combines."""
-    return len(text) if text.isascii() else sum(map(_character_width, text))
+    return len(text) if text.isascii() else sum(map(_character_display_width, text))
 
 
-def _character_width(character: str) -> int:
+def _character_display_width(character: str) -> int:
     if unicodedata.category(character) in ZERO_WIDTH_CATEGORIES and character != SOFT_HYPHEN:
         return 0
     if HANGUL_VOWELS_AND_FINALS.match(character):
@@ -53,14 +53,14 @@ def pad_to_width(text: str, width: int, *, left: bool) -> str:
     return text + blanks if left else blanks + text
 
 
-def table_cells(rows: Iterable[Any]) -> list[list[str]]:
+def escape_table_cells(rows: Iterable[Any]) -> list[list[str]]:
     """The cells of a table as text of one line, with control characters escaped."""
     return [[escape_control_characters(" ".join(str(x).split("\n"))) for x in row] for row in rows]
 
 
 def format_table(header: list[str], rows: Iterable[Any], left_aligned: Iterable[str] = ("player", "system")) -> str:
     """Rows in columns, aligned as a terminal shows them: those in `left_aligned` to the left, others to the right."""
-    cells = [header, *table_cells(rows)]
+    cells = [header, *escape_table_cells(rows)]
     width = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
     is_left = [name in left_aligned for name in header]
     lines = (
@@ -113,7 +113,7 @@ def truncate_text(text: str) -> str:
     return text if len(text) <= MAX_TEXT_LENGTH else f"{text[:MAX_TEXT_LENGTH]}... ({len(text):,} characters)"
 
 
-def format_cell(value: Any) -> str:
+def format_value_for_error(value: Any) -> str:
     """A value of a table for an error message: its repr on one line, truncated if it is long."""
     try:
         return truncate_text(escape_control_characters(repr(value)).replace("\n", " "))
@@ -126,7 +126,7 @@ def format_unquoted_name(value: Any) -> str:
     return truncate_text(escape_control_characters(str(value)).replace("\n", " "))
 
 
-def suggest_name(name: Any, names: Iterable[Any]) -> str:
+def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
     """The end of an error message: "; did you mean 'tau'?" with the most similar of `names`, or nothing."""
     original_names = {str(x).lower(): str(x) for x in names}
     close_names = difflib.get_close_matches(str(name).lower(), original_names, n=1)

@@ -15,8 +15,8 @@ from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate
 from jaxrate.testing.batch_and_chunk_properties import (
     DIFFERENCE_STEP,
     float_column_indices,
-    parameter_scale,
     perturbable_parameters,
+    perturbation_scale,
 )
 from jaxrate.testing.case_and_assertions import as_float_arrays, jit_quickly, strict_precision
 from jaxrate.testing.replay_properties import replay_first_season
@@ -94,7 +94,7 @@ def perturbation_directions(case, inputs):
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
     for name, value in perturbable_parameters(case.system).items():
-        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(parameter_scale(value))}))
+        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(perturbation_scale(value))}))
     newcomers = gather_rows(case.system.init(inputs.params, 1), jnp.zeros(inputs.events.player.shape, int))
     rows = jax.tree.map(lambda new, x: np.asarray(new - x if x.dtype.kind == "f" else 0 * x), newcomers, inputs.rows)
     directions["the rows"] = zero._replace(rows=jax.tree.map(lambda x: np.where(np.isfinite(x), x, 0), rows))

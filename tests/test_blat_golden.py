@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.numerics.fourier_convolution import grid_differences, spectrum_of_differences
+from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, padded_spectrum_of_differences
 from jaxrate.systems.blat_mmr import laplace_recursions
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
@@ -172,7 +172,7 @@ def test_example_4_2_a_kernel_of_three_points(algorithm):
     matrix = jnp.asarray(np.where(abs(n[:, None] - n) <= 1, 1 / 3, 0.0))
     tables = {
         "band": jnp.full(3, 1 / 3),
-        "fft": spectrum_of_differences(jnp.where(abs(grid_differences(100)) <= 1.0, 1 / 3, 0.0)),
+        "fft": padded_spectrum_of_differences(jnp.where(abs(grid_differences_in_fft_order(100)) <= 1.0, 1 / 3, 0.0)),
         "naive": matrix,
     }
     after = spread_belief(

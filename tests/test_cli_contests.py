@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli import hyperparameters
-from jaxrate.league.system_choice import make_system
+from jaxrate.league.system_construction_by_name import make_system
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")

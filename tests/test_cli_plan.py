@@ -11,8 +11,8 @@ import pytest
 import jaxrate as jr
 from jaxrate import cli
 from jaxrate.data import simulate
-from jaxrate.league.system_choice import make_system
-from jaxrate.replay.kernel.gpu_time_estimates import StepGroup, gpu_seconds
+from jaxrate.league.system_construction_by_name import make_system
+from jaxrate.replay.kernel.gpu_time_estimates import StepGroup, estimate_gpu_seconds
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -67,7 +67,7 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     steps_there = jr.extend.schedule_by_level(jr.read(games).matches, 64).num_steps
     assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
     assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
-    assert told["systems"][0]["gpu"] == gpu_seconds("glicko", "matches", [StepGroup(steps_there, 64, 2, 1)])
+    assert told["systems"][0]["gpu"] == estimate_gpu_seconds("glicko", "matches", [StepGroup(steps_there, 64, 2, 1)])
     assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.array_types import Array
 from jaxrate.rules import Rating, Rules
 from jaxrate.system import RatingSystem, full_leaf, rate_players, split_sides
-from jaxrate.types import Array
 
 
 class Params(NamedTuple):

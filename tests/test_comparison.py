@@ -12,7 +12,7 @@ from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_sid
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
 from jaxrate.league.system_adaptation import DataFacts
-from jaxrate.league.system_choice import make_system
+from jaxrate.league.system_construction_by_name import make_system
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.league.system_choice import CONTEST_SYSTEMS
+from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import (
     batch_and_chunk_properties,
     compilation_properties,

@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr
 
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.league.contest_performances import history_with_performances
+from jaxrate.league.contest_performances import rating_history_with_performances
 from jaxrate.numerics import array_sums
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
@@ -131,7 +131,10 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
 )
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
     look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
-    points, tolerance = cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)), 1e-6 if x64 else 0.01
+    points, tolerance = (
+        cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)),
+        1e-6 if x64 else 0.01,
+    )
     solve = (quick if x64 else jax.jit)(lambda *x: infer_round(look, *x, split_ties, points))
     for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
         mu, delta, rank = a_round(players, tied, seed=players)
@@ -145,7 +148,7 @@ def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties,
         assert np.isfinite(error).all()
 
 
-look_normal = partial(performance_inference.make_round_standing, performance_inference.NORMAL_NOISE)
+look_normal = partial(performance_inference.make_round_standing_sums, performance_inference.NORMAL_NOISE)
 
 
 def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=density_dispatch.infer_performances):
@@ -188,7 +191,7 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
     assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 200
     with jax.enable_x64(True):
         system = getattr(jr, factory)(**settings)
-        result, performed = history_with_performances(system, as_rounds(contests), num_players=players)
+        result, performed = rating_history_with_performances(system, as_rounds(contests), num_players=players)
         got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
     np.testing.assert_allclose(got.mean, trace.rating, rtol=1e-9)
     np.testing.assert_allclose(performed.performance, np.concatenate(trace.performance), rtol=1e-9)
@@ -229,12 +232,16 @@ def test_expected_places_equal_brute_force(kind, x64):
             delta = delta * np.random.default_rng(6).uniform(0.5, 1.5, players).astype(np.float32)
         there = np.arange(slots) < players
         columns = [jnp.asarray(np.pad(x, (0, slots - players), mode="edge"), float) for x in (mu, delta)]
-        points = 2 * cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)) // 3 if kind == "logistic" else 128
+        points = (
+            2 * cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)) // 3
+            if kind == "logistic"
+            else 128
+        )
 
         def shares(centre, deviation, points=points, there=there):
             found = getattr(expected_wins, f"{kind}_wins")(centre, deviation, jnp.asarray(there), points)
             below = found if kind == "logistic" else found[0]
-            return below, expected_wins.win_share(below, jnp.asarray(there))
+            return below, expected_wins.expected_win_share(below, jnp.asarray(there))
 
         below, share = (np.asarray(x, float)[:players] for x in quick(shares)(*columns))
         want = brute_force(kind != "logistic", *(np.asarray(x, float) for x in (mu, delta)), 10)
@@ -250,7 +257,7 @@ def test_expected_places_equal_brute_force(kind, x64):
 def test_sums_before(shape, x64):
     x = np.random.default_rng(7).normal(size=shape).astype(np.float32)
     wanted = np.cumsum(x, axis=0, dtype=float) - x
-    got = array_sums.exclusive_sums(jnp.asarray(x, float))
+    got = array_sums.exclusive_prefix_or_suffix_sums(jnp.asarray(x, float))
     assert got.shape == shape and got.dtype == (jnp.float64 if x64 else jnp.float32)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=(1e-13 if x64 else 1e-5) * math.sqrt(len(x)))
     assert (np.asarray(got[0]) == 0.0).all()

@@ -15,10 +15,10 @@ from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, 
 from jaxrate.systems.elo_mmr.density_dispatch import influence_on_belief
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds.densities import DENSITIES, Density
-from jaxrate.systems.rounds.hazards import (
+from jaxrate.systems.rounds.hazard_tables import (
     log_density_slope,
-    make_integrals,
     make_noise_density,
+    make_performance_integrals,
     side_hazard,
     tabulate_density,
 )
@@ -87,7 +87,9 @@ def test_loss_draw_and_victory_decrease_and_are_ordered(density, x64):
 
 def infer(density, mu, delta, rank, slots, split_ties=False):
     """[P] performances in a round of this density, padded."""
-    points = cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)) * tabulate_density(density).fine
+    points = (
+        cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)) * tabulate_density(density).fine
+    )
     gap = 0, slots - len(mu)
     there, columns = np.arange(slots) < len(mu), (np.pad(x, gap, mode="edge") for x in (mu, delta))
     full = np.pad(rank, gap, constant_values=2**31 - 1).astype(np.int32)
@@ -95,8 +97,8 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     def solve(mu, delta, weight, rank):
         noise = make_noise_density(table_of(density))
         event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
-        return performance_inference.standing_performance(
-            performance_inference.make_round_standing(noise, mu, delta, event, points), event, split_ties
+        return performance_inference.infer_performance_from_standing(
+            performance_inference.make_round_standing_sums(noise, mu, delta, event, points), event, split_ties
         )
 
     found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
@@ -156,7 +158,7 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
     with jax.enable_x64(True):
         event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
         sums = performance_inference.make_logistic_cdf_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
-        fast = performance_inference.logistic_performance(sums, event, False)
+        fast = performance_inference.infer_logistic_performance(sums, event, False)
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 
@@ -175,13 +177,13 @@ def test_who_is_expected_to_beat_whom():
     twin, about = TWINS[density], tabulate_density(density)
     mu, delta, _ = a_round(100, False, seed=5)
     with jax.enable_x64(True):
-        way = make_integrals(table_of(density), about)
+        way = make_performance_integrals(table_of(density), about)
         for lead, one, other in ((0.0, 200.0, 350.0), (300.0, 400.0, 200.0), (-500.0, 250.0, 250.0)):
             won, lost = (float(x) for x in way.beats(jnp.asarray(lead), jnp.asarray(one), jnp.asarray(other)))
             np.testing.assert_allclose([won, won + lost], [twin.beats(lead, one, other), 1.0], atol=1e-6)
         there, points = jnp.arange(110) < 100, 6 * 48 * about.fine
         columns = [jnp.asarray(np.pad(x, (0, 10), mode="edge"), float) for x in (mu, delta)]
-        found = quick(lambda *x: expected_wins.density_wins(way, *x, there, points))(*columns)[:100]
+        found = quick(lambda *x: expected_wins.expected_wins_by_integrals(way, *x, there, points))(*columns)[:100]
         lead = columns[0][:100, None] - columns[0][None, :100]
         won, _ = quick(way.beats)(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
         np.testing.assert_allclose(found, won.sum(axis=1) - 0.5, atol=0.01)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.contest_performances import history_with_performances
+from jaxrate.league.contest_performances import rating_history_with_performances
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import elo_mmr_twin as twin
@@ -60,7 +60,7 @@ def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
     system = getattr(jr, name)(**settings, **({"history": 8} if name == "elo_mmr" else {}))
     if name == "elo_mmr":
         wanted = getattr(twin, name)(contests, PLAYERS, **settings, history=8)
-    result, performed = history_with_performances(system, as_rounds(contests, **team), num_players=PLAYERS)
+    result, performed = rating_history_with_performances(system, as_rounds(contests, **team), num_players=PLAYERS)
     got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
     exact = {"rtol": 1e-8} if x64 else {"rtol": 1e-4, "atol": 0.5}
     np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), **exact)

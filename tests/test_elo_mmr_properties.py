@@ -72,7 +72,7 @@ def functions(gaussian):
         return (
             special_functions.normal_tail(z)[0]
             if gaussian
-            else LOGISTIC * performance_distributions.logistic_distribution(LOGISTIC * z)[0]
+            else LOGISTIC * performance_distributions.logistic_cdf_and_density(LOGISTIC * z)[0]
         )
 
     def loss(x, mu, delta):

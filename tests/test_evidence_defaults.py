@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.evidence_columns import recognise_evidence_columns
-from jaxrate.league.system_choice import adapt_system
+from jaxrate.league.system_construction_by_name import make_system_for_data
 
 pytest.importorskip("pyarrow")
 pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings("ignore:took ")]
@@ -56,7 +56,7 @@ def test_rate_learns_from_what_the_file_has(jaxrate, football):
     """Defect: it ignored points and seasons, and said so only where the accuracy was explained."""
     code, text, errors = jaxrate("rate", football)
     data = jr.read(football, margin=["home_goals", "away_goals"], season="season")
-    system = adapt_system("skills", {}, None, data)
+    system = make_system_for_data("skills", {}, None, data)
     assert code == 0 and text.startswith("skills: 90 matches")
     assert str(jr.leaderboard(jr.rate(system, data), top=10)).splitlines()[1] in text
     assert "skills also learns from the sides (54 points), margins and seasons, with default settings" in errors

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
-from jaxrate.systems.rounds import expected_wins, expected_wins_by_deviation, pairwise_wins
+from jaxrate.systems.rounds import expected_wins, pairwise_wins, tabulated_normal_wins
 from tests.conftest import MOSTLY_DOUBLE, quick
 
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -69,15 +69,19 @@ def test_usual_rounds_need_no_pairs(monkeypatch, x64):
     def nothing(beats, all_of, there):
         return all_of.centre * np.nan, all_of.centre * np.nan
 
-    monkeypatch.setattr(pairwise_wins, "batched_wins_and_losses", nothing)
+    monkeypatch.setattr(pairwise_wins, "batched_expected_wins_and_losses", nothing)
     rating, deviation = some_players(700, 60, 900)
     there = np.arange(800) < 700
     columns = [jnp.asarray(np.pad(x, (0, 100)), float) for x in (rating, deviation)]
-    found = quick(lambda r, s: expected_wins.normal_wins(r, s, jnp.asarray(there), 160)[0])(*columns)
+    found = quick(lambda r, s: expected_wins.expected_normal_wins_and_losses(r, s, jnp.asarray(there), 160)[0])(
+        *columns
+    )
     assert np.isfinite(found[:700]).all()
     columns[1] = columns[1].at[0].set(0.1)
     assert np.isnan(
-        quick(lambda r, s: expected_wins.normal_wins(r, s, jnp.asarray(there), 160)[0])(*columns)[:700]
+        quick(lambda r, s: expected_wins.expected_normal_wins_and_losses(r, s, jnp.asarray(there), 160)[0])(*columns)[
+            :700
+        ]
     ).all()
 
 
@@ -90,8 +94,8 @@ def test_slopes_of_tables_are_those_of_pairs():
             return jnp.sum(weight * read(pairwise_wins.PriorPerformances(rating, deviation, None))[0])
 
         ways = (
-            (lambda x: expected_wins_by_deviation.interpolated_wins_and_losses(x, there, 160)),
-            (lambda x: pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, x, there)),
+            (lambda x: tabulated_normal_wins.interpolated_wins_and_losses(x, there, 160)),
+            (lambda x: pairwise_wins.all_expected_wins_and_losses(pairwise_wins.normal_win_probability, x, there)),
         )
         got, wanted = (quick(jax.grad(lambda *x, w=way: total(w, *x), argnums=(0, 1)))(*everybody) for way in ways)
     for x, y in zip(got, wanted, strict=True):
@@ -104,7 +108,9 @@ def test_shares_of_logistic_performances_are_right_where_deviations_differ(count
     """To 2e-4 from a table, to 1e-6 from pairs."""
     there, some = jnp.ones(count, bool), np.arange(0, count, count // 50)
     points = (288 if x64 else 48) * 4 if count > 64 else 48
-    function = quick(lambda r, s: expected_wins.win_share(expected_wins.logistic_wins(r, s, there, points), there))
+    function = quick(
+        lambda r, s: expected_wins.expected_win_share(expected_wins.expected_logistic_wins(r, s, there, points), there)
+    )
     z = np.linspace(-25.0, 25.0, 401)[None]
     density = expit(z) * expit(-z) / np.sum(expit(z) * expit(-z))
     for low, high in ((150, 450), (60, 700), (1, 2000), (1e-3, 1e3), (1e-6, 1e6)):

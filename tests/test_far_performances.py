@@ -36,7 +36,7 @@ def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x
     for split_ties in (False, True) if deviation < 100.0 else (False,):
         function = quick(
             lambda c, d, s=split_ties: density_dispatch.infer_performances(
-                look(c, d, event, cdf_sums.points_in_precision(72)), event, s
+                look(c, d, event, cdf_sums.scale_table_points_to_precision(72)), event, s
             )
         )
         got = function(*(jnp.asarray(x, float) for x in (centre, spread)))

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import POSITIVE, Parameter
+from jaxrate.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
 from tests.test_rounds import SYSTEM
 
@@ -201,7 +201,7 @@ def test_probabilities_of_scores_are_scored_by_that_of_the_result():
 
 
 def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch):
-    monkeypatch.setitem(LOST.LOSSES, "distance", LOST.Loss(lambda guess, score: jnp.abs(guess - score)))
+    monkeypatch.setitem(LOST.LOSSES, "distance", LOST.LossDefinition(lambda guess, score: jnp.abs(guess - score)))
     system, matches = jr.elo(), league()
     want = np.abs(predicted(system, matches) - matches.score).mean()
     np.testing.assert_allclose(
@@ -210,7 +210,7 @@ def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch):
 
 
 def test_a_loss_may_be_of_some_events(monkeypatch):
-    monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.Loss(LOST.elementwise_brier, events=(Periods, Rounds)))
+    monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.LossDefinition(LOST.elementwise_brier, events=(Periods, Rounds)))
     with pytest.raises(ValueError, match="the weekly loss is of periods or rounds; take log_loss"):
         jr.fit(jr.elo(), league(), loss="weekly")
 

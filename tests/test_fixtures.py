@@ -6,7 +6,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.forecasts.upcoming_events import fit_draw_odds
-from jaxrate.systems.outcome_probabilities import davidson_outlook
+from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -37,11 +37,11 @@ def test_draws_are_as_frequent_as_the_history_says(rated, tmp_path):
     index = (2 * score).astype(int)
 
     def loss(odds):
-        x = davidson_outlook(guess, odds)
+        x = davidson_outcome_probabilities(guess, odds)
         return -np.log(np.stack([x.win[:, 1], x.draw[:, 0], x.win[:, 0]])[index, np.arange(600)]).mean()
 
     assert abs(grid[np.argmin([loss(x) for x in grid])] - nu) <= grid[1] - grid[0]
-    assert abs(np.asarray(davidson_outlook(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
+    assert abs(np.asarray(davidson_outcome_probabilities(guess, nu).draw[:, 0]).mean() - (score == 0.5).mean()) < 0.02
     jr.data.write(found, tmp_path / "chances.parquet")
     assert jr.data.to_frame(found, "pyarrow").column_names == list(found) and found.to_records()[1]["a"] == "Málaga"
 

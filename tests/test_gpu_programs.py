@@ -31,12 +31,12 @@ SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
-    assert compiler_options.supported_options(compiler_options.CUDA_GRAPH) == compiler_options.CUDA_GRAPH
+    assert compiler_options.supported_xla_options(compiler_options.CUDA_GRAPH) == compiler_options.CUDA_GRAPH
 
 
 def test_what_another_xla_does_not_know_is_left_out():
     options = compiler_options.CUDA_GRAPH | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
-    assert set(compiler_options.supported_options(options)) == {"xla_disable_hlo_passes"}
+    assert set(compiler_options.supported_xla_options(options)) == {"xla_disable_hlo_passes"}
 
 
 def on_gpu(function):
@@ -127,7 +127,7 @@ def test_a_round_is_compared_with_itself_the_same():
     )
 
     def beaten(there):
-        return pairwise_wins.batched_wins_and_losses(pairwise_wins.normal_win_probability, performances, there)
+        return pairwise_wins.batched_expected_wins_and_losses(pairwise_wins.normal_win_probability, performances, there)
 
     assert (
         cdf_sums.comparison_batch_size(100),
@@ -162,7 +162,7 @@ def test_performances_are_right_far_from_everybody(deviation, x64):
         sums = performance_inference.make_logistic_cdf_sums(
             jnp.append(jnp.asarray(centre, float), 0.0), deviation, event, 72
         )
-        return performance_inference.logistic_performance(sums, event, False)
+        return performance_inference.infer_logistic_performance(sums, event, False)
 
     spread = jnp.full(71, deviation)
     found, slope = quick(lambda x: jax.jvp(on_gpu(infer), (x,), (jnp.ones_like(x),)))(spread)
@@ -205,14 +205,17 @@ def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
 def test_estimates_are_of_the_counts():
     rows = json.loads((SCRIPT.parent / "results" / "gpu_programs.json").read_text())["results"]["step"]
     now = [row for row in rows if row["version"] == "now" and row["settings"] == 1]
-    found = {(x["system"], x["events"]): gpu_time_estimates.StepCost(x["launches"], x["bytes"], x["size"]) for x in now}
+    found = {
+        (x["system"], x["events"]): gpu_time_estimates.StepLaunchesAndBytes(x["launches"], x["bytes"], x["size"])
+        for x in now
+    }
     assert found == gpu_time_estimates.STEP_COSTS and {name for name, _ in found} == set(jr.extend.SYSTEMS)
     half, step = gpu_time_estimates.StepGroup(10, 2, 1024, 300), gpu_time_estimates.STEP_COSTS["codeforces", "rounds"]
     work = 2 * 0.25 * step.bytes / gpu_time_estimates.BANDWIDTH  # of two rounds of half as many, a quarter of the pairs
-    assert gpu_time_estimates.gpu_seconds("codeforces", "rounds", [half]) == 10 * max(
+    assert gpu_time_estimates.estimate_gpu_seconds("codeforces", "rounds", [half]) == 10 * max(
         step.launches * gpu_time_estimates.KERNEL_SECONDS, work
     )
-    assert gpu_time_estimates.gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
+    assert gpu_time_estimates.estimate_gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
 
 
 @pytest.mark.skipif(

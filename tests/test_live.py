@@ -10,8 +10,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
-from jaxrate.live.live_matches import match_requirements
-from jaxrate.live.single_events import MATCH_FORMS
+from jaxrate.live.match_checking_and_packing import required_match_columns
+from jaxrate.live.single_event_arguments import MATCH_FORMS
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -341,5 +341,5 @@ def test_a_history_tells_what_each_event_left(name):
 
 def test_matches_without_columns_are_checked_as_columns_only_where_a_system_has_a_check_of_its_own():
     """As columns of one row checks take twice as long as the update itself."""
-    assert all(match_requirements(system).is_simple for system in (jr.elo(), jr.glicko(), jr.trueskill()))
-    assert not any(match_requirements(system).is_simple for system in (jr.codeforces(), jr.skills()))
+    assert all(required_match_columns(system).is_simple for system in (jr.elo(), jr.glicko(), jr.trueskill()))
+    assert not any(required_match_columns(system).is_simple for system in (jr.codeforces(), jr.skills()))

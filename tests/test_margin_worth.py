@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.margin_scale import MARGIN_POINTS_GRID, best_margin_points
-from jaxrate.league.system_choice import adapt_system
+from jaxrate.league.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
+from jaxrate.league.system_construction_by_name import make_system_for_data
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 MATCHES, PLAYERS, PAST = 8_000, 40, 6_400
@@ -34,7 +34,7 @@ def compared(data, given=None, last=0.2):
 def test_the_worth_of_a_margin_is_what_predicts_best(spread, unit, around):
     """Low-scoring and high-scoring leagues, of players who are alike and who are not."""
     data = league(spread, unit)
-    usual = adapt_system("skills", {}, None, data)
+    usual = make_system_for_data("skills", {}, None, data)
     system, loss, worth, notes = compared(data)
     assert worth == pytest.approx(around, abs=60)
     assert system == usual.make(**usual.settings, **system.params._asdict())
@@ -57,26 +57,26 @@ def test_what_is_scored_and_what_is_given_change_nothing():
     system, *_ = compared(data)
     turned, *_ = compared(league(60, 25, last_sign=-1.0))
     assert turned == system
-    usual = adapt_system("skills", {}, None, data)
+    usual = make_system_for_data("skills", {}, None, data)
     assert system != usual
     whole, _, worth, notes = compared(data, last=1.0)
     assert whole == usual and worth == pytest.approx(600) and not any("margins" in note for note in notes)
     given, *_, notes = compared(data, {"margin_scale": 7.0})
     assert given.params.margin_scale == 7.0 and not any("margins" in note for note in notes)
     won, *_ = jr.compare(data, {"skills": {"outcome": "win"}}, last=0.2).results
-    assert won.system == adapt_system("skills", {"outcome": "win"}, None, data)
+    assert won.system == make_system_for_data("skills", {"outcome": "win"}, None, data)
     in_periods, *_ = jr.compare(data, ["skills"], lengths=(20.0,), last=0.2).results
     assert in_periods.system.params.margin_scale == pytest.approx(system.params.margin_scale, rel=0.2)
 
 
 def test_few_matches_say_little_of_margins():
-    usual = best_margin_points(np.zeros(len(MARGIN_POINTS_GRID)))
+    usual = loss_minimising_mean_margin_points(np.zeros(len(MARGIN_POINTS_GRID)))
     assert usual == pytest.approx(600)
     parabola = ((MARGIN_POINTS_GRID - 400.0) / 200.0) ** 2  # as much as twice what is known of leagues
-    assert best_margin_points(parabola) == pytest.approx((2 * 400 + 600) / 3)
-    assert best_margin_points(1e6 * parabola) == pytest.approx(400, rel=1e-4)
+    assert loss_minimising_mean_margin_points(parabola) == pytest.approx((2 * 400 + 600) / 3)
+    assert loss_minimising_mean_margin_points(1e6 * parabola) == pytest.approx(400, rel=1e-4)
     assert (
-        best_margin_points(-1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[-1]
-        and best_margin_points(1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[0]
+        loss_minimising_mean_margin_points(-1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[-1]
+        and loss_minimising_mean_margin_points(1e3 * MARGIN_POINTS_GRID) == MARGIN_POINTS_GRID[0]
     )
-    assert best_margin_points(np.where(MARGIN_POINTS_GRID > 1000, np.nan, 0.0)) == 600.0
+    assert loss_minimising_mean_margin_points(np.where(MARGIN_POINTS_GRID > 1000, np.nan, 0.0)) == 600.0

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxrate.numerics.linear_systems import solve_definite_systems
-from jaxrate.numerics.roots import concave_maximum, decreasing_root
-from jaxrate.numerics.special_functions import normal_tail, truncate_normal
+from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
+from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -228,7 +228,7 @@ def test_a_concave_maximum_is_found_from_anywhere(x64):
     pull, stiffness = jnp.asarray(random.normal(0, 3, (200, 3)), float), 0.7
     guess = jnp.asarray(random.normal(0, 12 if x64 else 5, (200, 3)), float)  # up to where 1 - tanh^2 is 0
     ready = jnp.asarray(np.arange(200) % 10 == 0)
-    found = jax.jit(lambda g: concave_maximum(lambda x: valley(x, pull, stiffness), g, ready))(guess)
+    found = jax.jit(lambda g: concave_function_argmax(lambda x: valley(x, pull, stiffness), g, ready))(guess)
     np.testing.assert_array_equal(found[::10], guess[::10])
     gradient = np.asarray(valley(found, pull, stiffness)[0])[~np.asarray(ready)]
     assert np.abs(gradient).max() < (1e-14 if x64 else 2e-6)
@@ -241,7 +241,7 @@ def test_a_concave_maximum_has_implicit_derivatives():
 
         def total(stiffness, pull):
             none = jnp.zeros(5, bool)
-            x = concave_maximum(lambda x: valley(x, pull, stiffness), guess, none)
+            x = concave_function_argmax(lambda x: valley(x, pull, stiffness), guess, none)
             return jnp.sum(jnp.sin(x) * jnp.arange(15.0).reshape(5, 3))
 
         for mode in (jax.jacfwd, jax.jacrev):
@@ -283,7 +283,7 @@ def test_truncated_moments_are_those_of_fine_sums(x64):
     known = [moments(*x) for x in zip(lead, margin, inside, strict=True)]
     mean, variance = np.array(known).T
     arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
-    got = [np.asarray(x, float) for x in jax.jit(truncate_normal)(*arguments)]
+    got = [np.asarray(x, float) for x in jax.jit(truncated_normal_moments)(*arguments)]
     scale = 1.0 + np.abs(lead)
     tolerance = 2e-9 if x64 else 2e-6
     for x, y in zip(got, (mean - lead, 1.0 - variance, variance, mean - lead * variance), strict=True):
@@ -297,7 +297,9 @@ def test_truncated_moments_have_the_slopes_of_the_normal_distribution(x64):
     arguments = jnp.asarray(lead, float), jnp.asarray(margin, float), jnp.asarray(inside)
     by_lead, by_margin = (
         jax.jit(
-            lambda *x, i=i: jax.jvp(lambda y: truncate_normal(*x[:i], y, *x[i + 1 :]), (x[i],), (jnp.ones_like(x[i]),))
+            lambda *x, i=i: jax.jvp(
+                lambda y: truncated_normal_moments(*x[:i], y, *x[i + 1 :]), (x[i],), (jnp.ones_like(x[i]),)
+            )
         )(*arguments)
         for i in (0, 1)
     )

@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
 from jaxrate.rules import RatedEvent
 from jaxrate.system import replace_params
-from jaxrate.systems.outcome_probabilities import davidson_outlook, score_probabilities
+from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities, scores_or_score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import outcomes_twin as twin
@@ -44,7 +44,9 @@ def chances(outlook):
 @pytest.mark.parametrize("odds", [1e-3, 0.4, 1.0, 30.0])
 def test_draws_are_davidsons(x64, odds):
     score = np.array([0.0, 1e-6, 0.03, 0.4, 0.5, 0.62, 0.999, 1.0])
-    got = quick(davidson_outlook)(jnp.asarray(score, float), jnp.asarray(np.full(len(score), odds), float))
+    got = quick(davidson_outcome_probabilities)(
+        jnp.asarray(score, float), jnp.asarray(np.full(len(score), odds), float)
+    )
     wanted = [twin.davidson(x, odds) if 0.0 < x < 1.0 else (x, 0.0, 1.0 - x) for x in score]
     close = 1e-12 if x64 else 2e-6
     np.testing.assert_allclose(chances(got), wanted, rtol=close if x64 else 2e-4, atol=close)
@@ -57,7 +59,7 @@ def test_slopes_of_draws_are_finite_at_the_ends(x64):
     at = jnp.array([0.0, 0.5, 1.0])
 
     def drawn(score, odds):
-        return davidson_outlook(score, odds).draw[0]
+        return davidson_outcome_probabilities(score, odds).draw[0]
 
     slope = jax.vmap(jax.grad(drawn, (0, 1)), (0, None))(at, jnp.asarray(0.7))
     assert all(np.isfinite(x).all() for x in slope)
@@ -127,7 +129,7 @@ def losses(name, events):
 
     def value(params):
         guess = jr.run(system, events, params=params, schedule="stream", record=record).prediction
-        guess = score_probabilities(guess)
+        guess = scores_or_score_probabilities(guess)
         return jnp.mean(loss.each(guess, jnp.asarray(events.score, float)))
 
     return value, system

@@ -77,7 +77,7 @@ def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
     look, points = (
         look_normal if gaussian else performance_inference.make_logistic_cdf_sums,
-        cdf_sums.points_in_precision(cdf_sums.table_points_for(210.0)),
+        cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)),
     )
     solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.worst_ranks_keeping_rating))
     mu, delta, rank = a_round(90, True, seed=2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.out_of_core import chunk_pipeline, external_sort, parquet_rating
+from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating
 from tests.conftest import MOSTLY_DOUBLE
 
 pa = pytest.importorskip("pyarrow")
@@ -84,13 +84,13 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
 def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):
     """Chunks of other lengths and depths go through the program of the first, or a deeper one."""
     programs = set()
-    given = chunk_pipeline.execute
+    given = chunk_pipeline.execute_plan
 
     def counted(rules, params, state, plan, *more, **options):
         programs.add((plan.size, None if plan.number is None else plan.number.shape))
         return given(rules, params, state, plan, *more, **options)
 
-    monkeypatch.setattr(chunk_pipeline, "execute", counted)
+    monkeypatch.setattr(chunk_pipeline, "execute_plan", counted)
     jr.league.rate_files(jr.trueskill(), written(table, tmp_path / "games"), tmp_path / "out", chunk=100, brief=True)
     assert len(programs) <= 2
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
@@ -140,7 +140,7 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
     """A run that ended before its first checkpoint, and one that had, find them as they were left."""
     pytest.importorskip("duckdb")
     games, out = written(as_text(table), tmp_path / "games"), tmp_path / "out"
-    given, left = chunk_pipeline.execute, 0
+    given, left = chunk_pipeline.execute_plan, 0
 
     def broken(*arguments, **options):
         nonlocal left
@@ -152,12 +152,12 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(parquet_rating, "CHECKPOINT_SECONDS", 0.0)
         changed.setattr(parquet_rating, "CHECKPOINT_WORK_RATIO", 0.0)
-        changed.setattr(chunk_pipeline, "execute", broken)
+        changed.setattr(chunk_pipeline, "execute_plan", broken)
         for chunks in (0, 1):
             left = chunks
             with pytest.raises(OSError, match="Input/output error"):
                 jr.league.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
-            changed.setattr(external_sort, "import_duckdb", lambda: pytest.fail("rows are put in order again"))
+            changed.setattr(duckdb_sort_and_ids, "import_duckdb", lambda: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
     found = jr.league.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
     whole = jr.league.rate_files(jr.elo(), games, tmp_path / "whole", chunk=1000)

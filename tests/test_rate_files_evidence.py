@@ -49,7 +49,7 @@ def shuffled(table):
 
 def interrupted(monkeypatch, chunk):
     """A run is asked to end when it comes to this chunk."""
-    given, left = chunk_pipeline.execute, chunk
+    given, left = chunk_pipeline.execute_plan, chunk
 
     def asked(*arguments, **options):
         nonlocal left
@@ -58,7 +58,7 @@ def interrupted(monkeypatch, chunk):
             os.kill(os.getpid(), signal.SIGINT)
         return given(*arguments, **options)
 
-    monkeypatch.setattr(chunk_pipeline, "execute", asked)
+    monkeypatch.setattr(chunk_pipeline, "execute_plan", asked)
 
 
 @MOSTLY_DOUBLE
@@ -87,7 +87,7 @@ def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, c
 
 def test_periods_of_many_sizes_share_few_programs(tmp_path, monkeypatch):
     """Random sizes would ask for a program or two for each chunk."""
-    random, programs, given = np.random.default_rng(0), set(), chunk_pipeline.execute
+    random, programs, given = np.random.default_rng(0), set(), chunk_pipeline.execute_plan
     days = np.repeat(np.arange(400.0), random.poisson(random.lognormal(3.0, 1.2, 400)))
     a = random.integers(0, 500, len(days))
     table = {"a": a, "b": (a + random.integers(1, 500, len(days))) % 500, "score": a % 2, "t": days}
@@ -97,7 +97,7 @@ def test_periods_of_many_sizes_share_few_programs(tmp_path, monkeypatch):
         programs.update((x.size, x.number.shape, len(plan.events.player), plan.size) for x in plan.blocks)
         return given(rules, params, state, plan, *more, **options)
 
-    monkeypatch.setattr(chunk_pipeline, "execute", counted)
+    monkeypatch.setattr(chunk_pipeline, "execute_plan", counted)
     jr.league.rate_files(jr.elo(), tmp_path / "games.parquet", tmp_path / "out", chunk=500, brief=True, period=1.0)
     chunks = len([*(tmp_path / "out" / "predictions").iterdir()])
     assert len(programs) <= 16 and chunks > 30, (len(programs), chunks)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.out_of_core import chunk_pipeline, external_sort
+from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids
 from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
@@ -56,7 +56,7 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(external_sort, "_create_source_views", long)
+    monkeypatch.setattr(duckdb_sort_and_ids, "_create_source_view_and_ids", long)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
@@ -66,7 +66,7 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
 
 
 def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monkeypatch, jaxrate):
-    games, out, given = written(table, tmp_path / "games"), tmp_path / "out", chunk_pipeline.execute
+    games, out, given = written(table, tmp_path / "games"), tmp_path / "out", chunk_pipeline.execute_plan
     before = signal.getsignal(signal.SIGINT)
     options = "rate", games, "--system", "elo", "--out", out, "--chunk", "500"
 
@@ -75,7 +75,7 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
         return given(*arguments, **options)
 
     with monkeypatch.context() as changed:
-        changed.setattr(chunk_pipeline, "execute", interrupted)
+        changed.setattr(chunk_pipeline, "execute_plan", interrupted)
         with pytest.raises(
             KeyboardInterrupt, match="^500 of 3,000 matches are rated and kept in .*out; go on with res"
         ):
@@ -93,7 +93,7 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
 KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
-from jaxrate.league.out_of_core import external_sort
+from jaxrate.league.out_of_core import duckdb_sort_and_ids
 from jaxrate.league.out_of_core import parquet_rating, chunk_pipeline
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
@@ -101,12 +101,12 @@ parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
 def work(write, attempt):
     if kills and attempt == 0:
         parquet_rating.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
-    rate = chunk_pipeline.execute
+    rate = chunk_pipeline.execute_plan
     def told(*given, **options):
         os.write(write, b".")
         time.sleep(often)
         return rate(*given, **options)
-    chunk_pipeline.execute = told
+    chunk_pipeline.execute_plan = told
     jr.league.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
 
 random.seed(5)

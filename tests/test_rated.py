@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.league.rated_history import find_player
+from jaxrate.league.rated_history import find_player_id
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -115,15 +115,20 @@ def test_a_leaderboard_is_a_table_in_notebooks(rated):
 
 
 def test_players_are_found_by_name_or_id():
-    assert find_player(NAMES, "player 03") == find_player(NAMES, 3) == 3
-    assert find_player(np.array([30, 10]), "10") == find_player(np.array([30, 10]), 10) == find_player(None, 1, 2) == 1
+    assert find_player_id(NAMES, "player 03") == find_player_id(NAMES, 3) == 3
+    assert (
+        find_player_id(np.array([30, 10]), "10")
+        == find_player_id(np.array([30, 10]), 10)
+        == find_player_id(None, 1, 2)
+        == 1
+    )
     for names, player, message in (
         (NAMES, 41, "no player 41: ids run from 0 to 40"),
         (np.array([30, 10]), 0, "no player 0"),
         (np.array(["x", "x"]), "x", "2 players have the name 'x'; give an id"),
     ):
         with refused(message):
-            find_player(names, player)
+            find_player_id(names, player)
 
 
 # Moments

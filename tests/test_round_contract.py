@@ -53,9 +53,9 @@ def test_the_history_has_batches_padding_ties_weights_and_ceilings():
 
 
 def test_the_schedule_is_as_good_as_that_of_by_level():
-    one = replay_properties.replay(case("codeforces"), make_contests())
+    one = replay_properties.replay_case_events(case("codeforces"), make_contests())
     assert_close_leaves(
-        "the run", replay_properties.replay(case("codeforces"), make_contests(), schedule="auto"), one, 1e-9
+        "the run", replay_properties.replay_case_events(case("codeforces"), make_contests(), schedule="auto"), one, 1e-9
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.text_format import format_intervals
+from jaxrate.text_format import format_credible_intervals
 from tests.conftest import refused
 from tests.test_run import fresh, league, played
 
@@ -123,7 +123,10 @@ def test_the_interval_is_two_deviations_wide_and_widens_with_time():
     state = board_state(system)._replace(variance=jnp.full(5, 100.0**2), time=jnp.zeros(5))
     now, later = (jr.leaderboard(system, state, top=1, as_of=time) for time in (None, 21.0))
     np.testing.assert_allclose([now.deviation[0], later.deviation[0]], [100, 200], rtol=1e-6)
-    assert format_intervals([25.3, 31.5], [2, 1]) == ["21.4 to 29.2", "29.5 to 33.5"]  # small ratings in tenths
+    assert format_credible_intervals([25.3, 31.5], [2, 1]) == [
+        "21.4 to 29.2",
+        "29.5 to 33.5",
+    ]  # small ratings in tenths
     assert "1504 to 1896" in str(now) and "1308 to 2092" in str(later)
 
 

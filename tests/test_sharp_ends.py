@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.execution import levels_threshold
+from jaxrate.replay.execution import min_mean_width_for_levels
 from jaxrate.systems.category_glicko import model as strengths
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
@@ -49,14 +49,14 @@ def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
         scale = jnp.full(100, deviation / performance_distributions.LOGISTIC.deviation)
         everyone = cdf_sums.Participants(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
         table = jax.jit(
-            lambda x: cdf_sums.make_cdf_sums(
-                performance_distributions.logistic_distribution, everyone, cdf_sums.table_points_for(deviation)
+            lambda x: cdf_sums.make_cdf_sum_functions(
+                performance_distributions.logistic_cdf_and_density, everyone, cdf_sums.count_table_points(deviation)
             )[0](x, True)[0]
         )
         x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
         got, (wanted, slope) = (
             table(x),
-            cdf_sums.direct_sums(performance_distributions.logistic_distribution, everyone, x, True),
+            cdf_sums.direct_cdf_sums(performance_distributions.logistic_cdf_and_density, everyone, x, True),
         )
         error = np.asarray(abs(got - wanted) / slope)
     assert error.max() < 0.01
@@ -95,9 +95,9 @@ def test_differences_of_just_the_margin_are_draws():
 def test_streams_are_worth_it_for_simple_rules_in_float32():
     matches = jr.matches([[0, 1]], [1.0])
     with jax.enable_x64(False):
-        assert levels_threshold(jr.elo(), jr.elo().params, None, matches) == (
+        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, None, matches) == (
             np.inf if jax.default_backend() == "cpu" else 2.0
         )
-        assert levels_threshold(jr.blat_mmr(), jr.blat_mmr().params, None, matches) == 2.0
+        assert min_mean_width_for_levels(jr.blat_mmr(), jr.blat_mmr().params, None, matches) == 2.0
     with jax.enable_x64(True):
-        assert levels_threshold(jr.elo(), jr.elo().params, None, matches) == 2.0
+        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, None, matches) == 2.0

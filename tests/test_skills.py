@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.skills.posterior import condition_on_message
+from jaxrate.systems.skills.posterior import condition_covariance_on_message
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference.skills_twin import Skills, game
@@ -250,7 +250,9 @@ def test_covariances_stay_positive_definite_in_a_long_history(monkeypatch):
 
 def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
     """In float32, where the variances are far apart."""
-    told = jax.vmap(partial(condition_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0])))
+    told = jax.vmap(
+        partial(condition_covariance_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0]))
+    )
     covariance, _ = told(jnp.geomspace(1e-6, 1e9, 40))
     assert np.linalg.eigvalsh(correlations(np.asarray(covariance, np.float64))).min() > 0
 

@@ -6,7 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
-from jaxrate.league.system_choice import adapt_system
+from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.test_skills import STATISTICS, league
 
@@ -57,7 +57,7 @@ def test_adapted_to_data_skills_take_all_evidence():
     data = jr.data.datasets.nfl()
     home, away = (np.asarray(data.matches.context.columns[name][:3362], float) for name in data.margin)  # a fifth
     size = float(np.mean(np.abs(home - away)))
-    system = adapt_system("skills", {}, None, data)
+    system = make_system_for_data("skills", {}, None, data)
     assert system == jr.skills(
         "margin",
         own_side=True,
@@ -69,16 +69,20 @@ def test_adapted_to_data_skills_take_all_evidence():
         compression=size,
     )
     early = float(np.mean(np.abs(np.asarray(home, float)[:840] - away[:840])))  # a twentieth, where the rest is scored
-    assert adapt_system("skills", {}, None, data, past_share=0.05).params.compression == pytest.approx(early) != size
-    assert adapt_system("skills", {"outcome": "win"}, None, data).params.compression is None
-    given = adapt_system("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
+    assert (
+        make_system_for_data("skills", {}, None, data, past_share=0.05).params.compression
+        == pytest.approx(early)
+        != size
+    )
+    assert make_system_for_data("skills", {"outcome": "win"}, None, data).params.compression is None
+    given = make_system_for_data("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
     assert given.params.compression is given.params.experience is given.params.own_side_growth is None
     wide = data._replace(statistics=("home_points",))  # for want of another
     noise = estimate_measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
-    params = adapt_system("skills", {}, None, wide).params
+    params = make_system_for_data("skills", {}, None, wide).params
     assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
     bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
-    clocked = adapt_system("skills", {}, 14.0, bare)
+    clocked = make_system_for_data("skills", {}, 14.0, bare)
     assert clocked == jr.skills(experience=20, reversion=3000, period=14)
 
 

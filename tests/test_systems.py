@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.system_choice import adapt_system
+from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
-from jaxrate.systems.glicko2 import update_from_totals as update_one
+from jaxrate.systems.glicko2 import update_from_evidence_totals as update_one
 from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import twins
 from tests.reference.twins import Fading
@@ -258,12 +258,12 @@ def test_seasons_are_told_to_systems_that_have_their_hyperparameters(make):
     assert make().params.season_keep is None and "seasons" not in repr(make())
     nfl = jr.data.datasets.nfl()
     told, length = (
-        adapt_system(system.name, {"season_keep": 0.6}, 7.0, nfl),
+        make_system_for_data(system.name, {"season_keep": 0.6}, 7.0, nfl),
         {} if make in (jr.elo, jr.trueskill) else {"period": 7},
     )
     side = {"side_advantage": 1.06 if make is jr.trueskill else 50}
     assert told == make(seasons=nfl.seasons, season_keep=0.6, **length, **side) and len(told.settings["seasons"]) == 101
-    assert make(seasons=None) == make() and make(**side) == adapt_system(
+    assert make(seasons=None) == make() and make(**side) == make_system_for_data(
         system.name, {}, None, nfl._replace(seasons=None)
     )
     with pytest.raises(ValueError, match=f"{system.name}: season_keep needs seasons"):

@@ -14,7 +14,7 @@ from jaxrate.systems.urnings.system import (
     State,
     acceptance_correction,
     draw_mock_score,
-    play_game,
+    green_gain_from_game,
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
@@ -136,7 +136,7 @@ def test_the_stored_traces(number, x64):
         x = draw_mock_score(
             unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, score), uniforms[0]
         )
-        gain = play_game(trace["family"], constants, one, two, score, uniforms)
+        gain = green_gain_from_game(trace["family"], constants, one, two, score, uniforms)
         return x, before.at[i].add(gain).at[j].add(-gain)
 
     columns = (jnp.asarray(x, jnp.int32) for x in (green[:-1], i, j, score))

@@ -13,7 +13,14 @@ import pytest
 import jaxrate as jr
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind, hashable_array
-from jaxrate.parameters import MAYBE_POSITIVE, NOT_NEGATIVE, POSITIVE, Parameter, Range, check_params
+from jaxrate.hyperparameter_definitions import (
+    MAYBE_POSITIVE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    HyperparameterRange,
+    Parameter,
+    check_params,
+)
 from jaxrate.rules import RandomUpdate
 from jaxrate.system import FactoryCall, replace_params, system_factory
 
@@ -90,7 +97,7 @@ def test_other_values_are_refused(wrong):
 
 
 def test_ranges_are_values_of_ones_own():
-    even = Range("whole, from 2", low=2.0, whole=True)
+    even = HyperparameterRange("whole, from 2", low=2.0, whole=True)
     space = type(jr.codeforces().params)(*[Parameter(even, "1", "an example", fitted=False)] * 3)
     assert check_params("mine", space._replace(beta=2, weight=4, initial_rating=6), space) == (2.0, 4.0, 6.0)
     with pytest.raises(ValueError, match=r"^mine: weight must be whole, from 2, got 2.5$"):

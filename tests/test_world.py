@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.urns import matchmakers, simulated_world
-from jaxrate.urns.batched_games import GameRule
+from jaxrate.urns import matchmakers, urn_simulation_and_replay
+from jaxrate.urns.batched_games import GameSettings
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
@@ -25,13 +25,13 @@ def play(width, system, matchmaker, corrected, games=3000):
     """As `urnings_world`, so many tries at once."""
     state = system.init(system.params, PLAYERS)
     tries = matchmaker.name != "chooser"
-    rule = GameRule(system.settings["variant"], tries, corrected, matchmaker, width)
+    rule = GameSettings(system.settings["variant"], tries, corrected, matchmaker, width)
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)
-    return simulated_world._simulate_history(rule, games // 3, constants, skill, matchmaker.table(state), state, keys)[
-        1
-    ]
+    return urn_simulation_and_replay._simulate_history(
+        rule, games // 3, constants, skill, matchmaker.table(state), state, keys
+    )[1]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
 
 
 class Comparability(NamedTuple):

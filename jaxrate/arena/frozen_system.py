@@ -16,14 +16,14 @@ import numpy as np
 from jaxrate.arena.paired_comparison_likelihood import MODELS
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.argument_checks import to_floats
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, fail_where
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.parameters import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
+from jaxrate.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
 from jaxrate.text_format import format_unquoted_name
-from jaxrate.types import Array
 
 
 class State(NamedTuple):

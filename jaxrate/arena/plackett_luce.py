@@ -19,8 +19,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.arena.newton import SearchState, maximise_by_newton
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Ragged, Rounds, has_teammates
-from jaxrate.types import Array, HostArray
 
 
 class PaddedRankings(NamedTuple):

@@ -18,8 +18,8 @@ from jaxrate.arena.plackett_luce import (
 )
 from jaxrate.arena.standard_errors import CONVERGED_STEP, StrengthUncertainty, standard_deviations, symmetric_inverse
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
+from jaxrate.array_types import HostArray
 from jaxrate.events import Ragged
-from jaxrate.types import HostArray
 
 MAX_PLAYERS = 3000  # the Hessian is dense
 

@@ -18,10 +18,10 @@ import numpy as np
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import find_player
+from jaxrate.league.rated_history import find_player_id
 from jaxrate.text_format import format_html_table, format_table
-from jaxrate.types import HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of differences
 
@@ -157,7 +157,7 @@ def votes_needed(
     check_in_open_unit_interval("level", level)
     check_in_open_unit_interval("power", power)
     points = points if difference is None else difference
-    first, second = (find_player(strengths.players, player) for player in (a, b))
+    first, second = (find_player_id(strengths.players, player) for player in (a, b))
     normal = NormalDist()
     error_needed = abs(points) / (normal.inv_cdf(0.5 + 0.5 * level) + normal.inv_cdf(power))
     if not error_needed > 0:

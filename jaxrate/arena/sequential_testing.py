@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events.column_checks import fail_where, to_checked_numbers
-from jaxrate.types import HostArray
 
 NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # normalised Elo of a unit of (mean - 1/2) / deviation
 PSEUDO_COUNT = 1e-3  # count of a result that did not occur

@@ -30,7 +30,7 @@ from jaxrate.arena.newton import (
 )
 from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
 from jaxrate.arena.votes import VoteCells, Votes
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
 REPLICATE_BATCH = 32  # replicates that are drawn at once

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
+from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import find_player
+from jaxrate.league.rated_history import find_player_id
 from jaxrate.text_format import format_html_table, format_number, format_table
-from jaxrate.types import HostArray
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
@@ -89,7 +89,7 @@ class Strengths(NamedTuple):
             did not converge.
         """
         self.check_converged()
-        first, second = (find_player(self.players, player) for player in (a, b))
+        first, second = (find_player_id(self.players, player) for player in (a, b))
         if self.covariance is None:
             raise ValueError("this needs a covariance, which strengths of so many players do not have")
         for i in (first, second):
@@ -120,7 +120,7 @@ class Strengths(NamedTuple):
         Raises:
           ValueError: for an unknown player or covariate, or two players who cannot be compared.
         """
-        first, second = (find_player(self.players, player) for player in (a, b))
+        first, second = (find_player_id(self.players, player) for player in (a, b))
         for name in covariates:
             if name not in self.coefficient:
                 raise ValueError(f"there is no covariate {name!r} (there are {', '.join(self.coefficient) or 'none'})")

@@ -12,9 +12,9 @@ from jaxrate.arena.newton import (
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH
 from jaxrate.arena.votes import VoteCells
 from jaxrate.argument_checks import MAX_SAMPLES, check_count
-from jaxrate.league.rated_history import find_player
-from jaxrate.text_format import format_number, format_unquoted_name, suggest_name
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
+from jaxrate.league.rated_history import find_player_id
+from jaxrate.text_format import did_you_mean_suffix, format_number, format_unquoted_name
 
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_SOURCES = "curvature", "sandwich", "bootstrap"
@@ -30,7 +30,7 @@ def check_options(ties: str | None, prior: float | None, errors: str | None, sam
         if value not in allowed:
             choices = ", ".join(repr(x) for x in allowed)
             raise ValueError(
-                f"{name} must be one of {choices}, got {value!r}{suggest_name(value, [x for x in allowed if x])}"
+                f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, [x for x in allowed if x])}"
             )
     if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
         raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
@@ -43,7 +43,7 @@ def resolve_anchors(
     """[N] which players are anchors, and their log strengths."""
     is_anchor, strength = np.zeros(len(players), bool), np.zeros(len(players))
     for player, rating in (anchors or {}).items():
-        player_id = find_player(players, player)
+        player_id = find_player_id(players, player)
         if not isinstance(rating, (int, float, np.number)) or not np.isfinite(rating):
             raise ValueError(f"anchor {format_unquoted_name(player)} must have a finite rating, got {rating!r}")
         if not has_played[player_id]:

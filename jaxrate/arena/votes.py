@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.column_checks import check_id_array, to_checked_numbers
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_cell, suggest_name
-from jaxrate.types import HostArray
+from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 COUNT_NAMES = "wins", "losses", "ties"
 MAX_DIRECT_PLAYERS = 4096  # number of players up to which every pair has its own cell
@@ -63,14 +63,18 @@ def count_votes(
             np.array([not isinstance(name, str) for name in all_names[:n] + all_names[n:]], bool)
             .reshape(2, n)
             .any(axis=0),
-            lambda row: f"{format_cell(first[row])} and {format_cell(second[row])} must both be names, or both ids",
+            lambda row: (
+                f"{format_value_for_error(first[row])} and {format_value_for_error(second[row])} must both be "
+                "names, or both ids"
+            ),
         )
         code = {name: i for i, name in enumerate(dict.fromkeys(all_names))}
         player = np.array([code[name] for name in all_names], np.int32).reshape(2, n).T
         names = np.array([*code], object)
     displayed = player if names is None else names[player]
     fail_where(
-        player[:, 0] == player[:, 1], lambda row: f"{format_cell(displayed[row, 0])} is on both sides; remove the row"
+        player[:, 0] == player[:, 1],
+        lambda row: f"{format_value_for_error(displayed[row, 0])} is on both sides; remove the row",
     )
     ties = np.zeros(n) if ties is None else ties
     table = [
@@ -172,7 +176,7 @@ def _numeric_column(role: str, name: str, columns: Mapping[str, Any], n: int) ->
         raise ValueError(f"{role}s are names of columns of the data, got {type(name).__name__}")
     if name not in columns:
         available = f"the data have {', '.join(map(repr, columns))}" if columns else "the data have no further columns"
-        raise ValueError(f"there is no column {name!r} for the {role}{suggest_name(name, columns)}; {available}")
+        raise ValueError(f"there is no column {name!r} for the {role}{did_you_mean_suffix(name, columns)}; {available}")
     return to_checked_numbers(f"{role} {name!r}", columns[name], (n,)).astype(np.float64)
 
 

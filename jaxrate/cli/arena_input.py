@@ -13,7 +13,7 @@ from jaxrate.cli.input_options import is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.data.column_roles import RESULT_ROLES
-from jaxrate.text_format import suggest_name
+from jaxrate.text_format import did_you_mean_suffix
 
 if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
@@ -39,7 +39,7 @@ def read_votes(
     clusters: tuple[str, ...],
     sort_by_time: bool,
 ) -> VoteData:
-    """The votes, counts or contests of a file; if `sort_by_time`, votes in order of time."""
+    """The votes, counts or contests of a file; if `sort_by_time_and_assign_ids`, votes in order of time."""
     from jaxrate.data.column_recognition import time_columns
     from jaxrate.data.source_opening import open_table_source
     from jaxrate.data.table_sources import TableSource
@@ -129,7 +129,7 @@ def _cluster_codes(source: TableSource, clusters: tuple[str, ...], rows: Any) ->
             if name not in source.names:
                 names = ", ".join(source.names)
                 raise ValueError(
-                    f"no column {name!r} for --cluster{suggest_name(name, source.names)} (there are: {names})"
+                    f"no column {name!r} for --cluster{did_you_mean_suffix(name, source.names)} (there are: {names})"
                 )
             column = to_column(name, source.load([name], [name], [])[name])
             keep = np.isin(np.arange(len(column)), sorted_rows)

@@ -74,6 +74,10 @@ def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) ->
 
 def career_up_to(career: dict[str, Any], until: float | None) -> dict[str, Any]:
     """The career of a player up to a time."""
-    from jaxrate.league.rated_history import times_to_days
+    from jaxrate.league.rated_history import times_to_event_clock
 
-    return career if until is None else {key: x[times_to_days(career["time"]) <= until] for key, x in career.items()}
+    return (
+        career
+        if until is None
+        else {key: x[times_to_event_clock(career["time"]) <= until] for key, x in career.items()}
+    )

@@ -82,8 +82,8 @@ def _rate_files(
 ) -> jr.league.RatedFiles:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.league.out_of_core.match_chunks import resolve_match_roles, table_season_starts
-    from jaxrate.league.out_of_core.resumption import read_initial_row_count
-    from jaxrate.league.system_choice import default_system_name
+    from jaxrate.league.out_of_core.run_resumption import read_initial_row_count
+    from jaxrate.league.system_construction_by_name import default_system_name
 
     parquet_table = find_parquet_table(file)
     arguments = {name: x for name, x in columns.items() if name != "season"}

@@ -26,7 +26,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import format_number, suggest_name
+from jaxrate.text_format import did_you_mean_suffix, format_number
 
 if TYPE_CHECKING:
     from jaxrate.league.comparison_table import Comparison
@@ -151,14 +151,14 @@ def _merge_hyperparameter_changes(
     names: tuple[str, ...], params: dict[str, Any], fits: dict[str, FittedParams], facts: DataFacts
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for such data, by its name."""
-    from jaxrate.league.system_choice import make_system, wrapper_param_names
+    from jaxrate.league.system_construction_by_name import addable_wrapper_param_names, make_system
 
     systems = {name: make_system(name, {}, facts) for name in names}
     for name, fit in fits.items():
         if name not in systems:
             raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
     parameter_names = {
-        name: {*system.params._fields, *system.settings, *wrapper_param_names(system)}
+        name: {*system.params._fields, *system.settings, *addable_wrapper_param_names(system)}
         for name, system in systems.items()
     }
     changes = {name: dict(fits[name].values) if name in fits else {} for name in systems}
@@ -167,11 +167,13 @@ def _merge_hyperparameter_changes(
         addressed = [name for name in systems if name == system_name or not dot]
         fitting = [name for name in addressed if parameter in parameter_names[name]]
         if not addressed:
-            raise ValueError(f"--param {field}: no system {system_name!r} here{suggest_name(system_name, systems)}")
+            raise ValueError(
+                f"--param {field}: no system {system_name!r} here{did_you_mean_suffix(system_name, systems)}"
+            )
         if not fitting:
             all_parameters = set().union(*(parameter_names[name] for name in addressed))
             raise ValueError(
-                f"{' and '.join(addressed)}: no parameter {parameter!r}{suggest_name(parameter, all_parameters)}"
+                f"{' and '.join(addressed)}: no parameter {parameter!r}{did_you_mean_suffix(parameter, all_parameters)}"
             )
         for name in fitting:
             changes[name][parameter] = params[field]

@@ -49,7 +49,7 @@ def read_events_with_evidence(
 
 def default_system(data: jr.data.Dataset) -> str:
     """The system of those who name none: skills where the data have more than results, sides and seasons."""
-    from jaxrate.league.system_choice import default_system_name
+    from jaxrate.league.system_construction_by_name import default_system_name
 
     has_more = data.margin or data.categories is not None or data.covariates or data.statistics
     return SKILLS if has_more and isinstance(data.events, jr.Matches) else default_system_name(data)

@@ -46,7 +46,7 @@ class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not any(arg.partition("=")[0] == "--free" for arg in args):
             return super().parse_args(context, args)
-        from jaxrate.league.system_choice import PREDICTION_WRAPPERS
+        from jaxrate.league.system_construction_by_name import PREDICTION_WRAPPERS
 
         names = {field for make in jr.extend.SYSTEMS.values() for field in make().params._fields}
         names |= {field for _, fields in PREDICTION_WRAPPERS.values() for field in fields}
@@ -128,7 +128,7 @@ def fit(
 
     from jaxrate.fitting.losses import resolve_loss
     from jaxrate.fitting.time_limited_fit import make_fixed_key
-    from jaxrate.systems.draw_models import has_outcome_wrapper
+    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
     from jaxrate.systems.prediction_wrapping import wrapper_names
 
     resolve_loss(loss)

@@ -67,7 +67,7 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    from jaxrate.league.system_choice import make_system
+    from jaxrate.league.system_construction_by_name import make_system
 
     try:
         contents = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.data.column_roles import COLUMN_ROLES, FORMAT_NAMES, ColumnRole, join_alternatives
-from jaxrate.text_format import suggest_name
+from jaxrate.text_format import did_you_mean_suffix
 
 ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
     "column": {},
@@ -244,7 +244,7 @@ def read_events(
             return jr.read(shipped if source is None else source, **options, **arguments)
         if file_format not in jr.data.formats.FORMATS:
             formats = ", ".join(jr.data.formats.FORMATS)
-            suggestion = suggest_name(file_format, jr.data.formats.FORMATS)
+            suggestion = did_you_mean_suffix(file_format, jr.data.formats.FORMATS)
             raise ValueError(f"unknown format {file_format!r}{suggestion} (there are {formats})")
         load = jr.data.formats.FORMATS[file_format]
         foreign = [name for name in (*options, *arguments) if name not in reader_argument_names(load)]

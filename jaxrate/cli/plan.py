@@ -50,15 +50,15 @@ def plan(
     import jax
 
     from jaxrate.kernel_launch_overhead import has_launch_overhead
-    from jaxrate.league.system_choice import adapt_system, make_system
-    from jaxrate.replay.kernel.gpu_time_estimates import gpu_seconds, gpu_steps
+    from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
+    from jaxrate.replay.kernel.gpu_time_estimates import estimate_gpu_seconds, gpu_step_groups
     from jaxrate.replay.padded_states_and_columns import state_shapes
     from jaxrate.replay.schedule import get_or_make_levels_plan
 
     names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
     data = read_events(report, file, options)
     check_period(data, period)
-    systems = [adapt_system(name, {}, period, data) for name in names]
+    systems = [make_system_for_data(name, {}, period, data) for name in names]
     for system in systems:
         check_contest_file_time_order(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
@@ -68,7 +68,7 @@ def plan(
         start = time.perf_counter()
         widest = jr.extend.schedule_by_level(events)
         seconds = time.perf_counter() - start
-    kind, gpu_step_counts = type(flat).__name__.lower(), gpu_steps(events, widest)
+    kind, gpu_step_counts = type(flat).__name__.lower(), gpu_step_groups(events, widest)
     unit = "participations" if isinstance(flat, jr.Rounds) else "matches"
     memory, device = device_memory_bytes(jax.devices()[0]), jax.devices()[0].device_kind
     summary = {unit: n, "players": players, **_time_span(data)}
@@ -95,7 +95,7 @@ def plan(
                 schedule = get_or_make_levels_plan(system, events, schedules)
                 rows[-1]["seconds"], rating = _estimate_run_seconds(system, events, schedule, players, seconds)
             rows[-1] |= {"rating": rating} | (
-                {} if has_launch_overhead() else {"gpu": gpu_seconds(system.name, kind, gpu_step_counts)}
+                {} if has_launch_overhead() else {"gpu": estimate_gpu_seconds(system.name, kind, gpu_step_counts)}
             )
     if as_json:
         summary |= {"schedule": shape | {"seconds": seconds}, "device": device, "memory": memory, "systems": rows}
@@ -115,7 +115,7 @@ def _unsupported_reason(
     system: jr.extend.RatingSystem, flat_events: Any, data: jr.data.Dataset, *, is_named: bool
 ) -> str | None:
     """Why a system does not rate these events; None if it does."""
-    from jaxrate.league.system_choice import CONTEST_SYSTEMS
+    from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
 
     if type(flat_events) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat_events, jr.Matches)
@@ -184,12 +184,12 @@ def _estimate_run_seconds(
 
     from jaxrate.events import slice_events
     from jaxrate.fitting.time_limited_fit import make_fixed_key
-    from jaxrate.replay.execution import levels_threshold
+    from jaxrate.replay.execution import min_mean_width_for_levels
 
     sample_schedule: Any
     if isinstance(events, jr.Matches):
         n, steps = len(events.score), schedule.num_steps
-        if n / steps < levels_threshold(system, system.params, make_fixed_key(system), events):
+        if n / steps < min_mean_width_for_levels(system, system.params, make_fixed_key(system), events):
             sample, sample_schedule, schedule_seconds = (
                 slice_events(events, max(0, (n - SAMPLE_SIZE) // 2), (n + SAMPLE_SIZE) // 2),
                 "stream",

@@ -57,7 +57,7 @@ def career_sections(
 
 def head_to_head_sections(meetings: Any) -> list[str | TextTable]:
     """How it stands between two players, and their latest matches."""
-    from jaxrate.league.match_records import PRINTED_MATCHES
+    from jaxrate.league.match_history_queries import PRINTED_MATCHES
 
     total = len(meetings.matches["score"])
     if not total:

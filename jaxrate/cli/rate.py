@@ -124,9 +124,9 @@ def rate(
 
     --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
-    from jaxrate.league.query_time import written_date_format
-    from jaxrate.league.rated_history import find_player
-    from jaxrate.systems.draw_models import has_outcome_wrapper
+    from jaxrate.league.query_time import date_format_of_history_file
+    from jaxrate.league.rated_history import find_player_id
+    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -168,7 +168,7 @@ def rate(
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": request.columns})
         until, since_time = (
-            parse_time_option(*x, saved.clock, written_date_format(saved))
+            parse_time_option(*x, saved.clock, date_format_of_history_file(saved))
             for x in (("--as-of", as_of), ("--since", since))
         )
         if until is not None and saved.last is not None and until < saved.last and out is not None:
@@ -184,7 +184,7 @@ def rate(
         if until is not None:
             data = events_up_to(data, until, 0 if saved is None else len(saved.players))
         for name in filter(None, (player, against)):
-            find_player(data.players, name)  # raises errors before rating
+            find_player_id(data.players, name)  # raises errors before rating
         if saved is None:
             task = choose_system(report, request, data, file)
             if outlook and not has_outcome_wrapper(task.system):

@@ -20,7 +20,7 @@ from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import suggest_name
+from jaxrate.text_format import did_you_mean_suffix
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
@@ -92,7 +92,7 @@ def _league_column(file: str, by: str) -> Any:
     source = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else table)
     with add_location_to_data_errors(source.title, source.where):
         if by not in source.names:
-            raise ValueError(f"--by: no column {by!r}{suggest_name(by, source.names)}")
+            raise ValueError(f"--by: no column {by!r}{did_you_mean_suffix(by, source.names)}")
         values = source.load([by], [by], [])[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 

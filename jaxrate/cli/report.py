@@ -76,9 +76,9 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.league.evaluation import format_metric, prediction_calibration
-    from jaxrate.league.rated_history import find_player
-    from jaxrate.league.system_choice import make_system
+    from jaxrate.league.rated_history import find_player_id
     from jaxrate.league.system_comparison import BASELINES
+    from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.site.page_templates import load_template_and_assets
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.wording import choose_noun
@@ -94,7 +94,7 @@ def report(
             players=np.array(unique_display_names(data.players, load_display_names(names, data.players)), object)
         )
     for player in players:
-        find_player(data.players, player)
+        find_player_id(data.players, player)
     task = choose_system(report, request, data, file)
     smoothed = smooth_task(report, task) if smooth else None
     rated, _, metrics = rate_and_evaluate_task(report, file, task, changes=request.changes)

@@ -27,9 +27,9 @@ def reader_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
 
 def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
-    from jaxrate.league.query_time import written_date_format
-    from jaxrate.league.system_choice import make_system
-    from jaxrate.systems.draw_models import has_outcome_wrapper
+    from jaxrate.league.query_time import date_format_of_history_file
+    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
 
     if request.fitted is not None:
         raise ValueError("--params is for new runs; the saved run has its own")
@@ -54,7 +54,7 @@ def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> 
         for key, x in saved_columns.items()
         if not (key in {*LAYOUT_OPTIONS, "team"} and request.columns.keys() & LAYOUT_OPTIONS)
     }
-    if (dates := written_date_format(saved)) is not None and "format" not in kept_columns | request.columns:
+    if (dates := date_format_of_history_file(saved)) is not None and "format" not in kept_columns | request.columns:
         kept_columns["dates"] = dates
     return request._replace(period=saved.period, columns=kept_columns | request.columns)
 

@@ -9,7 +9,7 @@ from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import format_intervals
+from jaxrate.text_format import format_credible_intervals
 
 DEFAULT_PLAYERS = 5000
 DEFAULT_MATCHES = 200_000
@@ -17,8 +17,8 @@ DEFAULT_MATCHES = 200_000
 
 def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
-    from jaxrate.league.system_choice import CONTEST_SYSTEMS, adapt_system
     from jaxrate.league.system_comparison import time_replay
+    from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, make_system_for_data
 
     with report.stage("simulating"):
         league = jr.data.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)
@@ -28,7 +28,7 @@ def rate_simulated_league(report: ProgressReport, players: int, matches: int, se
     rows: list[Any] = []
     best: tuple[float, Any] = float("inf"), None
     for name in jr.extend.SYSTEMS:
-        system = adapt_system(name, {}, None, data)
+        system = make_system_for_data(name, {}, None, data)
         if jr.Matches not in system.events or name in CONTEST_SYSTEMS:
             continue
         with report.stage(f"rating by {name}"):
@@ -44,7 +44,7 @@ def rate_simulated_league(report: ProgressReport, players: int, matches: int, se
     name, board = best[1]
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
-    likely = format_intervals(board.rating, board.deviation)
+    likely = format_credible_intervals(board.rating, board.deviation)
     lines = [
         (rank, f"player {i}", f"{mean:.0f}", interval, f"{1500 + league.strength[i]:.0f}", true_rank[i])
         for rank, i, mean, interval in zip(board.rank, board.player, board.rating, likely, strict=True)

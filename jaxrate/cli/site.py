@@ -17,7 +17,7 @@ from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
@@ -123,7 +123,7 @@ def site(
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
             raise ValueError(
-                f"--points: column {name!r} of {file} holds no numbers, but {format_cell(columns[name][0])}"
+                f"--points: column {name!r} of {file} holds no numbers, but {format_value_for_error(columns[name][0])}"
             )
     with warnings_as_notes(report):
         fixtures = None if coming is None else jr.forecasts.predict_fixtures(rated, coming)
@@ -163,12 +163,12 @@ def _load_smoothed_columns(run: Path) -> dict[str, Any] | None:
 def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
     from jaxrate.data.table_sources import open_table_file
-    from jaxrate.text_format import suggest_name
+    from jaxrate.text_format import did_you_mean_suffix
 
     source = open_table_file(file)
     for name in names:
         if name not in source.names:
-            raise ValueError(f"{file.name}: no column {name!r}{suggest_name(name, source.names)}")
+            raise ValueError(f"{file.name}: no column {name!r}{did_you_mean_suffix(name, source.names)}")
     loaded = source.load(names, names if text else (), ())
     return [loaded[name].to_numpy() for name in names]
 
@@ -212,7 +212,7 @@ def _check_file_has_rated_players(file: Path, rated: jr.Rated) -> None:
             for who in (_fold_case_and_blanks(row[x]) for x in sides)
         ):
             return
-    names_of_row = " and ".join(format_cell(sampled_rows[0][x]) for x in sides)
+    names_of_row = " and ".join(format_value_for_error(sampled_rows[0][x]) for x in sides)
     raise ValueError(
         f"--file: {file.name} is not what was rated: its row {sampled_rows[0]['row']} should be of {names_of_row}"
     )

@@ -28,7 +28,7 @@ class RatingTask(NamedTuple):
 
 def check_system_request(request: RatingRequest) -> None:
     """ValueError if no system can be made of the request; called before the file is read."""
-    from jaxrate.league.system_choice import make_system
+    from jaxrate.league.system_construction_by_name import make_system
 
     if request.name is not None:
         make_system(request.name, request.changes, facts_from_options(request.columns))
@@ -65,7 +65,7 @@ def choose_system(
     matter.
     Only the first share `data_share` of the data is used for the choice.
     """
-    from jaxrate.league.system_choice import adapt_system, default_system_name
+    from jaxrate.league.system_construction_by_name import default_system_name, make_system_for_data
 
     changes = (
         request.changes
@@ -74,7 +74,7 @@ def choose_system(
     )
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
-    system = adapt_system(name, changes, request.period, data, data_share)
+    system = make_system_for_data(name, changes, request.period, data, data_share)
     if is_default and not fitting:
         note_evidence(report, system, data)
     elif not fitting:
@@ -101,7 +101,7 @@ def check_system_and_hint(
     fitting: bool = False,
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
-    from jaxrate.league.system_choice import split_unsupported_teams
+    from jaxrate.league.system_construction_by_name import split_unsupported_teams
     from jaxrate.systems import systems_with_feature
 
     if system.events == (jr.Periods,) and period is None:
@@ -145,13 +145,13 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
 
 def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if the system does not rate these events, or if these have no rating periods."""
-    from jaxrate.league.system_choice import make_system, rates_events
+    from jaxrate.league.system_construction_by_name import can_rate_dataset, make_system
 
     check_period(data, period)
-    if rates_events(system, data):
+    if can_rate_dataset(system, data):
         return
     kind = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
-    fitting = [name for name in jr.extend.SYSTEMS if rates_events(make_system(name, {}), data)]
+    fitting = [name for name in jr.extend.SYSTEMS if can_rate_dataset(make_system(name, {}), data)]
     hint = f"; try {' or '.join(fitting)}" if fitting else ""
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
@@ -161,7 +161,7 @@ def check_contest_file_time_order(system: jr.extend.RatingSystem, data: jr.data.
     from jaxrate.league import dataset_rating
 
     with prefix_errors_with_file(file):
-        dataset_rating.check_contest_times(system, data)
+        dataset_rating.check_contests_in_time_order(system, data)
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def systems(name: str | None, as_json: bool) -> None:
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.league.system_choice import make_system
     from jaxrate.league.system_comparison import BASELINES
+    from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.systems import DEFAULT_SYSTEMS
 
     if as_json:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 MAX_YEARS = 200_000  # microseconds reach further
 UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -62,7 +62,8 @@ def _to_arrow_compatible_times(name: str, values: Any) -> HostArray:
     years = np.hstack([part.astype("datetime64[Y]") for part in arrays])
     far = (np.abs(years.astype(np.int64)) > MAX_YEARS) & ~np.isnat(years)
     fail_where(
-        far, lambda row: f"column {name!r} is {format_cell(values[row])}, not within {MAX_YEARS:,} years of 1970"
+        far,
+        lambda row: f"column {name!r} is {format_value_for_error(values[row])}, not within {MAX_YEARS:,} years of 1970",
     )
     return np.hstack([part.astype("datetime64[us]") for part in arrays])
 
@@ -73,7 +74,7 @@ def _to_list(values: Any) -> list[Any]:
 
 
 def _not_unicode_message(name: str, value: Any) -> str:
-    return f"column {name!r} is {format_cell(value)}, which is no Unicode text"
+    return f"column {name!r} is {format_value_for_error(value)}, which is no Unicode text"
 
 
 def _as_large_string(column: Any) -> Any:
@@ -203,11 +204,11 @@ def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArra
     def say(row: int) -> str:
         position = int(np.argmax(bad[row]))
         number = int(ids[row, position])
-        return f"column {names[position]!r} is {format_cell(values[number])}, which {reasons[number]}"
+        return f"column {names[position]!r} is {format_value_for_error(values[number])}, which {reasons[number]}"
 
     fail_where(bad.any(axis=1), say)
     number = min(reasons)
-    raise ValueError(f"{subject} has {format_cell(values[number])}, which {reasons[number]}")
+    raise ValueError(f"{subject} has {format_value_for_error(values[number])}, which {reasons[number]}")
 
 
 def to_numbers(name: str, column: Column, default: float | None = None) -> HostArray:
@@ -218,7 +219,7 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
     if isinstance(column, np.ndarray):
         numbers = [_to_number_or_default(value, default) for value in column]
         not_a_number = np.array([value is None for value in numbers])
-        fail_where(not_a_number, lambda row: f"column {name!r} is {format_cell(column[row])}, not a number")
+        fail_where(not_a_number, lambda row: f"column {name!r} is {format_value_for_error(column[row])}, not a number")
         return np.array(numbers, np.float64)
     if arrow.types.is_large_string(column.type):
         try:
@@ -315,7 +316,7 @@ def _cast_text_to_first_type(name: str, column: Any, targets: Sequence[Any], com
     good = bisect_left(ends, True, key=lambda end: all(takes(target, 0, end) is None for target in targets))
     targets = [target for target in targets if good == 0 or takes(target, 0, good) is not None]
     rows = islice(bad(good, len(column)), MAX_REPORTED_ROWS + 1)
-    messages = [(row, f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}") for row in rows]
+    messages = [(row, f"column {name!r} is {format_value_for_error(column[row].as_py())}, {complaint}") for row in rows]
     raise RowError(*messages[0], messages[1:MAX_REPORTED_ROWS], len(messages[MAX_REPORTED_ROWS:]))
 
 

@@ -11,7 +11,7 @@ from inspect import cleandoc, signature
 from textwrap import fill
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from jaxrate.text_format import format_cell, suggest_name
+from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -263,9 +263,9 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
             if name not in names:
                 role = USUAL_NAMES.get(name)
                 hint = (
-                    suggest_name(name, names)
+                    did_you_mean_suffix(name, names)
                     if role is None
-                    else f"; it is {role}, as in {role}={format_cell(kwargs[name])}"
+                    else f"; it is {role}, as in {role}={format_value_for_error(kwargs[name])}"
                 )
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
         return function(*args, **kwargs)
@@ -287,16 +287,16 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
             continue  # `resolve_statistics` checks statistics; score=False says that there is no column
         if role.accepts == "days":
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
-                raise ValueError(f"{name} must be a number of days above 0, got {format_cell(value)}")
+                raise ValueError(f"{name} must be a number of days above 0, got {format_value_for_error(value)}")
             continue
         listed = role.accepts_list and isinstance(value, (list, tuple))
         if name == "category" and (not isinstance(value, str) if not listed else len(value) not in (0, 2)):
             raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
         if not listed and not _is_column_name(value):
-            raise ValueError(f"{name} must be the name of a column, got {format_cell(value)}")
+            raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
         for column in value if listed else ():
             if not _is_column_name(column):
-                raise ValueError(f"{name} must be names of columns, got {format_cell(column)} among them")
+                raise ValueError(f"{name} must be names of columns, got {format_value_for_error(column)} among them")
         if name == "age" and len(as_column_list(value)) not in (0, 2):
             raise ValueError(
                 "age must be the columns of a's and of b's age or date of birth, "

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids
 from jaxrate.data.faulty_rows import collect_row_errors, map_row_errors
 from jaxrate.data.match_tables import build_match_dataset, build_match_fields, match_row_order
@@ -16,7 +17,6 @@ from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 
 class KnownNames(NamedTuple):

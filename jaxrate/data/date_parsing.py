@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_numbers
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 DAY_FIRST, MONTH_FIRST, EIGHT_DIGITS = "day-first", "month-first", "eight digits"
 SECONDS, MILLISECONDS = "seconds since 1970", "milliseconds since 1970"
@@ -49,7 +49,7 @@ def check_date_style(dates: Any) -> None:
     """ValueError unless this says how dates are written, or is None."""
     if dates is not None and not is_date_style(dates):
         raise ValueError(
-            f'dates must be "day-first", "month-first" or a format as "%d %b %Y", got {format_cell(dates)}'
+            f'dates must be "day-first", "month-first" or a format as "%d %b %Y", got {format_value_for_error(dates)}'
         )
 
 
@@ -173,8 +173,10 @@ def _parse_day_or_month_first_dates(
             majority = DAY_FIRST if day_first.sum() >= month_first.sum() else MONTH_FIRST
             exceptions = month_first if majority == DAY_FIRST else day_first
             example = _first_text_where(column, ~exceptions & (day_first | month_first))
-            complaint = f"written otherwise than {format_cell(example)} is"
-            fail_where(exceptions, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}")
+            complaint = f"written otherwise than {format_value_for_error(example)} is"
+            fail_where(
+                exceptions, lambda row: f"column {name!r} is {format_value_for_error(column[row].as_py())}, {complaint}"
+            )
         if not (day_first.any() or month_first.any()):
             example = _first_text_where(column, first > 0)
             raise ValueError(
@@ -228,7 +230,9 @@ def _fields_to_timestamps(name: str, column: Column, fields: dict[str, Any], com
         valid_month & (day >= 1) & (date.astype("datetime64[M]") == first) & (hour < 24) & (minute < 60) & (second < 61)
     )
     present = ~missing_mask(column, nan_is_missing=True)
-    fail_where(present & ~valid, lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, {complaint}")
+    fail_where(
+        present & ~valid, lambda row: f"column {name!r} is {format_value_for_error(column[row].as_py())}, {complaint}"
+    )
     return _times_to_arrow(
         date.astype("datetime64[us]") + (3600 * hour + 60 * minute + second).astype("timedelta64[s]"), present
     )
@@ -320,7 +324,9 @@ def _parse_with_format(name: str, column: Column, date_format: str) -> Column:
     bad = np.append([moment is None for moment in parsed], False)[index]
     fail_where(
         bad,
-        lambda row: f"column {name!r} is {format_cell(column[row].as_py())}, not a date in the format {date_format}",
+        lambda row: (
+            f"column {name!r} is {format_value_for_error(column[row].as_py())}, not a date in the format {date_format}"
+        ),
     )
     times = np.array([*parsed, None], "datetime64[us]")
     return _times_to_arrow(times[index], index >= 0)

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
 from jaxrate.data.column_roles import DERIVED_COVARIATES
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 ELO_K = 24.0  # points
 DAYS_PER_YEAR = 365.25  # days
@@ -184,7 +184,8 @@ def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray
     fail_where(
         np.isnan(number),
         lambda row: (
-            f"column {name!r} is {format_cell(labels[code[row, 0]])}, which has no year; league_season needs names "
+            f"column {name!r} is {format_value_for_error(labels[code[row, 0]])}, which has no year; "
+            "league_season needs names "
             "as 2020-21"
         ),
     )

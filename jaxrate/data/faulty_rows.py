@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, Matches, RowError
-from jaxrate.types import HostArray
 
 SHOWN_ROWS = 3  # rows that a note names
 

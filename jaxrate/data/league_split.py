@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.events import Matches, Ragged, RowError
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 
 def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:

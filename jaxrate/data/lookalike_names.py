@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import Column, import_pyarrow
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 # characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
 PLAIN_RANGES = (
@@ -82,7 +82,9 @@ def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int)
     groups = [
         spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
     ]
-    examples = "; ".join(" and ".join(map(format_cell, spelt[:SHOWN_GROUPS])) for spelt in groups[:SHOWN_GROUPS])
+    examples = "; ".join(
+        " and ".join(map(format_value_for_error, spelt[:SHOWN_GROUPS])) for spelt in groups[:SHOWN_GROUPS]
+    )
     others = f"; {len(groups) - SHOWN_GROUPS:,} more" if len(groups) > SHOWN_GROUPS else ""
     count = sum(map(len, groups))
     warnings.warn(
@@ -202,4 +204,4 @@ def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     sharing_word = [x for x, its in words_by_plain.items() if plain_name in its or x in own_words]
     remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
     suggestions = [names_by_plain[x] for x in dict.fromkeys([*same_words, *initials, *remaining])][:MAX_SUGGESTIONS]
-    return f" (near: {', '.join(map(format_cell, suggestions))})" if suggestions else ""
+    return f" (near: {', '.join(map(format_value_for_error, suggestions))})" if suggestions else ""

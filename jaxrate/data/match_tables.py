@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import check_row_time_order, time_argument_and_clock, to_flags, to_ids, to_numbers
 from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
@@ -21,7 +22,6 @@ from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
 from jaxrate.events.dataset import Dataset, EventFields
 from jaxrate.text_format import format_unquoted_name
-from jaxrate.types import HostArray
 
 
 def build_match_fields(

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, time_argument_and_clock, to_ids, to_numbers
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_contest_to_errors, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventFields
-from jaxrate.text_format import format_cell, format_number
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_number, format_value_for_error
 
 
 def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventFields:
@@ -72,7 +72,7 @@ def build_contest_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArr
 
 def _format_name_of_id(names: Any, i: int) -> str:
     """A name in errors, as Python writes it, not NumPy."""
-    return format_cell(names[i : i + 1].tolist()[0])
+    return format_value_for_error(names[i : i + 1].tolist()[0])
 
 
 def _label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_ids
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
-from jaxrate.text_format import suggest_name
-from jaxrate.types import HostArray
+from jaxrate.text_format import did_you_mean_suffix
 
 CategoryShares = Mapping[Any, float] | Sequence[Any] | None
 
@@ -45,7 +45,7 @@ def category_ids_or_shares(
     def say(row: int) -> str:
         name = next(labels[code] for code in codes[row] if unknown[code])
         known = labels[:num_existing]
-        return f"unknown category {name!r}{suggest_name(name, known)} (there are {', '.join(known)})"
+        return f"unknown category {name!r}{did_you_mean_suffix(name, known)} (there are {', '.join(known)})"
 
     fail_where(unknown[codes].any(axis=1), say)
     pure = np.flatnonzero(~is_mixture)
@@ -58,7 +58,7 @@ def category_ids_or_shares(
         if str(name) in labels:
             share[labels.index(str(name))] = _mixture_shares(str(name), shares, categories)
         elif existing_names is None:
-            raise ValueError(f"the mixture {str(name)!r} is in no row{suggest_name(str(name), labels)}")
+            raise ValueError(f"the mixture {str(name)!r} is in no row{did_you_mean_suffix(str(name), labels)}")
     position = np.cumsum(~is_mixture) - 1
     return share[codes] if is_mixture[codes].any() else position[codes].astype(np.int32), values[pure]
 
@@ -78,7 +78,7 @@ def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int
         if isinstance(share, bool) or not isinstance(share, Real):
             raise ValueError(message)
         if str(part) not in categories:
-            hint = suggest_name(str(part), categories)
+            hint = did_you_mean_suffix(str(part), categories)
             reason = f"which is no category{hint} (there are {', '.join(categories)})"
             raise ValueError(f"the mixture {name!r} has {str(part)!r}, {reason}")
         result[categories[str(part)]] = share

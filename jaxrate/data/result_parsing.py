@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import is_iterable
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_numbers
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 NA_VALUES: tuple[str, ...] = (
     "",
@@ -79,7 +79,7 @@ def check_na_values(na_values: Any) -> None:
         or not is_iterable(na_values)
         or not all(isinstance(value, str) for value in na_values)
     ):
-        raise ValueError(f"na_values must be a list of texts, got {format_cell(na_values)}")
+        raise ValueError(f"na_values must be a list of texts, got {format_value_for_error(na_values)}")
 
 
 def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:
@@ -124,7 +124,10 @@ def to_scores(name: str, column: Column, first: Column, second: Column) -> Colum
     hint = "if it means that there is none, name it by the option na_values"
     fail_where(
         ~results.readable,
-        lambda row: f"column {name!r} is {format_cell(_cell_value(column, row))}, no result as the others are; {hint}",
+        lambda row: (
+            f"column {name!r} is {format_value_for_error(_cell_value(column, row))}, no result as the others "
+            f"are; {hint}"
+        ),
     )
     return import_pyarrow().chunked_array([import_pyarrow().array(results.score, mask=np.isnan(results.score))])
 
@@ -153,7 +156,9 @@ def to_sides(name: str, column: Column) -> HostArray:
 def _parse_home_away_words(name: str, column: Column, index: HostArray) -> HostArray:
     fail_where(
         index < 0,
-        lambda row: f"column {name!r} is {format_cell(_cell_value(column, row))}, expected H, A or N, or 1, -1 or 0",
+        lambda row: (
+            f"column {name!r} is {format_value_for_error(_cell_value(column, row))}, expected H, A or N, or 1, -1 or 0"
+        ),
     )
     return np.array([*SIDE_WORDS.values()])[index]
 

@@ -9,7 +9,7 @@ from jaxrate.argument_checks import is_iterable
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
 from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 
 def from_teams(
@@ -98,7 +98,7 @@ def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[t
         )
         for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
             if not is_usable_as_name(name):
-                raise ValueError(f"{location}{format_cell(name)} cannot be the name of a player")
+                raise ValueError(f"{location}{format_value_for_error(name)} cannot be the name of a player")
             earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(team) == 1 else None
             if earlier_team is not None:
                 raise ValueError(f"{location}player {name!r} is in team {earlier_team} already")
@@ -125,7 +125,7 @@ def _check_list_of_length(
 def _check_finite_number(location: str, subject: str, value: Any) -> float:
     number = to_float_or_none(value)
     if number is None or not np.isfinite(number):
-        raise ValueError(f"{location}{subject} is {format_cell(value)}, not a finite number")
+        raise ValueError(f"{location}{subject} is {format_value_for_error(value)}, not a finite number")
     return number
 
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import is_usable_as_name, to_ids
 from jaxrate.data.table_sources import Column
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_cell, format_number
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_number, format_value_for_error
 
 SHOWN_MATCHES = 3  # rows that a note names
 NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
@@ -75,8 +75,10 @@ def find_season_starts(
     if starts:
         last = max(starts, key=lambda name: starts[name])
         early = {name for name, begin in new.items() if begin <= starts[last]}
-        reason = f"is new, but {format_cell(last)}, which is known, began later"
-        _raise_season_errors(iterate_match_batches, early, {}, lambda name: f"season {format_cell(name)} {reason}")
+        reason = f"is new, but {format_value_for_error(last)}, which is known, began later"
+        _raise_season_errors(
+            iterate_match_batches, early, {}, lambda name: f"season {format_value_for_error(name)} {reason}"
+        )
     starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
     following = dict(pairwise(starts))
     season_ends = {name: starts[after] for name, after in following.items()}
@@ -85,7 +87,8 @@ def find_season_starts(
         _find_mostly_late_seasons(iterate_match_batches, season_ends) & new.keys(),
         season_ends,
         lambda name: (
-            f"season {format_cell(name)}, when season {format_cell(following[name])} has begun, as for most of its "
+            f"season {format_value_for_error(name)}, when season {format_value_for_error(following[name])} has "
+            "begun, as for most of its "
             "matches; seasons follow each other, so give both one name, or name another column"
         ),
     )
@@ -143,7 +146,7 @@ def _season_label_to_text(column_name: str, label: Any) -> str:
         label = int(label)
     if not isinstance(label, (str, int, float)) or isinstance(label, bool) or not is_usable_as_name(label):
         raise ValueError(
-            f"column {column_name!r} must hold names of seasons, text or numbers, got {format_cell(label)}"
+            f"column {column_name!r} must hold names of seasons, text or numbers, got {format_value_for_error(label)}"
         )
     return str(label)
 

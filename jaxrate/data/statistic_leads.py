@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_numbers
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 
 class Statistic(NamedTuple):
@@ -27,7 +27,7 @@ def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
       ValueError: for arguments that do not name columns, or for a name given twice.
     """
     if shares and not isinstance(shares, Mapping):
-        raise ValueError(f"shares must be a dict of two columns by name, got {format_cell(shares)}")
+        raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
     if not isinstance(statistics, Mapping):
         names = [statistics] if isinstance(statistics, str) else list(statistics or ())
         statistics = {name: name for name in names}
@@ -36,7 +36,7 @@ def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
         for name, columns in columns_by_name.items():
             pair = tuple(columns) if isinstance(columns, (list, tuple)) else (columns,)
             if not all(isinstance(x, str) and x for x in (name, *pair)):
-                raise ValueError(f"statistics must be names of columns, got {format_cell(columns)}")
+                raise ValueError(f"statistics must be names of columns, got {format_value_for_error(columns)}")
             if len(pair) != 2 and (share or len(pair) != 1):
                 raise ValueError(
                     f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaxrate.argument_checks import check_argument
+from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
@@ -29,7 +30,6 @@ from jaxrate.data.unplayed_matches import (
 )
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 
 @suggest_role_on_unknown_argument

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
-from jaxrate.text_format import suggest_name, to_one_line, truncate_text
+from jaxrate.text_format import did_you_mean_suffix, to_one_line, truncate_text
 
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
@@ -275,7 +275,7 @@ def check_columns_exist_once(names: Sequence[str], used: Sequence[str]) -> None:
         raise ValueError(f"several columns have the same name: {', '.join(repeated)}")
     for name in used:
         if name not in names:
-            hint = suggest_name(name, names)
+            hint = did_you_mean_suffix(name, names)
             if name in ("a", "b") and not hint:
                 hint = "; name the players' columns, a and b or winner and loser, or those of contests, "
                 hint += "as by a='home', or --a home on the command line"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
-from jaxrate.types import HostArray
 
 NO_TABLE_HINTS = {  # what to take instead
     "Rated": "jr.leaderboard(rated) and jr.league.rating_table(rated) make tables of players, and "

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, missing_mask, time_argument_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import replace_na_texts, to_scores
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
-from jaxrate.types import HostArray
 
 
 class ResultSplit(NamedTuple):

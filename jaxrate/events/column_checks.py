@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
+from jaxrate.array_types import Array
 from jaxrate.events.event_types import LAST_ID, Context, Matches
 from jaxrate.text_format import to_one_line
-from jaxrate.types import Array
 
 MAX_REPORTED_ROWS = 10  # bad rows that one message lists
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
 from jaxrate.events.column_checks import MAX_ABS_TIME, check_matches, check_not_decreasing, to_checked_numbers
 from jaxrate.events.event_types import Context, Matches, Periods, Ragged
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 LARGEST_EXACT_FLOAT = 2.0**53  # numbers of periods up to here are distinct
 
@@ -104,9 +104,11 @@ def period_number(time: Any, length: float) -> np.ndarray[Any, Any]:
     time = np.asarray(time, np.float64)
     number = np.asarray(length)
     if number.ndim or number.dtype.kind not in "biuf" or not 0 < length < math.inf:
-        raise ValueError(f"the length of a period must be above 0, got {format_cell(length)}")
+        raise ValueError(f"the length of a period must be above 0, got {format_value_for_error(length)}")
     if length > MAX_ABS_TIME:
-        raise ValueError(f"the length of a period must be at most {MAX_ABS_TIME:g}, got {format_cell(length)}")
+        raise ValueError(
+            f"the length of a period must be at most {MAX_ABS_TIME:g}, got {format_value_for_error(length)}"
+        )
     farthest = float(np.abs(time).max(initial=0.0))
     if farthest > LARGEST_EXACT_FLOAT * length:
         shortest = f"the shortest that can be are of {farthest / LARGEST_EXACT_FLOAT:.2g}"

@@ -16,18 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
-from jaxrate.replay.execution import jit_with_vector_loops
+from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sweeps
 from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem
-from jaxrate.systems.skills.model import Model
-from jaxrate.types import Array, HostArray
+from jaxrate.systems.skills.model import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
 MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
@@ -36,7 +36,7 @@ MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 class EvidenceProblem(NamedTuple):
     """A history whose evidence is maximised."""
 
-    model: Model
+    model: ModelSettings
     timelines: Timelines
     num_matches: int
 
@@ -44,7 +44,7 @@ class EvidenceProblem(NamedTuple):
 class StaticEvidenceArguments(NamedTuple):
     """Static values of a search."""
 
-    model: Model
+    model: ModelSettings
     free: FreeParameterTransform
 
     @property
@@ -79,7 +79,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
     return EvidenceProblem(model, build_timelines(matches, num_players, model.seasons, model.size), len(matches.score))
 
 
-@jit_with_vector_loops
+@jit_with_small_matrix_compile_options
 def _match_evidence_losses_and_slopes(
     statics: StaticEvidenceArguments, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
 ) -> Any:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.fitting.free_parameters import (
     FreeParameterTransform,
     make_free_parameters,
@@ -26,7 +27,6 @@ from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.types import Array, HostArray
 
 MAX_FORWARD_PARAMETERS = (
     16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25

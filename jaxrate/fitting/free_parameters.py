@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array, HostArray
+from jaxrate.text_format import did_you_mean_suffix
 
 SPACE_TRANSFORMS: dict[
     str, tuple[Callable[[float], float], Callable[[Array], Array]]
@@ -103,7 +103,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
         if name not in fields:
             fittable = ", ".join(x for x in fields if getattr(space, x).fitted)
             raise ValueError(
-                f"{system.name} has no parameter {name!r}{suggest_name(name, fields)} (it can fit {fittable})"
+                f"{system.name} has no parameter {name!r}{did_you_mean_suffix(name, fields)} (it can fit {fittable})"
             )
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")

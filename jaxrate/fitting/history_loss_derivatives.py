@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
@@ -23,7 +24,6 @@ from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, resolve_prepare_sizes
-from jaxrate.types import Array, HostArray
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy

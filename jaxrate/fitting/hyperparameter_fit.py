@@ -14,6 +14,7 @@ import numpy as np
 import optax  # type: ignore[import-untyped]
 
 from jaxrate.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
+from jaxrate.array_types import Array, HostArray
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import LAST_ID
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
@@ -39,7 +40,6 @@ from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.types import Array, HostArray
 
 ERROR_METHODS = "information", "products", "sandwich"
 BYTES_PER_START = 1000.0  # bytes that a search takes, about

@@ -30,15 +30,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
 from jaxrate.rules import PredictRuleProtocol, RatedEvent, Record, State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, score_probabilities
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, scores_or_score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills
-from jaxrate.text_format import format_cell
-from jaxrate.types import Array
+from jaxrate.text_format import format_value_for_error
 
 OPPONENTS = 32  # to either side
 _HASH_MULTIPLIER = (
@@ -63,7 +63,7 @@ def resolve_loss(loss: Any) -> LossDefinition:
         return LossDefinition(loss)
     if not isinstance(loss, str) or loss not in LOSSES:
         more = "" if isinstance(loss, str) else ", or a function"
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {format_cell(loss)}")
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {format_value_for_error(loss)}")
     return LOSSES[loss]
 
 
@@ -112,7 +112,7 @@ def prediction_losses(loss: LossDefinition, prediction: Any, score: Array, weigh
     """[n] the losses of predictions; 0 where both weights [2, n] are 0."""
     if isinstance(prediction, OutcomeProbabilities) and prediction.win.ndim == 1:
         raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
-    return jnp.where(jnp.any(weight > 0, axis=0), loss.each(score_probabilities(prediction), score), 0.0)
+    return jnp.where(jnp.any(weight > 0, axis=0), loss.each(scores_or_score_probabilities(prediction), score), 0.0)
 
 
 def make_replay_record_for_loss(loss: LossDefinition, system: RatingSystem) -> Record | None:
@@ -127,7 +127,7 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
     record: Record | None = look_up_replacement_function(
-        system.rules.update, {skills.update: skills.record_margin_loss}
+        system.rules.update, {skills.update: skills.rated_event_margin_loss}
     )
     if record is None or system.settings["outcome"] != "margin":
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
+from jaxrate.array_types import HostArray
 from jaxrate.fitting.fit_problem import (
     IDLE_SLOPE,
     FitProblem,
@@ -42,7 +43,6 @@ from jaxrate.fitting.search_state import (
 )
 from jaxrate.fitting.trust_region import clip_to_trust_region
 from jaxrate.rules import Params
-from jaxrate.types import HostArray
 
 AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
 GRADIENT_TOLERANCE = (

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.array_types import Array, HostArray
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile
 from jaxrate.fitting.free_parameters import FreeParameterTransform, resolve_free_names
@@ -25,7 +26,6 @@ from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.sharding import sharding_devices
 from jaxrate.rules import Params, SizedPrepare, State
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.types import Array, HostArray
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem
@@ -18,7 +19,7 @@ from jaxrate.fitting.losses import (
     resolve_loss,
 )
 from jaxrate.metrics.prediction_metrics import experience_mask
-from jaxrate.replay.blocks import Blocks
+from jaxrate.replay.blocks import BlockPlan
 from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
@@ -26,8 +27,7 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import score_probabilities
-from jaxrate.types import Array, HostArray
+from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
 
 
 class PredictionTask(NamedTuple):
@@ -38,7 +38,7 @@ class PredictionTask(NamedTuple):
     record: Record | None  # what a replay records for the loss; None: its predictions
     events: Matches | Ragged
     kind: type  # Matches, Periods or Rounds
-    schedule: Plan | Blocks
+    schedule: Plan | BlockPlan
     score: Array  # [n] what was to be predicted
     weight: HostArray  # [n] of each prediction; 0: it is not scored
     event: HostArray  # [n] the number of its event, from 0 on
@@ -237,7 +237,9 @@ def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int
     """The number of scores to which a system gives probabilities, or 0; ValueError for a score that has none."""
 
     def predict(params: Params, event: Matches) -> Any:
-        return score_probabilities(system.rules.predict(system.rules.prepare(params), system.init(params, 2), event))
+        return scores_or_score_probabilities(
+            system.rules.predict(system.rules.prepare(params), system.init(params, 2), event)
+        )
 
     if len(matches.score) == 0:
         return 0

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.fitting.fit_problem import IneffectiveHyperparametersError, prepare_fit, replace_params_if_valid
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.hyperparameter_fit import make_training_task
@@ -24,7 +25,6 @@ from jaxrate.fitting.parameter_sweeps import profile_loss
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
-from jaxrate.types import HostArray
 
 MAX_LOG_DISTANCE = (
     7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100

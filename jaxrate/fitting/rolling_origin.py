@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import Key, enforce_argument_annotations
+from jaxrate.array_types import Array, HostArray
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, RollingFits
 from jaxrate.fitting.hyperparameter_fit import (
@@ -21,7 +22,6 @@ from jaxrate.fitting.prediction_task import PredictionTask
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array, HostArray
 
 
 @enforce_argument_annotations

@@ -16,14 +16,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events import Rounds, rounds
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.prediction_columns import contest_prediction_columns
-from jaxrate.league.rated_history import Rated, find_player
+from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.types import HostArray
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
 NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player
@@ -198,7 +198,7 @@ def pair_players(
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
     ids = ids[np.argsort(-mean, kind="stable")]
     position = {int(x): i for i, x in enumerate(ids)}
-    forbidden = {frozenset(position.get(find_player(rated.players, x), -1) for x in pair) for pair in apart}
+    forbidden = {frozenset(position.get(find_player_id(rated.players, x), -1) for x in pair) for pair in apart}
     first, second = np.triu_indices(n, 1)
     is_allowed = (second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)) & np.array(
         [frozenset(x) not in forbidden for x in zip(first.tolist(), second.tolist(), strict=True)]
@@ -259,7 +259,7 @@ def _neighbour_pairing_edges(n: int, first: HostArray, second: HostArray, cost: 
 
 def _check_pool_players(rated: Rated, players: Sequence[Any], search_seconds: float) -> HostArray:
     """[n] the ids of the pool; ValueError for repeated players or a bad time limit."""
-    ids = np.array([find_player(rated.players, x) for x in players], int)
+    ids = np.array([find_player_id(rated.players, x) for x in players], int)
     if len(set(ids.tolist())) < len(ids):
         raise ValueError("somebody is in the pool twice")
     if not search_seconds > 0:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import (
     LowRankPairProbabilities,
@@ -17,7 +18,6 @@ from jaxrate.forecasts.upcoming_events import add_draw_probabilities_if_needed
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
-from jaxrate.types import HostArray
 
 
 class MatchupTables(NamedTuple):

@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, matches
-from jaxrate.league.query_time import parse_time_after_end
-from jaxrate.league.rated_history import Rated, unpack_rated
+from jaxrate.league.query_time import parse_time_after_last_events
+from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 TOLERANCE = 2.5e-4  # of a probability
 SAMPLE_SIZE = 100_000  # pairs checked at a time
@@ -60,9 +60,9 @@ def predict_pairs(
     Raises:
       ValueError: for fewer than two players, or as `jr.predict` does.
     """
-    system, state, names = unpack_rated(rated := system, state)
+    system, state, names = resolve_system_state_and_players(rated := system, state)
     check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
-    time = parse_time_after_end(rated, state, time, names)
+    time = parse_time_after_last_events(rated, state, time, names)
     if time is None:
         time = (rated.last if isinstance(rated, Rated) else None) or 0.0
     if players is None:
@@ -75,7 +75,7 @@ def predict_pairs(
         pair = player[np.stack([a, b], axis=1)]
         upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_match_arguments(system, len(a)))
         prediction = predict(system, state, upcoming)
-        return np.asarray(expected_score(prediction), np.float64) - 0.5
+        return np.asarray(expected_score_from_prediction(prediction), np.float64) - 0.5
 
     while (factors := cross_approximation(probability_above_half, len(player))) is None:
         player = player[: (len(player) + 1) // 2]

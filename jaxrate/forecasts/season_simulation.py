@@ -20,15 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.forecasts.upcoming_events import predict_fixtures, read_results
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import Rated, times_to_days
-from jaxrate.league.ratings_at_times import advance_state, ratings
+from jaxrate.league.rated_history import Rated, times_to_event_clock
+from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.systems.outcome_probabilities import davidson_outlook, expected_score
-from jaxrate.types import Array, HostArray
+from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities, expected_score_from_prediction
 
 TIE_BREAKS = "wins", "head_to_head"
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
@@ -169,9 +169,9 @@ def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, 
     """The matches to simulate, from forecasts of fixtures between players of these names."""
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
     ids = np.array([id_of_name.get(name, -1) for name in names])
-    last_time = float(times_to_days(forecasts["time"]).max()) if "time" in forecasts else None
+    last_time = float(times_to_event_clock(forecasts["time"]).max()) if "time" in forecasts else None
     params = rated.system.params
-    ratings_then = rated.system.summary(params, advance_state(rated.system, rated.state, last_time, params))
+    ratings_then = rated.system.summary(params, advance_state_to_time(rated.system, rated.state, last_time, params))
     newcomer_ratings = rated.system.summary(params, rated.system.init(params, 1))
     deviation = np.zeros(len(names))
     if ratings_then.deviation is not None and newcomer_ratings.deviation is not None:
@@ -206,7 +206,7 @@ def rating_points_per_logit(rated: Rated, ids: HostArray) -> float:
     neutral = neutral_match_arguments(rated.system, len(pair))
     events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **neutral)
     probability = np.clip(
-        np.asarray(expected_score(predict(rated.system, rated.state, events)), np.float64),
+        np.asarray(expected_score_from_prediction(predict(rated.system, rated.state, events)), np.float64),
         MIN_PROBABILITY,
         1 - MIN_PROBABILITY,
     )
@@ -235,7 +235,7 @@ def sample_strength_errors(key: Array, deviation: Array) -> Array:
 def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array) -> Array:
     """[F] random scores 1, 1/2 or 0 of each match between players of these strengths."""
     first_strength, second_strength = strength[games.player].T
-    outcome = davidson_outlook(jax.nn.sigmoid(games.logit + first_strength - second_strength), games.odds)
+    outcome = davidson_outcome_probabilities(jax.nn.sigmoid(games.logit + first_strength - second_strength), games.odds)
     uniforms = jax.random.uniform(key, games.logit.shape, games.logit.dtype)
     win, draw = outcome.win[:, 0], outcome.draw[:, 0]
     return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))

@@ -12,15 +12,15 @@ import numpy as np
 from jax import lax
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.events import MAX_ABS_TIME, fail_where, matches
-from jaxrate.league.query_time import parse_time_after_end
-from jaxrate.league.rated_history import Rated, find_player, unpack_rated
+from jaxrate.league.query_time import parse_time_after_last_events
+from jaxrate.league.rated_history import Rated, find_player_id, resolve_system_state_and_players
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import Array
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together
 
@@ -117,11 +117,11 @@ def matchup_matrix(
       ValueError: for repeated players, bad ids or categories, or a system that predicts no expected scores.
     """
     rated = system
-    system, state, names = unpack_rated(system, state)
-    query_time = parse_time_after_end(rated, state, time, names)
+    system, state, names = resolve_system_state_and_players(system, state)
+    query_time = parse_time_after_last_events(rated, state, time, names)
     if players is None:
         players = np.arange(count_players(state))
-    player = np.asarray(players if names is None else [find_player(names, player) for player in players])
+    player = np.asarray(players if names is None else [find_player_id(names, player) for player in players])
     if player.ndim != 1 or len(np.unique(player)) < len(player):
         raise ValueError("players must be [N] distinct ids")
     if category is not None and np.shape(category)[:1] != player.shape:
@@ -132,7 +132,7 @@ def matchup_matrix(
     sides = np.stack(pair, axis=1)
     category = None if category is None else np.asarray(category)[sides]
     times = np.full(len(first), -MAX_ABS_TIME if query_time is None else query_time)
-    expected = expected_score(
+    expected = expected_score_from_prediction(
         predict(
             system, state, matches(player[sides], np.full(len(first), 0.5), times, category=category), params=params
         )

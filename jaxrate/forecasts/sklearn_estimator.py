@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.data.table_reading import read
 from jaxrate.events import fail_where
@@ -13,9 +14,8 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.dataset_rating import rate
 from jaxrate.league.rated_history import Rated
-from jaxrate.league.system_choice import adapt_system, make_system
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
+from jaxrate.text_format import format_value_for_error
 
 COLUMN_ROLES = "a", "b", "time", "side"  # of the columns of X, in this order
 RESULT_SCORES: dict[Any, float] = {"loss": 0.0, "draw": 0.5, "win": 1.0}  # what y may say instead of numbers
@@ -85,7 +85,7 @@ class RatingClassifier:
         previous: Rated | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
         data = _columns_to_dataset(columns | {"score": _scores_from_labels(label)}, previous)
-        system = adapt_system(self.system, self.changes, None, data) if previous is None else previous.system
+        system = make_system_for_data(self.system, self.changes, None, data) if previous is None else previous.system
         self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
         values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.predictions["score"].to_numpy() else [0.0, 1.0]
         if label.dtype.kind in "OUT":
@@ -148,6 +148,7 @@ def _scores_from_labels(labels: HostArray) -> HostArray:
     """[n] of results as numbers or words."""
     scores = np.array([RESULT_SCORES.get(x, x) for x in labels.tolist()], object)
     fail_where(
-        ~np.isin(scores, [0.0, 0.5, 1.0]), lambda row: f"y is {format_cell(scores[row])}, {EXPECTED_LABELS_HINT}"
+        ~np.isin(scores, [0.0, 0.5, 1.0]),
+        lambda row: f"y is {format_value_for_error(scores[row])}, {EXPECTED_LABELS_HINT}",
     )
     return scores.astype(float)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
+from jaxrate.array_types import Array, HostArray
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
     TIE_BREAKS,
@@ -28,7 +29,6 @@ from jaxrate.forecasts.season_simulation import (
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated
-from jaxrate.types import Array, HostArray
 
 PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
 ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}

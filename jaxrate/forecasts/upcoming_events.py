@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
@@ -17,17 +18,16 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins, neutral_match_arguments
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.league.query_time import parse_time_after_end, written_date_format
-from jaxrate.league.rated_history import Rated, days_to_dates, extend_seasons, format_time
-from jaxrate.league.system_choice import split_unsupported_teams
+from jaxrate.league.query_time import date_format_of_history_file, parse_time_after_last_events
+from jaxrate.league.rated_history import Rated, days_to_dates, format_time, system_with_extended_seasons
+from jaxrate.league.system_construction_by_name import split_unsupported_teams
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
-from jaxrate.systems.outcome_probabilities import davidson_outlook
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.systems.draw_probability_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities
+from jaxrate.text_format import format_value_for_error
 
 COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events
 # Options for data known before a match
@@ -91,7 +91,7 @@ def predict_fixtures(
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
-        query_time = parse_time_after_end(rated, rated.state, time, rated.players)
+        query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
         raise ValueError("time is for a source without times, and this one has them")
@@ -101,7 +101,7 @@ def predict_fixtures(
         data = _add_rest_and_form(rated, data, windows)
     if _is_pair_list(source) and isinstance(data.events, Matches):
         data = _fill_neutral_side_and_covariates(rated.system, data)
-    system = extend_seasons(rated, (data.seasons or {}).values())
+    system = system_with_extended_seasons(rated, (data.seasons or {}).values())
     dated_data = data._replace(clock=rated.clock)
     if not isinstance(data.events, Matches):
         return _forecast_contests(rated, system, dated_data)
@@ -170,7 +170,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
                 noted=False
             )  # similar names were noted when the history was read
         saved_options: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
-        saved_options |= {"dates": written_date_format(rated)}
+        saved_options |= {"dates": date_format_of_history_file(rated)}
         saved_options |= {} if pairs else rated.options.get("columns", {})
         read_options = {
             key: saved_options[key]
@@ -229,7 +229,9 @@ def read_results(rated: Rated, source: Any, newcomers: bool, columns: dict[str, 
 
 
 def _unknown_players_message(names: list[Any], players: HostArray) -> str:
-    quoted_names = [f"{format_cell(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]]
+    quoted_names = [
+        f"{format_value_for_error(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]
+    ]
     others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
     return f"no player {'; none '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
 
@@ -265,7 +267,7 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
 
     @jax.jit
     def mean_loss(log_odds: Any) -> Any:
-        outcome = davidson_outlook(expected, jnp.exp(log_odds))
+        outcome = davidson_outcome_probabilities(expected, jnp.exp(log_odds))
         probability = jnp.stack([outcome.win[:, 1], outcome.draw[:, 0], outcome.win[:, 0]])
         return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(probability, result[None], axis=0), 1e-12)))
 

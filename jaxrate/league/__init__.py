@@ -1,50 +1,50 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, comparisons of systems.
 
-dataset_rating.py         rate: a dataset rated event by event
-rated_history.py          Rated: the result; players, times and seasons of it
-prediction_columns.py     predictions as columns of a table
-separate_leagues.py       rate_leagues: leagues rated apart
-starting_ratings.py       initial_state: ratings of one's own to start from
-event_ratings.py          rating_history: ratings before and after each event
-contest_performances.py   performance_ratings of contests
-ratings_at_times.py       ratings and modifiers as of a time
-query_time.py             times as of which ratings are asked for
-player_history.py         career, rating_at, rating_table
-all_careers.py            the careers of all players at once
-trajectories.py           all ratings of all players through time
-rating_peaks.py           peak_ratings
-leaderboards.py           leaderboard, and ranks through time
-leaderboard_table.py      Leaderboard, and how it prints
-match_records.py          head to head, upsets, best wins, recent form
-column_table.py           ColumnTable: columns that print as a table
-system_comparison.py      compare: systems on the same events
-comparison_candidates.py  the systems that can be compared on a dataset
-comparison_table.py       Comparison, and how it prints
-comparison_notes.py       the notes beneath its table
-evaluation.py             metrics of the predictions of a history
-blending.py               blend_systems: several systems as one forecaster
-system_choice.py          systems by name, adapted to data
-margin_scale.py           the scale of margins that predicts best
-run_metadata.py           the metadata of a saved run
-blat_mmr_beliefs.py       quantiles, modes and probabilities of the beliefs of BlatMMR
-out_of_core/              histories larger than memory
-system_adaptation.py      how systems are adapted to data
+dataset_rating.py                   rate: a dataset rated event by event
+rated_history.py                    Rated: the result; players, times and seasons of it
+prediction_columns.py               predictions as columns of a table
+separate_leagues.py                 rate_leagues: leagues rated apart
+starting_ratings.py                 initial_state: ratings of one's own to start from
+ratings_before_and_after_events.py  rating_history: ratings before and after each event
+contest_performances.py             performance_ratings of contests
+ratings_at_times.py                 ratings and modifiers as of a time
+query_time.py                       times as of which ratings are asked for
+player_careers_and_ratings.py       career, rating_at, rating_table
+all_careers.py                      the careers of all players at once
+trajectories.py                     all ratings of all players through time
+rating_peaks.py                     peak_ratings
+leaderboards.py                     leaderboard, and ranks through time
+leaderboard_table.py                Leaderboard, and how it prints
+match_history_queries.py            head to head, upsets, best wins, recent form
+column_table.py                     ColumnTable: columns that print as a table
+system_comparison.py                compare: systems on the same events
+comparison_candidates.py            the systems that can be compared on a dataset
+comparison_table.py                 Comparison, and how it prints
+comparison_notes.py                 the notes beneath its table
+evaluation.py                       metrics of the predictions of a history
+blending.py                         blend_systems: several systems as one forecaster
+system_construction_by_name.py      systems by name, adapted to data
+margin_scale_selection.py           the scale of margins that predicts best
+run_metadata.py                     the metadata of a saved run
+blat_mmr_beliefs.py                 quantiles, modes and probabilities of the beliefs of BlatMMR
+out_of_core/                        histories larger than memory
+system_adaptation.py                how systems are adapted to data
 """
 
 from jaxrate.league import blat_mmr_beliefs
 from jaxrate.league.blending import Blend, blend_systems
 from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.contest_performances import performance_ratings
-from jaxrate.league.event_ratings import History, rating_history
-from jaxrate.league.match_records import HeadToHead, best_wins, head_to_head, recent_form, upsets
+from jaxrate.league.match_history_queries import HeadToHead, best_wins, head_to_head, recent_form, upsets
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles, rate_files
-from jaxrate.league.player_history import rating_at, rating_table
+from jaxrate.league.player_careers_and_ratings import rating_at, rating_table
 from jaxrate.league.rating_peaks import PeakRatings, peak_ratings
 from jaxrate.league.ratings_at_times import modifiers
+from jaxrate.league.ratings_before_and_after_events import History, rating_history
 from jaxrate.league.separate_leagues import rate_leagues
 from jaxrate.league.starting_ratings import initial_state
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.break_even_ranks import Performances
+from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 
 __all__ = [
     "Blend",

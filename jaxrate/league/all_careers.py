@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import build_trajectories, lookup_ids
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.types import HostArray
 
 
 class Careers(NamedTuple):

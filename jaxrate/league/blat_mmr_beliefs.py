@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.replay.event_prediction import predict
@@ -20,7 +21,6 @@ from jaxrate.systems.blat_mmr import opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.model import Constants, Model, State
 from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, average_win_loss_over_opponent
 from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, support_point_strengths
-from jaxrate.types import Array
 
 
 @enforce_argument_annotations

@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import ArgumentRequirement, enforce_argument_annotations, is_iterable
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, format_metric, last_share_mask
@@ -27,8 +28,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
 FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
@@ -53,7 +53,8 @@ class Blend(NamedTuple):
         """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
         predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
         return _blended_expected_scores(
-            log_odds_by_system([expected_score(guess) for guess in predictions]), [*self.weights.values()]
+            log_odds_by_system([expected_score_from_prediction(guess) for guess in predictions]),
+            [*self.weights.values()],
         )
 
 
@@ -95,7 +96,7 @@ def blend_systems(
         for name, x in systems_by_name.items()
     }
     two_sided: Any = as_two_sided(data)
-    expected_scores = [expected_score(result.prediction) for result in results.values()]
+    expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
     weights, prediction, quality = blend_one_step_ahead(expected_scores, two_sided, last_share_mask(data, last))
     states = {name: result.state for name, result in results.items()}
     return Blend(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_writing import to_frame, to_numpy_columns
 from jaxrate.text_format import format_html_table, format_number, format_table, rating_decimals
-from jaxrate.types import HostArray
 
 LEFT_ALIGNED_COLUMNS = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
 PROBABILITY_COLUMNS = re.compile(

@@ -7,9 +7,9 @@ from jaxrate.argument_checks import format_value_or_type
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.dataset_rating import check_contest_times
-from jaxrate.league.margin_scale import adapt_margin_scale
-from jaxrate.league.system_choice import CONTEST_SYSTEMS, adapt_system, rates_events
+from jaxrate.league.dataset_rating import check_contests_in_time_order
+from jaxrate.league.margin_scale_selection import system_with_best_margin_scale
+from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, can_rate_dataset, make_system_for_data
 from jaxrate.system import RatingSystem
 from jaxrate.systems import systems_with_feature
 
@@ -39,8 +39,8 @@ def resolve_system(
     """
     if isinstance(system_or_changes, RatingSystem):
         return system_or_changes
-    return adapt_margin_scale(
-        adapt_system(name, system_or_changes, period, data, unscored_count=num_past),
+    return system_with_best_margin_scale(
+        make_system_for_data(name, system_or_changes, period, data, unscored_count=num_past),
         system_or_changes,
         data,
         period,
@@ -60,7 +60,7 @@ def select_candidates(
     """
     of_matches = isinstance(data.events, Matches)
     candidates = {name: resolve_system(name, given, None, data) for name, given in systems.items()}
-    candidate_names = [name for name, system in candidates.items() if rates_events(system, data)]
+    candidate_names = [name for name, system in candidates.items() if can_rate_dataset(system, data)]
     if not is_named and of_matches:
         candidate_names = [name for name in candidate_names if candidates[name].name not in CONTEST_SYSTEMS]
     if not is_named and of_matches and (data.categories is None or data.clock is None):
@@ -97,7 +97,7 @@ def select_candidates(
             except ValueError as error:
                 left_out[name] = str(error)
         elif not of_matches and name not in left_out:
-            check_contest_times(candidates[name], data)
+            check_contests_in_time_order(candidates[name], data)
     return {name: systems[name] for name in candidate_names if name not in left_out}, left_out
 
 

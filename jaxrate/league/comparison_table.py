@@ -25,7 +25,7 @@ class SystemResult(NamedTuple):
     log_loss_difference: LogLossDifference | None  # from the best system; None of contests of many
 
 
-class BlendResult(NamedTuple):
+class BlendWeightsAndMetrics(NamedTuple):
     """The metrics of the blend of all systems, see `blend_systems`."""
 
     weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
     scored_on: str  # the scored events, in words
     notes: list[str]  # sentences on hyperparameters and on data that systems do not use
     left_out: dict[str, str]  # why systems were left out, by name
-    blend: BlendResult | None  # of two or more, of matches; None of others
+    blend: BlendWeightsAndMetrics | None  # of two or more, of matches; None of others
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""

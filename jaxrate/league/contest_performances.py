@@ -8,22 +8,22 @@ import numpy as np
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.league.event_ratings import History, record_history
 from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_before_and_after_events import History, rating_history_and_performances
 from jaxrate.rules import InferringUpdate, RatedEvent, Record
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS, Performances
+from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS, Performances
 
 
-def _inferred_performances(rated: RatedEvent) -> Performances:
-    inferred: Performances = rated.inferred
+def _performances_of_rated_event(rated_event: RatedEvent) -> Performances:
+    inferred: Performances = rated_event.inferred
     return inferred
 
 
-def performance_record(system: RatingSystem) -> Record | None:
+def performance_recording_function(system: RatingSystem) -> Record | None:
     """What records the `Performances` that a system infers of a round; None if it infers none."""
-    return _inferred_performances if isinstance(system.rules.update, InferringUpdate) else None
+    return _performances_of_rated_event if isinstance(system.rules.update, InferringUpdate) else None
 
 
 @enforce_argument_annotations
@@ -71,29 +71,35 @@ def performance_ratings(
         return Performances(performance, np.nan_to_num(rank).astype(np.int32))
     check_system(system)
     _check_infers_performances(system)
-    _, inferred = history_with_performances(system, contests, **options)
+    _, inferred = rating_history_with_performances(system, contests, **options)
     assert inferred is not None
     return inferred
 
 
 def _check_infers_performances(system: RatingSystem) -> None:
     """ValueError for a system without performances."""
-    if performance_record(system) is None:
-        names = [name for name, make in SYSTEMS.items() if performance_record(make())]
+    if performance_recording_function(system) is None:
+        names = [name for name, make in SYSTEMS.items() if performance_recording_function(make())]
         raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
 
 
-def history_with_performances(system: RatingSystem, events: Any, **options: Any) -> tuple[History, Performances | None]:
+def rating_history_with_performances(
+    system: RatingSystem, events: Any, **options: Any
+) -> tuple[History, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
     event_data, _ = resolve_events_and_num_players(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
-    result, inferred = record_history(system, events, performance_record(system) if has_contests else None, **options)
+    result, inferred = rating_history_and_performances(
+        system, events, performance_recording_function(system) if has_contests else None, **options
+    )
     if inferred is None:
         return result, None
-    return result, mask_uncontested(system, jax.tree.map(np.asarray, inferred), event_data)
+    return result, mask_performances_in_uncontested_contests(system, jax.tree.map(np.asarray, inferred), event_data)
 
 
-def mask_uncontested(system: RatingSystem, inferred: Performances, rounds: Ragged) -> Performances:
+def mask_performances_in_uncontested_contests(
+    system: RatingSystem, inferred: Performances, rounds: Ragged
+) -> Performances:
     """The performances that a system inferred, NaN in contests that changed nothing."""
     if not len(inferred.performance):
         return inferred

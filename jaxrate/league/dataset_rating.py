@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import Key, enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
@@ -23,17 +24,22 @@ from jaxrate.events import (
 )
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.comparison_notes import has_sides, uses_side
-from jaxrate.league.contest_performances import history_with_performances
-from jaxrate.league.event_ratings import History
+from jaxrate.league.contest_performances import rating_history_with_performances
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, extend_seasons, format_time
-from jaxrate.league.system_choice import add_seasons
-from jaxrate.replay.contest_checks import check_round_order, depends_on_time
+from jaxrate.league.rated_history import (
+    Rated,
+    count_rated_rows,
+    days_to_dates,
+    format_time,
+    system_with_extended_seasons,
+)
+from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.league.system_construction_by_name import extend_system_seasons
+from jaxrate.replay.contest_checks import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.systems.rounds.break_even_ranks import Performances
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
+from jaxrate.text_format import format_value_for_error
 
 
 @enforce_argument_annotations
@@ -81,29 +87,29 @@ def rate(
         players without their ids, or events before its end (names the row).
     """
     check_system(system)
-    data = as_dataset("rate", data, **_table_reading_options(onto))
+    data = as_dataset("rate", data, **_reading_options_to_continue_history(onto))
     _check_names_storable(system, data)
     if onto is None and has_sides(data) and not uses_side(system):
-        warn_unused_side(system)
+        warn_side_advantage_is_zero(system)
     events, n = data.events, len(data.players)
     if period is not None:
         if data.clock is None:
             raise ValueError("rating periods need times; name the column of time")
         events = periods(data.matches, period)
     if onto is not None:
-        system = add_seasons(system, (data.seasons or {}).values())
-        _check_can_continue(system, data, period, onto)
-    check_contest_times(system, data)
+        system = extend_system_seasons(system, (data.seasons or {}).values())
+        _check_data_can_continue_history(system, data, period, onto)
+    check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if system.rules.draw is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rows(onto))
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_rows(onto))
     state = None if onto is None else onto.state
-    result, performances = history_with_performances(system, events, state=state, key=key, num_players=n)
+    result, performances = rating_history_with_performances(system, events, state=state, key=key, num_players=n)
     return build_rated(system, data, period, onto, result, performances)
 
 
-def _table_reading_options(onto: Rated | None) -> dict[str, Any]:
+def _reading_options_to_continue_history(onto: Rated | None) -> dict[str, Any]:
     """Options of `read` for a table that carries on a history."""
     if onto is None:
         return {}
@@ -116,7 +122,7 @@ def _table_reading_options(onto: Rated | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def warn_unused_side(system: RatingSystem) -> None:
+def warn_side_advantage_is_zero(system: RatingSystem) -> None:
     """Warn, once for a system, that the data have sides but its side advantage is 0."""
     if getattr(system.params, "side_advantage", None) == 0.0:
         logging.getLogger("jaxrate").warning(
@@ -127,13 +133,13 @@ def warn_unused_side(system: RatingSystem) -> None:
 
 def _check_names_storable(system: RatingSystem, data: Dataset) -> None:
     """ValueError unless a table can hold the names of players and categories."""
-    if _arrow_names(data.players) is None:
+    if _to_arrow_names_or_none(data.players) is None:
         for name in data.players.tolist():
             if reason := unstorable_reason(name):
-                raise ValueError(f"player {format_cell(name)} {reason}")
+                raise ValueError(f"player {format_value_for_error(name)} {reason}")
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
     categories = _category_names(system, data)
-    if categories is not None and (_arrow_names(categories) is None or isinstance(categories[0], bytes)):
+    if categories is not None and (_to_arrow_names_or_none(categories) is None or isinstance(categories[0], bytes)):
         raise ValueError("the names of categories must be all text, or all numbers, to be kept")
 
 
@@ -152,13 +158,13 @@ def build_rated(
 ) -> Rated:
     """The rated history that `rate` returns, from the result of a run."""
     matches, n = isinstance(data.events, Matches), len(data.players)
-    names = _arrow_names(data.players) if has_pyarrow() else data.players
+    names = _to_arrow_names_or_none(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
     games = count_games(data.events if matches else data.rounds, n)
     table = to_arrow_if_installed(
-        rated_match_columns(data, result, names)
+        match_prediction_table_columns(data, result, names)
         if matches
-        else _rated_contest_columns(data, result, performances, names, onto)
+        else _contest_prediction_table_columns(data, result, performances, names, onto)
     )
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
@@ -173,14 +179,16 @@ def build_rated(
     return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories, seasons)
 
 
-def check_contest_times(system: RatingSystem, data: Dataset) -> None:
+def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:
     """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
     if Rounds in system.events and not isinstance(data.events, Matches):
         with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
-            check_round_order(system, system.params, data.rounds, lambda time: format_time(time, data.clock))
+            check_contest_order_if_time_matters(
+                system, system.params, data.rounds, lambda time: format_time(time, data.clock)
+            )
 
 
-def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
+def match_prediction_table_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
     """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
     matches = data.matches
     before = np.asarray(result.before.mean).reshape(-1, 2)
@@ -194,7 +202,7 @@ def rated_match_columns(data: Dataset, result: History, names: Any) -> dict[str,
     return columns
 
 
-def _rated_contest_columns(
+def _contest_prediction_table_columns(
     data: Dataset, result: History, performances: Performances | None, names: Any, onto: Rated | None
 ) -> dict[str, Any]:
     """The columns of the predictions of contests. A contest without a name that a table can hold has its number."""
@@ -203,7 +211,7 @@ def _rated_contest_columns(
     contest_index = np.repeat(np.arange(len(size)), size)
     teams = count_teams(data.rounds)
     in_teams = bool((teams < size).any())
-    labels = None if data.contests is None else _arrow_names(data.contests)
+    labels = None if data.contests is None else _to_arrow_names_or_none(data.contests)
     if labels is None:
         before = 0 if onto is None else onto.contests or 0
         labels = np.arange(before, before + len(size))
@@ -234,10 +242,10 @@ def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
     return count_better(contest_index[captain], flat.rank[captain])[team]
 
 
-def _check_can_continue(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
+def _check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
     if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
         raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
-    continued_system = extend_seasons(onto, system.settings.get("seasons") or ())
+    continued_system = system_with_extended_seasons(onto, system.settings.get("seasons") or ())
     if (system.rules, system.params) != (continued_system.rules, continued_system.params):
         raise ValueError(
             f"the saved run is of {onto.system.name} with its own parameters; carry on with those, "
@@ -277,7 +285,7 @@ def _check_can_continue(system: RatingSystem, data: Dataset, period: float | Non
         )
 
 
-def _arrow_names(values: HostArray) -> Any:
+def _to_arrow_names_or_none(values: HostArray) -> Any:
     """An Arrow array of names; None if they are not of one plain type."""
     arrow = import_pyarrow()
     try:

@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games, count_teams
 from jaxrate.league.rated_history import Rated
+from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.metrics.prediction_metrics import (
     calibration,
     contests_as_matches,
@@ -16,8 +18,6 @@ from jaxrate.metrics.prediction_metrics import (
     mirror_winner_first,
     ranking_metrics,
 )
-from jaxrate.metrics.sample_metrics import Calibration
-from jaxrate.types import HostArray
 
 
 class TwoSidedEvents(NamedTuple):

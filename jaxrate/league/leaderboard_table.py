@@ -5,9 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.text_format import format_html_table, format_intervals, format_number, format_table, rating_decimals
-from jaxrate.types import HostArray
+from jaxrate.text_format import (
+    format_credible_intervals,
+    format_html_table,
+    format_number,
+    format_table,
+    rating_decimals,
+)
 
 COLUMN_ORDER = (
     "rank",
@@ -63,7 +69,7 @@ class Leaderboard(ColumnTable):
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            cells["95 % interval"] = format_intervals(self.rating, self.deviation)
+            cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
             cells["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
             cells["rank then"] = [x or "" for x in self.rank_then]

@@ -5,17 +5,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations, is_number
+from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.query_time import parse_query_time
-from jaxrate.league.query_time import parse_time_after_end as not_before
-from jaxrate.league.rated_history import Rated, days_to_dates, find_player, format_time, unpack_rated
-from jaxrate.league.ratings_at_times import advance_state
+from jaxrate.league.query_time import parse_time_after_last_events as not_before
+from jaxrate.league.rated_history import (
+    Rated,
+    days_to_dates,
+    find_player_id,
+    format_time,
+    resolve_system_state_and_players,
+)
+from jaxrate.league.ratings_at_times import advance_state_to_time
 from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
-from jaxrate.types import HostArray
 
 YEAR_DAYS = 365.0
 FEWER_GAMES_HINT = "a lower min_games lists more"
@@ -80,7 +86,7 @@ def leaderboard(
         time above 0, or if it, `since` or an early `as_of` need times and the history has none.
     """
     rated = system
-    system, state, players = unpack_rated(rated, state, players)
+    system, state, players = resolve_system_state_and_players(rated, state, players)
     check_concrete("a leaderboard is made", (state, as_of, params), "; jr.ratings takes them")
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
@@ -89,16 +95,18 @@ def leaderboard(
     if isinstance(rated, Smoothed) and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
-    view = _RatingCaution(system, params, cautious)
+    view = _CautiousRatingOptions(system, params, cautious)
     if isinstance(rated, (Rated, Smoothed)):
-        leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), players, among, active, min_games)
+        leaderboards = _HistoryLeaderboardBuilder(
+            rated, view, build_trajectories(rated), players, among, active, min_games
+        )
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
     if active is not None or min_games or since is not None:
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
     rating = view.apply_caution(
-        system.summary(params, advance_state(system, state, not_before(rated, state, as_of, players), params))
+        system.summary(params, advance_state_to_time(system, state, not_before(rated, state, as_of, players), params))
     )
-    top_ids = _ranked_ids(rating.mean, _eligible_players(among, players, len(rating.mean)))[:top]
+    top_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))[:top]
     columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
     names = _player_names(players, top_ids, len(rating.mean))
     return Leaderboard({"rank": np.arange(1, len(top_ids) + 1), "player": names} | columns)
@@ -117,8 +125,10 @@ def ranks_over_time(
 
     NaN where they are not listed. The lists are those of `leaderboard`.
     """
-    view = _RatingCaution(rated.system, rated.system.params, cautious)
-    leaderboards = _HistoryLeaderboards(rated, view, build_trajectories(rated), rated.players, None, active, min_games)
+    view = _CautiousRatingOptions(rated.system, rated.system.params, cautious)
+    leaderboards = _HistoryLeaderboardBuilder(
+        rated, view, build_trajectories(rated), rated.players, None, active, min_games
+    )
     leaderboards._check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
     for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
@@ -127,13 +137,13 @@ def ranks_over_time(
     return all_ranks[:, list(players)]
 
 
-def _eligible_players(among: Any, players: Any, num_players: int) -> HostArray:
+def _eligible_player_mask(among: Any, players: Any, num_players: int) -> HostArray:
     """[n] whether a player may be listed."""
     if players is not None and len(players) < num_players:
         raise ValueError(f"{num_players} players are rated, but only {len(players)} names were given")
     if among is None:
         return np.ones(num_players, bool)
-    return np.isin(np.arange(num_players), [find_player(players, player, num_players) for player in among])
+    return np.isin(np.arange(num_players), [find_player_id(players, player, num_players) for player in among])
 
 
 def _ranked_ids(mean: Any, is_listed: HostArray) -> HostArray:
@@ -150,12 +160,12 @@ def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
 
 
-def _settled_deviation(system: RatingSystem, params: Params) -> Any:
+def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
     """The deviation at which those who play on settle."""
     return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
-class _RatingCaution(NamedTuple):
+class _CautiousRatingOptions(NamedTuple):
     """How ratings are shown."""
 
     system: RatingSystem
@@ -169,10 +179,10 @@ class _RatingCaution(NamedTuple):
             return rating
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
-        return Rating(rating.mean - cautious * (rating.deviation - _settled_deviation(system, params)), None)
+        return Rating(rating.mean - cautious * (rating.deviation - _steady_state_deviation(system, params)), None)
 
 
-class _RankedList(NamedTuple):
+class _RankedPlayersAtTime(NamedTuple):
     """The ranked players as of a time."""
 
     rating: Rating  # leaves [N]
@@ -180,13 +190,13 @@ class _RankedList(NamedTuple):
     ranked_ids: HostArray  # ids of the listed players, best first
 
 
-class _HistoryLeaderboards:
+class _HistoryLeaderboardBuilder:
     """Leaderboards of a history as of any time, all by the same rules."""
 
     def __init__(
         self,
         rated: Any,
-        view: _RatingCaution,
+        view: _CautiousRatingOptions,
         trajectories: Trajectories,
         players: Any,
         among: Any,
@@ -200,7 +210,7 @@ class _HistoryLeaderboards:
             players,
             min_games,
         )
-        self.is_eligible = _eligible_players(among, players, len(trajectories.start) - 1)
+        self.is_eligible = _eligible_player_mask(among, players, len(trajectories.start) - 1)
         self.has_all_times = (
             rated.clock is not None and trajectories.has_all_times and len(trajectories.time) >= len(trajectories.start)
         )
@@ -235,7 +245,7 @@ class _HistoryLeaderboards:
             columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)))
 
-    def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedList:
+    def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedPlayersAtTime:
         trajectories = self.trajectories
         points = trajectories.points_at(now) if points is None else points
         games, rating = points - trajectories.start[:-1], self.view.apply_caution(self._ratings_at(now, points))
@@ -245,14 +255,14 @@ class _HistoryLeaderboards:
         is_listed &= (games > 0) | (not is_past and points == trajectories.start[1:] - 1)  # not those who join later
         if self.active is not None:
             is_listed &= trajectories.time[points] >= self._activity_end(now) - self.active
-        return _RankedList(rating, points, _ranked_ids(rating.mean, is_listed))
+        return _RankedPlayersAtTime(rating, points, _ranked_ids(rating.mean, is_listed))
 
     def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
         """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
         rated, (system, params, _), trajectories = self.rated, self.view, self.trajectories
         if now is not None and isinstance(rated, Smoothed):
             return rated.at(now)
-        final = system.summary(params, advance_state(system, rated.state, now, params))
+        final = system.summary(params, advance_state_to_time(system, rated.state, now, params))
         is_last_point = points == trajectories.start[1:] - 1
         return Rating(
             *(

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, count_teams
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, expected_score_from_prediction
 
 PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
 
 
 def match_prediction_columns(prediction: Any) -> dict[str, HostArray]:
     """The expected score [n] of player 0 as "prediction", and the probabilities of results, if predicted."""
-    columns = {"prediction": np.asarray(expected_score(prediction))}
+    columns = {"prediction": np.asarray(expected_score_from_prediction(prediction))}
     if isinstance(prediction, OutcomeProbabilities):
         win, draw, quality = (np.asarray(x) for x in (prediction.win, prediction.draw, prediction.quality))
         return columns | {"win": win[:, 0], "draw": draw[:, 0], "loss": win[:, 1], "quality": quality[:, 0]}
@@ -45,7 +45,7 @@ def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
     return columns["prediction"]
 
 
-def prediction_columns_for_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
+def orient_prediction_columns_to_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
     """The probabilities in columns of matches, for player 0 where `is_first` [n] is true, else for player 1."""
     if "win" in columns:
         swaps = {"win": "loss", "draw": "draw", "loss": "win", "quality": "quality"}

@@ -31,14 +31,16 @@ def parse_query_time(rated: Any, time: Any) -> Any:
     if isinstance(rated, (Rated, Smoothed)) and is_date(time):
         check_clock(rated.clock, time)
     query_time = (
-        parse_written_date(time, written_date_format(rated)) if isinstance(time, str) else as_event_time("time", time)
+        parse_written_date(time, date_format_of_history_file(rated))
+        if isinstance(time, str)
+        else as_event_time("time", time)
     )
     if getattr(rated, "clock", None) == "dates" and abs(query_time) > MAX_ABS_DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
     return query_time
 
 
-def written_date_format(rated: Any) -> str | None:
+def date_format_of_history_file(rated: Any) -> str | None:
     """The format of dates in the file of a history, as `dates` of `read`; None for ISO dates."""
     date_format: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
     return date_format if isinstance(date_format, str) else None
@@ -60,7 +62,7 @@ def parse_written_date(text: str, date_format: str | None) -> float:
     return as_event_time("time", text)  # which says what is wrong
 
 
-def parse_time_after_end(rated: Any, state: State, time: Any, players: Any = None) -> Any:
+def parse_time_after_last_events(rated: Any, state: State, time: Any, players: Any = None) -> Any:
     """The query time as `parse_query_time` returns it, which must not be before the last event of any player.
 
     Args:

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import period_end
-from jaxrate.league.system_choice import add_seasons
+from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number, rating_decimals, suggest_name
-from jaxrate.types import HostArray
+from jaxrate.text_format import did_you_mean_suffix, format_number, rating_decimals
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation
 
@@ -40,7 +40,7 @@ class Rated(NamedTuple):
         return round((1.0 / np.asarray(self.predictions["participants"])).sum())
 
     def __repr__(self) -> str:
-        n, contests = count_rows(self), self.contests
+        n, contests = count_rated_rows(self), self.contests
         counts = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
         period = "" if self.period is None else f", in periods of {self.period:g}"
         lines = [f"Rated: {counts} of {len(self.players):,} players{period}", f"  system   {self.system!r}"]
@@ -59,18 +59,18 @@ def count_predictions(rated: Rated) -> int:
     return len(table["row"]) if isinstance(table, dict) else len(table)
 
 
-def count_rows(rated: Rated) -> int:
+def count_rated_rows(rated: Rated) -> int:
     """The number of rated matches or participations, also where their predictions are in other files."""
     return count_predictions(rated) or int(rated.games.sum()) // 2
 
 
-def extend_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:
+def system_with_extended_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:
     """The system of a rated history, with the seasons that have begun since.
 
     Raises:
       ValueError: if one of them begins before the history ends, so that some matches would have been rated otherwise.
     """
-    system = add_seasons(rated.system, season_starts)
+    system = extend_system_seasons(rated.system, season_starts)
     if system is rated.system or rated.last is None:
         return system
     new_start = system.settings["seasons"][len(rated.system.settings["seasons"])]
@@ -84,7 +84,7 @@ def extend_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem
     return system
 
 
-def unpack_rated(
+def resolve_system_state_and_players(
     rated: Any, state: State = None, players: Any = None, needs_state: bool = True
 ) -> tuple[RatingSystem, State, Any]:
     """System, state and names of players: of a rated or smoothed history, or as given."""
@@ -97,7 +97,7 @@ def unpack_rated(
     return rated.system, rated.state, rated.players if players is None else players
 
 
-def find_player(players: Any, player: Any, count: int | None = None) -> int:
+def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """The id of a player, found by name, by the name as text, or by id unless names are numbers.
 
     Args:
@@ -124,7 +124,9 @@ def find_player(players: Any, player: Any, count: int | None = None) -> int:
         raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
     if players is None:
         raise ValueError(f"players are ids from 0 to {count - 1}, got {player!r}; names need those of all players")
-    raise ValueError(f"no player {player!r}{suggest_name(str(player), names) or similar_names_hint(player, names)}")
+    raise ValueError(
+        f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
+    )
 
 
 def days_to_dates(days: HostArray) -> HostArray:
@@ -137,7 +139,7 @@ def days_to_datetime64(days: HostArray, whole_days: bool) -> HostArray:
     return days.astype("datetime64[D]") if whole_days else np.round(days * 86_400_000_000).astype("datetime64[us]")
 
 
-def times_to_days(times: HostArray) -> HostArray:
+def times_to_event_clock(times: HostArray) -> HostArray:
     """Times of a table, dates or numbers, on the clock of the events; NaN where there is none."""
     times = np.asarray(times)
     if times.dtype.kind != "M":

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import table_to_json, table_to_pandas
 from jaxrate.league.leaderboard_table import format_times
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.text_format import format_html_table, format_intervals, format_table, rating_decimals
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_credible_intervals, format_html_table, format_table, rating_decimals
 
 
 class PeakRatings(NamedTuple):
@@ -43,7 +43,7 @@ class PeakRatings(NamedTuple):
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            cells["95 % interval"] = format_intervals(self.rating, self.deviation)
+            cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.time is not None:
             cells["time"] = format_times(self.time)
         return [*cells], [*zip(*cells.values(), strict=True)][:top]

@@ -5,8 +5,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.league.query_time import parse_query_time, parse_time_after_end
-from jaxrate.league.rated_history import Rated, unpack_rated
+from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
+from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -40,7 +40,7 @@ def ratings(
     Raises:
       ValueError: if the time is before somebody's last event, whose player and end are named, or is no moment.
     """
-    return _ratings_at_time(system, *unpack_rated(system, state), time, params)
+    return _ratings_at_time(system, *resolve_system_state_and_players(system, state), time, params)
 
 
 def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: Any, time: Any, params: Params) -> Rating:
@@ -51,7 +51,7 @@ def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: An
         return rated.at(parse_query_time(rated, time))
     params = system.params if params is None else params
     return system.summary(
-        params, advance_state(system, state, parse_time_after_end(rated, state, time, players), params)
+        params, advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
     )
 
 
@@ -71,17 +71,17 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
       ValueError: as `ratings`, or if the system has no modifiers.
     """
     rated = system
-    system, state, players = unpack_rated(system, state)
+    system, state, players = resolve_system_state_and_players(system, state)
     if not hasattr(state, "modifiers"):
         raise ValueError(f"{system.name} has no modifiers; take category_glicko")
     params = system.params if params is None else params
-    rows = advance_state(system, state, parse_time_after_end(rated, state, time, players), params)
+    rows = advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
     has_variance = rows.modifier_variance > 0  # the modifier of a single category is known
     deviation = jnp.where(has_variance, jnp.sqrt(jnp.where(has_variance, rows.modifier_variance, 1.0)), 0.0)
     return Rating(rows.modifiers, deviation)
 
 
-def advance_state(system: RatingSystem, state: State, time: Any, params: Params) -> State:
+def advance_state_to_time(system: RatingSystem, state: State, time: Any, params: Params) -> State:
     """The state as of a number on its clock."""
     if time is None:
         return state

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.league.rated_history import Rated, count_predictions
-from jaxrate.league.system_choice import make_wrapped_system
+from jaxrate.league.system_construction_by_name import make_wrapped_system
 from jaxrate.storage.atomic_folder import FORMAT_VERSION
 from jaxrate.storage.run_validation import COUNT_KEYS
 from jaxrate.system import RatingSystem

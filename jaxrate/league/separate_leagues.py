@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from jaxrate.argument_checks import Key, enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.data.league_split import split_by_league
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset, check_dataset
@@ -12,7 +13,6 @@ from jaxrate.league.dataset_rating import rate
 from jaxrate.league.rated_history import Rated
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array
 
 
 @enforce_argument_annotations

@@ -9,12 +9,12 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import find_player
-from jaxrate.parameters import check_params
+from jaxrate.hyperparameter_definitions import check_params
+from jaxrate.league.rated_history import find_player_id
 from jaxrate.replay.padded_states_and_columns import check_player_count_and_memory
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 INITIAL_PARAMETERS = {
     "rating": ("initial_rating", "initial_proportion"),
@@ -60,13 +60,16 @@ def initial_state(
     names = players.players if isinstance(players, Dataset) else players
     names, count = (None, names) if np.ndim(names) == 0 else (names, len(names))
     if isinstance(count, (bool, str)) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise ValueError(f"players must be a number of players, their names or a Dataset, got {format_cell(players)}")
+        raise ValueError(
+            f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
+        )
     count, params = int(count), system.params
     check_player_count_and_memory(system, count)
     state = system.init(params, count)
     params_of_players: dict[str, Any] = {}  # [players with values of their own] by hyperparameter
     values = {
-        what: _values_by_id(names, count, what, x) for what, x in {"rating": rating, "deviation": deviation}.items()
+        what: _map_player_values_to_ids(names, count, what, x)
+        for what, x in {"rating": rating, "deviation": deviation}.items()
     }
     ids = sorted({*values["rating"], *values["deviation"]})
     for quantity, values_by_id in values.items():
@@ -90,16 +93,19 @@ def initial_state(
     return jax.tree.map(lambda x, y: x.at[np.array(ids)].set(y), state, rows)
 
 
-def _values_by_id(names: Any, count: int, quantity: str, values: Mapping[Any, float] | None) -> dict[int, float]:
+def _map_player_values_to_ids(
+    names: Any, count: int, quantity: str, values: Mapping[Any, float] | None
+) -> dict[int, float]:
     """Values by id, from those by name or id."""
     if values is not None and not isinstance(values, Mapping):
         raise ValueError(
-            f"{quantity} must say by player what each begins with, as {{'Ada': 1800}}, got {format_cell(values)}"
+            f"{quantity} must say by player what each begins with, as {{'Ada': 1800}}, got "
+            f"{format_value_for_error(values)}"
         )
     by_id: dict[int, float] = {}
     for player, x in (values or {}).items():
-        i = find_player(names, player, count)
+        i = find_player_id(names, player, count)
         if i in by_id:
-            raise ValueError(f"{quantity} names player {format_cell(player)} twice, by name and by id")
+            raise ValueError(f"{quantity} names player {format_value_for_error(player)} twice, by name and by id")
         by_id[i] = x
     return by_id

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, normal_lead_for_score
-from jaxrate.systems.skills.checks import DEFAULT_NOISE
 from jaxrate.systems.skills.model import statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.settings_and_event_checks import DEFAULT_NOISE
 
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days
@@ -35,36 +35,38 @@ class DataFacts(NamedTuple):
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
-def adapt_period(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """A system that ages by periods: their length is that of the rating periods, unless it is given."""
-    return ({} if facts.period is None else {"period": facts.period}) | dict(changes)
+    return ({} if facts.period is None else {"period": facts.period}) | dict(explicit_settings)
 
 
-def fill_seasons_from_data(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_seasons_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """A system that knows seasons: those that the data name, unless they are given."""
-    return ({"seasons": facts.seasons} if facts.seasons else {}) | dict(changes)
+    return ({"seasons": facts.seasons} if facts.seasons else {}) | dict(explicit_settings)
 
 
-def adapt_seasons_and_period(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_seasons_and_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """A system that knows seasons and ages by periods."""
-    return fill_seasons_from_data(facts, adapt_period(facts, changes))
+    return set_seasons_from_data(facts, set_period_from_data(facts, explicit_settings))
 
 
-def set_categories_and_period_from_data(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_categories_and_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """As many categories as the data have, and the period that they are rated in."""
-    return ({} if facts.categories is None else {"categories": facts.categories}) | adapt_period(facts, changes)
+    return ({} if facts.categories is None else {"categories": facts.categories}) | set_period_from_data(
+        facts, explicit_settings
+    )
 
 
-def adapt_outcomes(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_outcome_count_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """As many outcomes as there are scores at equal distances, up to ten, unless their weights are given."""
-    if facts.score is None or "weights" in changes:
-        return dict(changes)
+    if facts.score is None or "weights" in explicit_settings:
+        return dict(explicit_settings)
     score = np.asarray(facts.score, np.float64)
     fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
-    return {"outcomes": next(fits, 1) + 1} | dict(changes)
+    return {"outcomes": next(fits, 1) + 1} | dict(explicit_settings)
 
 
-def adapt_skills(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_skills_evidence_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """All evidence that the data have, with values that a fit can start from, and the period that they are rated in.
 
     Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart. What
@@ -83,11 +85,11 @@ def adapt_skills(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]
         options["league_season"] = facts.league_season
     elif not facts.seasons:
         options["reversion"] = DEFAULT_REVERSION
-    if facts.margin and changes.get("outcome", "margin") == "margin":
+    if facts.margin and explicit_settings.get("outcome", "margin") == "margin":
         options |= {"outcome": "margin", "margin": facts.margin}
         if facts.margin_size > 0:
             options |= {"margin_scale": MEAN_MARGIN_POINTS / facts.margin_size, "compression": facts.margin_size}
-    if facts.statistics and changes.get("outcome") != "logistic":
+    if facts.statistics and explicit_settings.get("outcome") != "logistic":
         options["statistics"] = facts.statistics
         for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
             options |= (
@@ -95,37 +97,41 @@ def adapt_skills(facts: DataFacts, changes: Mapping[str, Any]) -> dict[str, Any]
                 if noise > 0
                 else {}
             )
-    return options | adapt_period(facts, changes)
+    return options | set_period_from_data(facts, explicit_settings)
 
 
 FactoryAdaptation: TypeAlias = Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]]
 ADAPTATIONS: dict[str, FactoryAdaptation] = {  # by system: the arguments of its factory for data and changes
-    "elo": fill_seasons_from_data,
-    "glicko": adapt_seasons_and_period,
-    "glicko2": adapt_seasons_and_period,
+    "elo": set_seasons_from_data,
+    "glicko": set_seasons_and_period_from_data,
+    "glicko2": set_seasons_and_period_from_data,
     "category_glicko": set_categories_and_period_from_data,
-    "skills": adapt_skills,
-    "trueskill": fill_seasons_from_data,
-    "urnings": adapt_outcomes,
+    "skills": set_skills_evidence_from_data,
+    "trueskill": set_seasons_from_data,
+    "urnings": set_outcome_count_from_data,
 }
 
 
-def blat_mmr_lead(params: Any, score: float) -> float:
+def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:
     """A share `beta` of the result is not luck. (So where luck functions are logistic, and about so elsewhere.)"""
-    skill = 0.5 + (score - 0.5) / max(float(params.beta), 0.1)
+    skill = 0.5 + (expected_score - 0.5) / max(float(params.beta), 0.1)
     return float(params.temperature) * logistic_lead_for_score(skill)
 
 
-def skills_lead(params: Any, score: float) -> float:
-    return logistic_lead_for_score(score) if params.noise is None else normal_lead_for_score(score, float(params.noise))
+def skills_rating_lead_for_score(params: Any, expected_score: float) -> float:
+    return (
+        logistic_lead_for_score(expected_score)
+        if params.noise is None
+        else normal_lead_for_score(expected_score, float(params.noise))
+    )
 
 
-def weng_lin_lead(params: Any, score: float) -> float:
+def weng_lin_rating_lead_for_score(params: Any, expected_score: float) -> float:
     noise = math.sqrt(2.0) * float(params.beta)
     return (
-        logistic_lead_for_score(score, noise * math.log(10.0))
+        logistic_lead_for_score(expected_score, noise * math.log(10.0))
         if params.epsilon is None
-        else normal_lead_for_score(score, noise)
+        else normal_lead_for_score(expected_score, noise)
     )
 
 
@@ -135,8 +141,8 @@ SIDE_LEADS: dict[str, Callable[[Any, float], float]] = {
     "glicko": lambda params, score: logistic_lead_for_score(score),
     "glicko2": lambda params, score: logistic_lead_for_score(score),
     "category_glicko": lambda params, score: normal_lead_for_score(score, float(params.scale)),
-    "skills": skills_lead,
-    "blat_mmr": blat_mmr_lead,
+    "skills": skills_rating_lead_for_score,
+    "blat_mmr": blat_mmr_rating_lead_for_score,
     "trueskill": lambda params, score: normal_lead_for_score(score, math.sqrt(2.0) * float(params.beta)),
-    "weng_lin": weng_lin_lead,
+    "weng_lin": weng_lin_rating_lead_for_score,
 }

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.events import Matches, periods
 from jaxrate.events.dataset import Dataset
@@ -30,10 +31,10 @@ from jaxrate.league.comparison_notes import (
     unused_data_features,
     uses_side,
 )
-from jaxrate.league.comparison_table import BlendResult, Comparison, SystemResult, system_result_label
+from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, SystemResult, system_result_label
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, last_share_mask
-from jaxrate.league.event_ratings import rating_history
 from jaxrate.league.prediction_columns import expected_outcomes
+from jaxrate.league.ratings_before_and_after_events import rating_history
 from jaxrate.metrics.prediction_metrics import compare_log_loss, match_metrics, ranking_metrics
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
@@ -41,7 +42,6 @@ from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.text_format import format_number
-from jaxrate.types import HostArray
 
 BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
@@ -186,7 +186,7 @@ def _evaluate_contender(
     if period not in event_cache:
         event_cache[period] = data.events if period is None else periods(data.matches, period), {}
     events, plans = event_cache[period]
-    replay, evaluate = _make_evaluator(data, two_sided, event_mask)
+    replay, evaluate = _make_replay_and_metric_functions(data, two_sided, event_mask)
     run_result, seconds = time_replay(replay, system, events, get_or_make_levels_plan(system, events, plans), 1 + timed)
     speed = len(data.rows) / seconds if timed else None
     prediction = (
@@ -195,9 +195,11 @@ def _evaluate_contender(
     return SystemResult(name, period, system, evaluate(run_result), speed, None), prediction
 
 
-def _blend_predictions(predictions: dict[str, Any], two_sided: TwoSidedEvents, event_mask: HostArray) -> BlendResult:
+def _blend_predictions(
+    predictions: dict[str, Any], two_sided: TwoSidedEvents, event_mask: HostArray
+) -> BlendWeightsAndMetrics:
     weights, _, quality = blend_one_step_ahead([*predictions.values()], two_sided, event_mask)
-    return BlendResult(dict(zip(predictions, weights.tolist(), strict=True)), quality)
+    return BlendWeightsAndMetrics(dict(zip(predictions, weights.tolist(), strict=True)), quality)
 
 
 def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[float | None, ...]) -> str:
@@ -271,17 +273,19 @@ def _compose_notes(
     )
 
 
-def _make_evaluator(
-    data: Dataset, two_sided: TwoSidedEvents | None, event_mask: HostArray
+def _make_replay_and_metric_functions(
+    data: Dataset, two_sided: TwoSidedEvents | None, scored_event_mask: HostArray
 ) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
-    """A function that replays, and one that computes metrics of its result; `event_mask` marks the scored events."""
+    """A function that replays, and one that computes metrics of its result; `scored_event_mask` marks the scored
+    events.
+    """
     if two_sided is None:
-        mask = np.repeat(event_mask, np.diff(data.rounds.player_start))
+        mask = np.repeat(scored_event_mask, np.diff(data.rounds.player_start))
         return rating_history, lambda history: ranking_metrics(data.rounds, history.before.mean, mask=mask)
 
     def evaluate_sides(run_result: Any) -> dict[str, float]:
         prediction = expected_outcomes(run_result.prediction, data)[two_sided.row]
-        return match_metrics(prediction, two_sided.score, weight=two_sided.weight, mask=event_mask)
+        return match_metrics(prediction, two_sided.score, weight=two_sided.weight, mask=scored_event_mask)
 
     return run, evaluate_sides
 
@@ -292,10 +296,10 @@ def _sort_key(quality: Mapping[str, float]) -> float:
 
 
 def time_replay(
-    replay: Callable[..., Any], system: RatingSystem, events: Any, plan: Any, times: int = 2
+    replay: Callable[..., Any], system: RatingSystem, events: Any, plan: Any, num_runs: int = 2
 ) -> tuple[Any, float]:
     """The result of `replay`, and the seconds of its last run: a second one, without compilation."""
-    for _ in range(times):
+    for _ in range(num_runs):
         start = time.perf_counter()
         result = jax.block_until_ready(replay(system, events, schedule=plan, key=make_fixed_key(system)))
         seconds = time.perf_counter() - start

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import period_end
-from jaxrate.league.rated_history import Rated, times_to_days
+from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.types import HostArray
 
 PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
 
@@ -80,11 +80,11 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
         n, player = len(rated.state.time), np.asarray(rated.matches.player).ravel()
         time = np.full(len(player), np.nan) if rated.clock is None else np.repeat(rated.matches.time, 2)
         ratings_after = [np.asarray(x).ravel() for x in rated.rating]
-        return _arrange_points(n, player, 2, time, None, ratings_after, None)
+        return _build_trajectories_from_columns(n, player, 2, time, None, ratings_after, None)
     table = rated.predictions
     sides, name_columns = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
     ids = [lookup_ids(table[name], rated.players) for name in name_columns]
-    time = np.full(len(table), np.nan) if rated.clock is None else times_to_days(table["time"].to_numpy())
+    time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
     final_ratings = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
     event_ratings = [
         None if x is None else np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
@@ -92,16 +92,18 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     ]
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
-        rows = _first_rows(table["contest"], player)
+        rows = _first_participation_rows(table["contest"], player)
         kept_ratings = [None if x is None else x[rows] for x in event_ratings]
-        trajectories = _arrange_points(
+        trajectories = _build_trajectories_from_columns(
             len(rated.players), player[rows], 1, times[rows], None, kept_ratings, final_ratings
         )
         return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
-    return _arrange_points(len(rated.players), player, len(sides), times, rated.period, event_ratings, final_ratings)
+    return _build_trajectories_from_columns(
+        len(rated.players), player, len(sides), times, rated.period, event_ratings, final_ratings
+    )
 
 
-def _first_rows(contest: Any, player: HostArray) -> HostArray:
+def _first_participation_rows(contest: Any, player: HostArray) -> HostArray:
     """The rows of each player's first participation in a contest; `contest` is an Arrow column."""
     label = contest.combine_chunks().dictionary_encode().indices.to_numpy()
     number = np.cumsum(np.diff(label, prepend=label[:1]) != 0)
@@ -115,7 +117,7 @@ def lookup_ids(names: Any, players: HostArray) -> HostArray:
     return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
 
 
-def _arrange_points(
+def _build_trajectories_from_columns(
     num_players: int,
     player: HostArray,
     players_per_row: int,

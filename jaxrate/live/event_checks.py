@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.events import MAX_ABS_TIME, Matches, as_event_time, check_clock
 from jaxrate.league.rated_history import format_time
 from jaxrate.live.live_state import LiveState
-from jaxrate.live.single_events import EVENT_NAMES, check_player_name
+from jaxrate.live.single_event_arguments import EVENT_NAMES, check_player_name_storable
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.system import RatingSystem
 
@@ -22,7 +22,7 @@ def check_event_kind(system: RatingSystem, current: LiveState, kind: type) -> No
         raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
 
 
-def find_player_ids(current: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
+def find_or_assign_player_ids(current: LiveState, players: Sequence[Any]) -> tuple[list[int], list[Any]]:
     """The ids of players, where newcomers come after all others, and the names of newcomers."""
     known_ids, ids = current.ids, []
     newcomers: list[Any] = []
@@ -32,7 +32,7 @@ def find_player_ids(current: LiveState, players: Sequence[Any]) -> tuple[list[in
         except TypeError:
             player_id = None
         if player_id is None:
-            check_player_name(name, (*current.names[:1], *newcomers))
+            check_player_name_storable(name, (*current.names[:1], *newcomers))
             name = name.item() if isinstance(name, np.generic) else name
             if name not in newcomers:
                 newcomers.append(name)
@@ -41,7 +41,7 @@ def find_player_ids(current: LiveState, players: Sequence[Any]) -> tuple[list[in
     return ids, newcomers
 
 
-def check_event_time(system: RatingSystem, current: LiveState, time: Any) -> float:
+def check_and_convert_event_time(system: RatingSystem, current: LiveState, time: Any) -> float:
     """The time of the next event."""
     if time is None:
         if current.clock is not None:
@@ -63,6 +63,6 @@ def check_event_time(system: RatingSystem, current: LiveState, time: Any) -> flo
     return event_time
 
 
-def check_prediction_time(system: RatingSystem, current: LiveState, time: Any) -> float:
+def resolve_prediction_time(system: RatingSystem, current: LiveState, time: Any) -> float:
     """The time of a prediction."""
-    return (current.last or 0.0) if time is None else check_event_time(system, current, time)
+    return (current.last or 0.0) if time is None else check_and_convert_event_time(system, current, time)

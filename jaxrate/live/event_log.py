@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds
-from jaxrate.live import event_programs
-from jaxrate.types import HostArray
+from jaxrate.live import compiled_event_programs
 
 HEADER_LENGTH = 2  # integers before those of the event: number of its layout, and number of players after it
 
@@ -17,7 +17,7 @@ class PackedEvent(NamedTuple):
     """An event, checked and packed."""
 
     kind: type  # `Matches` or `Rounds`
-    structure: event_programs.EventStructure
+    structure: compiled_event_programs.EventStructure
     integers: list[int]
     floats: list[float]
 
@@ -42,7 +42,7 @@ class RecordLayout(NamedTuple):
 
     number: int  # number of the layout, which its records begin with
     kind: type
-    structure: event_programs.EventStructure
+    structure: compiled_event_programs.EventStructure
     packer: struct.Struct
     num_integers: int  # number of integers
     num_floats: int  # number of floats

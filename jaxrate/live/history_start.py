@@ -9,11 +9,11 @@ import numpy as np
 from jaxrate.argument_checks import Key, check_concrete, enforce_argument_annotations
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.stored_file_runs import rated_from_files
-from jaxrate.league.rated_history import Rated, count_rows, unpack_rated
+from jaxrate.league.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
+from jaxrate.league.rated_history import Rated, count_rated_rows, resolve_system_state_and_players
 from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_ratings import Live
-from jaxrate.live.single_events import (
+from jaxrate.live.single_event_arguments import (
     check_player_names,
 )
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
@@ -56,11 +56,17 @@ def start_history(
         hold, or a state of other players or of another system.
     """
     base: Any = (
-        rated_from_files(rated) if isinstance(rated, RatedFiles) else rated if isinstance(rated, Rated) else None
+        rated_history_from_rated_files(rated)
+        if isinstance(rated, RatedFiles)
+        else rated
+        if isinstance(rated, Rated)
+        else None
     )
     if base is not None and players is not None:
         raise ValueError("a rated history has players of its own")
-    system, state, players = unpack_rated(rated if base is None else base, state, players, needs_state=False)
+    system, state, players = resolve_system_state_and_players(
+        rated if base is None else base, state, players, needs_state=False
+    )
     check_system(system)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
@@ -73,5 +79,5 @@ def start_history(
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if system.rules.draw is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rows(base))
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rated_rows(base))
     return Live(LiveHistory(system, state, names, base, key))

@@ -17,14 +17,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.league.contest_performances import mask_uncontested, performance_record
+from jaxrate.league.contest_performances import (
+    mask_performances_in_uncontested_contests,
+    performance_recording_function,
+)
 from jaxrate.league.dataset_rating import build_rated
-from jaxrate.league.event_ratings import History, record_ratings
-from jaxrate.league.rated_history import Rated, count_rows
-from jaxrate.live import event_programs
+from jaxrate.league.rated_history import Rated, count_rated_rows
+from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
+from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_log import (
     PackedEvent,
     RecordLayout,
@@ -33,15 +37,14 @@ from jaxrate.live.event_log import (
     unpack_contests,
     unpack_matches,
 )
-from jaxrate.live.live_state import Checkpoint, ConcurrentHistoryChangeError, LiveState, PastCheckpoints
-from jaxrate.live.single_events import to_host_prediction
+from jaxrate.live.live_state import Checkpoint, CheckpointsAndTabulatedEvents, ConcurrentHistoryChangeError, LiveState
+from jaxrate.live.single_event_arguments import to_host_prediction
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.rules import Rating, State
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array
 
 LOG = logging.getLogger(__name__)
 MIN_CAPACITY = 64  # rows for players, at least
@@ -59,21 +62,23 @@ class LiveHistory:
         self.categories = None if base is None else base.categories
         self.uses_float64 = bool(jax.config.read("jax_enable_x64"))
         self.float_type = np.dtype(jnp.result_type(float))
-        performances = {Matches: None, Rounds: performance_record(system)}
-        records = {kind: bind(record_ratings, system.summary, one, False) for kind, one in performances.items()}
+        performances = {Matches: None, Rounds: performance_recording_function(system)}
+        records = {
+            kind: bind(record_prediction_and_ratings, system.summary, one, False) for kind, one in performances.items()
+        }
         self.rules = {kind: make_replay_rules(system.rules, system.params, record) for kind, record in records.items()}
-        self.constants, self.arrays = event_programs.split_constants(self.rules[Matches], system.params)
-        self.programs: dict[event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
+        self.constants, self.arrays = compiled_event_programs.split_constants(self.rules[Matches], system.params)
+        self.programs: dict[compiled_event_programs.EventStructure, tuple[RecordLayout, Any]] = {}
         self.layouts: list[RecordLayout] = []
         self.shapes: dict[type, Any] = {}
         self.predicts_one_number = False  # whether predictions of matches are single numbers
         capacity, count = max(MIN_CAPACITY, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
-        if base is not None and count_rows(base):
+        if base is not None and count_rated_rows(base):
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = (
             {name: i for i, name in enumerate(players)},
-            PastCheckpoints((Checkpoint(0, count, state),), base, 0, 0),
+            CheckpointsAndTabulatedEvents((Checkpoint(0, count, state),), base, 0, 0),
         )
         first_state = init_or_copy_state(system, system.params, state, capacity, count)
         self.donated_state: State = None  # the state that was donated to a program
@@ -175,7 +180,7 @@ class LiveHistory:
             donated_inputs = self.system.params, self.current.state, self.key
             program, all_layouts = (
                 compile_replay(
-                    event_programs.update_with_event,
+                    compiled_event_programs.update_with_event,
                     donated_inputs,
                     traits=ProgramTraits(event.kind, stream=event.kind is Matches),
                 ),
@@ -190,7 +195,7 @@ class LiveHistory:
         numbers = np.array([*event.integers, number], np.int32), np.array(event.floats, self.float_type)
         return (
             self.rules[event.kind],
-            event_programs.LiveProgramSpec(self.constants, event.structure),
+            compiled_event_programs.LiveProgramSpec(self.constants, event.structure),
             self.arrays,
             state,
             *numbers,
@@ -205,7 +210,9 @@ class LiveHistory:
         arguments = (*self._program_arguments(state, event, number), self.key)
         try:
             if event.kind not in self.shapes:
-                shapes = jax.eval_shape(partial(event_programs.event_output_tree, *arguments[:2]), *arguments[2:])
+                shapes = jax.eval_shape(
+                    partial(compiled_event_programs.event_output_tree, *arguments[:2]), *arguments[2:]
+                )
                 if event.kind is Matches:
                     self.predicts_one_number = getattr(shapes[0], "shape", None) == ()
                 self.shapes[event.kind] = shapes
@@ -294,14 +301,16 @@ class LiveHistory:
     ) -> Any:
         """The prediction of an event; arguments as for `rate_event`."""
         current = self._grow_capacity(current, newcomers)
-        prediction = event_programs.predict_live_event(*self._program_arguments(current.state, event, current.number))
+        prediction = compiled_event_programs.predict_live_event(
+            *self._program_arguments(current.state, event, current.number)
+        )
         return to_host_prediction(
             jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), prediction)
         )
 
     def _unpack_prediction(self, kind: type, outputs: Any) -> Any:
         """The prediction in the outputs of an event."""
-        prediction = event_programs.unflatten_leaves(outputs, self.shapes[kind][0], kind)
+        prediction = compiled_event_programs.unflatten_output_rows(outputs, self.shapes[kind][0], kind)
         return jax.tree.map(lambda x: x[0], prediction) if kind is Matches else prediction
 
     # --- Results. ---
@@ -319,11 +328,13 @@ class LiveHistory:
         players = np.array(current.names, object if isinstance((*current.names, "")[0], str) else None)
         unpack_records: Any = unpack_matches if kind is Matches else unpack_contests
         events, rows = unpack_records(current.log[past.number :], self.layouts, self.float_type)
-        prediction, before, _, inferred = event_programs.unflatten_leaves(rows, self.shapes[kind], kind)
-        performances = None if inferred is None else mask_uncontested(self.system, inferred, events)
+        prediction, before, _, inferred = compiled_event_programs.unflatten_output_rows(rows, self.shapes[kind], kind)
+        performances = (
+            None if inferred is None else mask_performances_in_uncontested_contests(self.system, inferred, events)
+        )
         row_numbers = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, row_numbers, self.categories, current.clock)
-        earlier = base if base is not None and count_rows(base) else None  # an empty table fits any events
+        earlier = base if base is not None and count_rated_rows(base) else None  # an empty table fits any events
         rated = build_rated(self.system, data, None, earlier, History(state, prediction, before), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(
@@ -336,7 +347,7 @@ class LiveHistory:
         """Ratings of some ids, on the host: as their last events left them, or at a time."""
         ids_and_time = np.array(ids, np.int32), None if time is None else np.array(time, self.float_type)
         spec = self.constants, self.system.summary
-        summary = event_programs.summarise_rows(
+        summary = compiled_event_programs.summarise_player_ratings(
             self.rules[Matches], spec, self.system.params, self.arrays, current.state, ids_and_time
         )
         return Rating(*(None if x is None else np.asarray(x) for x in summary))

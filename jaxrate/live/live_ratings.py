@@ -8,17 +8,22 @@ from jaxrate.argument_checks import is_whole_number
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.rated_history import Rated, format_time
-from jaxrate.live.event_checks import check_event_kind, check_event_time, check_prediction_time, find_player_ids
+from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
+from jaxrate.live.event_checks import (
+    check_and_convert_event_time,
+    check_event_kind,
+    find_or_assign_player_ids,
+    resolve_prediction_time,
+)
 from jaxrate.live.event_log import PackedEvent
-from jaxrate.live.event_programs import pack_event, pad_round
 from jaxrate.live.live_history import LiveHistory
-from jaxrate.live.live_matches import match_requirements, pack_match
 from jaxrate.live.live_state import LiveState
-from jaxrate.live.single_events import (
+from jaxrate.live.match_checking_and_packing import check_and_pack_match, required_match_columns
+from jaxrate.live.single_event_arguments import (
     build_contest,
     check_number,
-    contest_arguments,
-    match_context,
+    contest_to_arguments,
+    match_context_to_arguments,
     to_teams,
     warn_similar_newcomers,
 )
@@ -35,7 +40,7 @@ class Live:
     """
 
     def __init__(self, history: LiveHistory) -> None:
-        self._history, self._requirements = history, match_requirements(history.system)
+        self._history, self._requirements = history, required_match_columns(history.system)
 
     @property
     def system(self) -> RatingSystem:
@@ -72,8 +77,11 @@ class Live:
 
         def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
-            ids, newcomers = find_player_ids(current, (a, b))
-            result, event_time = check_number("score", score, 0.0, 1.0), check_event_time(history.system, current, time)
+            ids, newcomers = find_or_assign_player_ids(current, (a, b))
+            result, event_time = (
+                check_number("score", score, 0.0, 1.0),
+                check_and_convert_event_time(history.system, current, time),
+            )
             return history.rate_event(current, self._build_match(a, ids, result, event_time, context), newcomers, time)
 
         return history.run_exclusively(rate_match)
@@ -93,9 +101,9 @@ class Live:
         history = self._history
 
         def predict_match(current: LiveState) -> Any:
-            ids, newcomers = find_player_ids(current, (a, b))
+            ids, newcomers = find_or_assign_player_ids(current, (a, b))
             warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=5)
-            event_time, columns = check_prediction_time(history.system, current, time), context.get("columns")
+            event_time, columns = resolve_prediction_time(history.system, current, time), context.get("columns")
             if self._requirements.margins and isinstance(columns, Mapping | None):
                 context["columns"] = dict.fromkeys(self._requirements.margins, 0.0) | dict(columns or {})
             return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
@@ -103,7 +111,7 @@ class Live:
         return history.run_exclusively(predict_match)
 
     def _build_match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> PackedEvent:
-        return pack_match(self._requirements, a, ids, score, time, context, self._history.categories)
+        return check_and_pack_match(self._requirements, a, ids, score, time, context, self._history.categories)
 
     # --- Contests. ---
 
@@ -184,12 +192,12 @@ class Live:
         """A contest, checked and packed; the names of newcomers; and the number of participants."""
         history = self._history
         event_time = (
-            check_prediction_time(history.system, current, time)
+            resolve_prediction_time(history.system, current, time)
             if is_prediction
-            else check_event_time(history.system, current, time)
+            else check_and_convert_event_time(history.system, current, time)
         )
         teams = to_teams(players)
-        ids, newcomers = find_player_ids(current, [name for team in teams for name in team])
+        ids, newcomers = find_or_assign_player_ids(current, [name for team in teams for name in team])
         if is_prediction:
             warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=6)
         sizes = [*map(len, teams)]
@@ -202,7 +210,7 @@ class Live:
             lambda i: [*current.names[: current.players], *newcomers][i],
         )
         check_system_takes_events(self.system, contest, history.key)
-        return PackedEvent(Rounds, *pack_event(pad_round(contest))), newcomers, len(ids)
+        return PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest))), newcomers, len(ids)
 
     # --- Corrections. ---
 
@@ -260,7 +268,7 @@ class Live:
                     raise ValueError(
                         "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
                     )
-                known_context = match_context(old.event, history.categories) | context
+                known_context = match_context_to_arguments(old.event, history.categories) | context
                 result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
                 event = self._build_match(
                     current.names[old.integers[0]], old.integers[:2], result, old.time, known_context
@@ -268,10 +276,10 @@ class Live:
             else:
                 if score is not None or context or rank is None:
                     raise ValueError("a contest has ranks; give rank= only")
-                ids, sizes, event_time, weight_ceiling_noise = contest_arguments(old.event)
+                ids, sizes, event_time, weight_ceiling_noise = contest_to_arguments(old.event)
                 contest = build_contest(ids, sizes, rank, event_time, weight_ceiling_noise, lambda i: current.names[i])
                 check_system_takes_events(self.system, contest, history.key)
-                event = PackedEvent(Rounds, *pack_event(pad_round(contest)))
+                event = PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest)))
             history.correct(current, position, event)
 
         history.run_exclusively(replace_result)
@@ -292,11 +300,11 @@ class Live:
         history = self._history
 
         def read_rating(current: LiveState) -> Rating:
-            ids, newcomers = find_player_ids(current, (player,))
+            ids, newcomers = find_or_assign_player_ids(current, (player,))
             if newcomers:
                 raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
             mean, deviation = history.player_ratings(
-                current, ids, None if time is None else check_prediction_time(history.system, current, time)
+                current, ids, None if time is None else resolve_prediction_time(history.system, current, time)
             )
             return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 

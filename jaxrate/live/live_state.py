@@ -14,7 +14,7 @@ class Checkpoint(NamedTuple):
     state: State  # leaves [players, ...] on the host; None: all are newcomers
 
 
-class PastCheckpoints(NamedTuple):
+class CheckpointsAndTabulatedEvents(NamedTuple):
     """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
 
     checkpoints: tuple[Checkpoint, ...]  # the first, and the last two
@@ -36,7 +36,7 @@ class LiveState(NamedTuple):
     last: float | None
     clock: str | None
     kind: type | None
-    past: PastCheckpoints
+    past: CheckpointsAndTabulatedEvents
 
 
 class ConcurrentHistoryChangeError(Exception):

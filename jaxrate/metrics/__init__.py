@@ -1,11 +1,12 @@
 """Metrics of predictions and rankings.
 
-inversions.py          inversions: pairs of a permutation in the wrong order
-prediction_metrics.py  metrics of predictions and of ratings, on the host and in float64
-running_metrics.py     metrics of predictions of matches, added up chunk by chunk
-sample_metrics.py      metrics of samples that are checked
+inversions.py             inversions: pairs of a permutation in the wrong order
+prediction_metrics.py     metrics of predictions and of ratings, on the host and in float64
+running_metrics.py        metrics of predictions of matches, added up chunk by chunk
+checked_match_metrics.py  metrics of samples that are checked
 """
 
+from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
     accuracy,
@@ -21,7 +22,6 @@ from jaxrate.metrics.prediction_metrics import (
     rank_deviation,
     ranking_metrics,
 )
-from jaxrate.metrics.sample_metrics import Calibration
 
 __all__ = [
     "Calibration",

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
 
 
-def count_inversions(places: HostArray, contest_start: HostArray) -> HostArray:
+def count_inversions_by_entry(places: HostArray, contest_start: HostArray) -> HostArray:
     """[n] numbers whose sum over a contest is the number of its pairs i < j with place i > place j.
 
     Bit by bit from the highest, the places of each contest are partitioned into those without and with the bit, both in

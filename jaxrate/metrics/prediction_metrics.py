@@ -22,26 +22,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.metrics.inversions import count_inversions, to_smallest_dtype
-from jaxrate.metrics.sample_metrics import (
+from jaxrate.metrics.checked_match_metrics import (
     Calibration,
     accuracy_of_samples,
     brier_score_of_samples,
+    check_and_select_samples,
     log_losses_of_samples,
     probability_clip_margin,
-    select_samples,
     weighted_calibration_bins,
     weighted_log_loss,
 )
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.metrics.inversions import count_inversions_by_entry, to_smallest_dtype
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
-    return weighted_log_loss(select_samples(prediction, score, weight, mask), probability_clip_margin(prediction))
+    return weighted_log_loss(
+        check_and_select_samples(prediction, score, weight, mask), probability_clip_margin(prediction)
+    )
 
 
 class LogLossDifference(NamedTuple):
@@ -63,7 +65,7 @@ def compare_log_loss(
     """
     losses = []
     for forecast in (prediction, other_prediction):
-        p, s, w = select_samples(forecast, score, weight, mask)
+        p, s, w = check_and_select_samples(forecast, score, weight, mask)
         losses.append(log_losses_of_samples(p, s, probability_clip_margin(forecast)))
     loss_difference, share = losses[0] - losses[1], w / w.sum()
     mean, n = float(share @ loss_difference), np.count_nonzero(w)
@@ -74,12 +76,12 @@ def compare_log_loss(
 
 def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
-    return brier_score_of_samples(select_samples(prediction, score, weight, mask))
+    return brier_score_of_samples(check_and_select_samples(prediction, score, weight, mask))
 
 
 def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
-    return accuracy_of_samples(select_samples(prediction, score, weight, mask))
+    return accuracy_of_samples(check_and_select_samples(prediction, score, weight, mask))
 
 
 @enforce_argument_annotations
@@ -87,12 +89,12 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    return weighted_calibration_bins(select_samples(prediction, score, weight, mask), bins)
+    return weighted_calibration_bins(check_and_select_samples(prediction, score, weight, mask), bins)
 
 
 def match_metrics(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> dict[str, float]:
     """Log loss, Brier score, accuracy and calibration error by name; the last after `mirror_winner_first`."""
-    samples = select_samples(prediction, score, weight, mask)
+    samples = check_and_select_samples(prediction, score, weight, mask)
     return {
         "log loss": weighted_log_loss(samples, probability_clip_margin(prediction)),
         "Brier score": brier_score_of_samples(samples),
@@ -107,7 +109,7 @@ def mirror_winner_first(prediction: Any, score: Any, weight: Any = None) -> tupl
     In tables of winners and losers a prediction is always that of the winner, so that its calibration cannot be right.
     Weights are 1 if there are none.
     """
-    p, s = to_floats("prediction", expected_score(prediction)), np.atleast_1d(to_floats("score", score))
+    p, s = to_floats("prediction", expected_score_from_prediction(prediction)), np.atleast_1d(to_floats("score", score))
     w = np.ones(s.shape) if weight is None else np.asarray(weight)
     if len(s) and (s == 1).all():
         return np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
@@ -120,7 +122,7 @@ def pairwise_accuracy(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
     Section 6.2 of Ebtekar and Liu 2021, as a share: (n - 2 inversions / (n - 1)) summed over contests of n, over the
     sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
     """
-    return _pairwise_accuracy(_prepare_ranking(rounds, rating, mask))
+    return _pairwise_accuracy(_build_scored_ranking(rounds, rating, mask))
 
 
 def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
@@ -129,7 +131,7 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
     Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
     equal ratings are placed as they stand (and as they are listed, where they tie).
     """
-    return _rank_deviation(_prepare_ranking(rounds, rating, mask))
+    return _rank_deviation(_build_scored_ranking(rounds, rating, mask))
 
 
 def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
@@ -155,7 +157,9 @@ def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, 
             [(games_lacking == k) & experience_mask(ragged, int(k)) for k in np.unique(games_lacking)], axis=0
         )
         ranking = (
-            _prepare_ranking(ragged, rating, is_scored) if np.bincount(event[is_scored]).max(initial=0) > 1 else None
+            _build_scored_ranking(ragged, rating, is_scored)
+            if np.bincount(event[is_scored]).max(initial=0) > 1
+            else None
         )
         metrics[f"pair inversion{label_suffix}"] = float("nan") if ranking is None else _pairwise_accuracy(ranking)
         metrics[f"rank deviation{label_suffix}"] = float("nan") if ranking is None else _rank_deviation(ranking)
@@ -224,10 +228,10 @@ def _check_games_played(played: Any, num_players: int) -> HostArray:
     return counts
 
 
-def _has_untied_opponent(flat: Rounds, event: HostArray) -> HostArray:
+def _has_untied_opponent(flat: Rounds, contest_index: HostArray) -> HostArray:
     """[sum P] whether the contest has somebody with whom the participant does not tie."""
-    num_behind = np.bincount(event, np.asarray(flat.rank) > 0)
-    return np.asarray(num_behind[event] > 0)
+    num_behind = np.bincount(contest_index, np.asarray(flat.rank) > 0)
+    return np.asarray(num_behind[contest_index] > 0)
 
 
 class _ScoredRanking(NamedTuple):
@@ -240,7 +244,7 @@ class _ScoredRanking(NamedTuple):
     order: HostArray  # [n] participants by rating, contest by contest, highest first; equal ratings in order of rank
 
 
-def _prepare_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
+def _build_scored_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
     (rounds, flat, event), x = _flatten_rounds(data), to_floats("rating", rating)
     rank = np.asarray(flat.rank)
     is_scored = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
@@ -261,27 +265,27 @@ def _prepare_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
     rank, x = rank[standing], x[rows[standing]]
     head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
     length = np.diff(head, append=len(rank))
-    low = np.repeat(head, length) - _contest_starts(size, event)
+    low = np.repeat(head, length) - _contest_start_by_participant(size, event)
     high = low + np.repeat(length, length) - 1
     return _ScoredRanking(event, size, low, high, np.lexsort((-x, to_smallest_dtype(event))))
 
 
 def _pairwise_accuracy(ranking: _ScoredRanking) -> float:
     event, size, low, _, order = ranking
-    place, begin = np.empty(len(order), np.int64), _contest_starts(size, event)
+    place, begin = np.empty(len(order), np.int64), _contest_start_by_participant(size, event)
     # places in the ranking, with ties broken by rating: a permutation of each contest
     place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
-    wrong = 2.0 * count_inversions(place - begin, begin) / (size[event] - 1)
+    wrong = 2.0 * count_inversions_by_entry(place - begin, begin) / (size[event] - 1)
     return float(1.0 - wrong.sum() / len(wrong))
 
 
 def _rank_deviation(ranking: _ScoredRanking) -> float:
     event, size, low, high, order = ranking
-    place = np.arange(len(order)) - _contest_starts(size, event)
+    place = np.arange(len(order)) - _contest_start_by_participant(size, event)
     distance = np.maximum(np.maximum(low[order] - place, place - high[order]), 0)
     return float((distance / (size[event] - 1)).sum() / len(distance))
 
 
-def _contest_starts(size: HostArray, event: HostArray) -> HostArray:
+def _contest_start_by_participant(size: HostArray, contest_index: HostArray) -> HostArray:
     """[n] index of the first participant of each one's contest."""
-    return np.asarray((np.cumsum(size) - size)[event])
+    return np.asarray((np.cumsum(size) - size)[contest_index])

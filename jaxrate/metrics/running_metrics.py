@@ -4,15 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.metrics.sample_metrics import (
+from jaxrate.array_types import HostArray
+from jaxrate.metrics.checked_match_metrics import (
     accuracy_of_samples,
     brier_score_of_samples,
+    check_and_select_samples,
     probability_clip_margin,
-    select_samples,
     weighted_calibration_bins,
     weighted_log_loss,
 )
-from jaxrate.types import HostArray
 
 CALIBRATION_BINS = 10
 
@@ -30,7 +30,7 @@ class MetricSums(NamedTuple):
 
 def add_match_metrics(metric_sums: MetricSums, prediction: Any, score: Any, weight: Any = None) -> MetricSums:
     """The sums after further matches."""
-    samples = p, s, w = select_samples(prediction, score, weight, None)
+    samples = p, s, w = check_and_select_samples(prediction, score, weight, None)
     total = float(w.sum())
     losses = (
         weighted_log_loss(samples, probability_clip_margin(prediction)),
@@ -41,12 +41,14 @@ def add_match_metrics(metric_sums: MetricSums, prediction: Any, score: Any, weig
     return MetricSums(
         metric_sums.weight + total,
         tuple(x + total * y for x, y in zip(metric_sums.losses, losses, strict=True)),
-        _add_calibration_bins(metric_sums.excess, p, s, w),
-        None if mirrored_excess is None else _add_calibration_bins(mirrored_excess, 1.0 - p, 1.0 - s, w),
+        _add_calibration_excess_by_bin(metric_sums.excess, p, s, w),
+        None if mirrored_excess is None else _add_calibration_excess_by_bin(mirrored_excess, 1.0 - p, 1.0 - s, w),
     )
 
 
-def _add_calibration_bins(bin_sums: tuple[float, ...], p: HostArray, s: HostArray, w: HostArray) -> tuple[float, ...]:
+def _add_calibration_excess_by_bin(
+    bin_sums: tuple[float, ...], p: HostArray, s: HostArray, w: HostArray
+) -> tuple[float, ...]:
     bins = weighted_calibration_bins((p, s, w), CALIBRATION_BINS)
     return tuple((np.array(bin_sums) + np.nan_to_num(bins.observed - bins.predicted) * bins.weight).tolist())
 

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.kernel_launch_overhead import has_launch_overhead
-from jaxrate.types import Array
 
 
-def exclusive_sums(x: Array, after: bool = False) -> Array:
+def exclusive_prefix_or_suffix_sums(x: Array, from_end: bool = False) -> Array:
     """[n, ...] the sum of the entries before each one along the first axis, or after it, by products of matrices.
 
     (A cumulative sum compiles to some hundred operations.)
@@ -19,10 +19,10 @@ def exclusive_sums(x: Array, after: bool = False) -> Array:
     n, rest, size = x.shape[0], x.shape[1:], 16
     if n > size:
         block = jnp.pad(x, ((0, -n % size), *((0, 0) for _ in rest))).reshape(-1, size, *rest)
-        block_sums = exclusive_sums(jnp.sum(block, axis=1), after)
+        block_sums = exclusive_prefix_or_suffix_sums(jnp.sum(block, axis=1), from_end)
     else:
         size, block, block_sums = n, x[None], jnp.zeros((1, *rest), x.dtype)
-    triangle = np.tri(size, size, -1).T if after else np.tri(size, size, -1)
+    triangle = np.tri(size, size, -1).T if from_end else np.tri(size, size, -1)
     triangles = jnp.broadcast_to(jnp.asarray(triangle, x.dtype), (len(block), size, size))
     flat = block.reshape(len(block), size, -1)
     inside = lax.batch_matmul(triangles, flat, precision=lax.Precision.HIGHEST).reshape(block.shape)
@@ -46,20 +46,23 @@ ArrayColumns = tuple[Array, ...]
 
 
 @jax.custom_jvp
-def exponentially_weighted_sums(
-    exponent: Array, scaled: ArrayColumns, plain: ArrayColumns
+def exponentially_weighted_and_plain_sums(
+    exponent: Array, weighted_columns: ArrayColumns, plain_columns: ArrayColumns
 ) -> tuple[Array, ArrayColumns, ArrayColumns]:
     """For each row: the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
 
     Args:
       exponent: [..., n], finite.
-      scaled, plain: columns, each of that shape.
+      weighted_columns, plain_columns: each of that shape.
     """
     if not has_launch_overhead():
         scale = jnp.exp(exponent - jnp.max(exponent, axis=-1, keepdims=True))
-        sums = tuple(jnp.sum(scale * x, axis=-1) for x in scaled), tuple(jnp.sum(x, axis=-1) for x in plain)
+        sums = (
+            tuple(jnp.sum(scale * x, axis=-1) for x in weighted_columns),
+            tuple(jnp.sum(x, axis=-1) for x in plain_columns),
+        )
         return jnp.max(exponent, axis=-1), *sums
-    count, zero = len(scaled), jnp.zeros((), exponent.dtype)
+    count, zero = len(weighted_columns), jnp.zeros((), exponent.dtype)
 
     def add_pair(first: ArrayColumns, second: ArrayColumns) -> ArrayColumns:  # in one pass, which is one kernel
         top = jnp.maximum(first[0], second[0])
@@ -67,16 +70,16 @@ def exponentially_weighted_sums(
         pairs = [*zip(first[1:], second[1:], strict=True)]
         return top, *(p * x + q * y for x, y in pairs[:count]), *(x + y for x, y in pairs[count:])
 
-    none = jnp.full_like(zero, np.finfo(exponent.dtype).min), *[zero] * (count + len(plain))
-    top, *sums = lax.reduce((exponent, *scaled, *plain), none, add_pair, (exponent.ndim - 1,))
+    none = jnp.full_like(zero, np.finfo(exponent.dtype).min), *[zero] * (count + len(plain_columns))
+    top, *sums = lax.reduce((exponent, *weighted_columns, *plain_columns), none, add_pair, (exponent.ndim - 1,))
     return top, tuple(sums[:count]), tuple(sums[count:])
 
 
-@exponentially_weighted_sums.defjvp
-def _log_scaled_sums_jvp(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
+@exponentially_weighted_and_plain_sums.defjvp
+def _exponentially_weighted_and_plain_sums_jvp(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
     """Derivatives with the top held constant, on which the scaled sums as a whole do not depend."""
     (exponent, scaled, _), (rise, changes, slopes) = primal, tangent
-    top, *sums = exponentially_weighted_sums(*primal)
+    top, *sums = exponentially_weighted_and_plain_sums(*primal)
     scale = jnp.exp(exponent - top[..., None])
     changes = tuple(jnp.sum(scale * (dx + x * rise), axis=-1) for x, dx in zip(scaled, changes, strict=True))
     return (top, *sums), (jnp.zeros_like(top), changes, tuple(jnp.sum(x, axis=-1) for x in slopes))

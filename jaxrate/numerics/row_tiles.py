@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 TILE_ROWS = 256  # rows that fit in a cache with what is computed of them
 

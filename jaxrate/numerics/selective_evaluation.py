@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 
 def evaluate_where_needed(needed: Array, function: Callable[..., Any], *args: Any) -> Any:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 # Chebyshev coefficients of lift(z) / t in 2 t - 1, t = 4 / (4 + z), computed with 60 digits.
 _LIFT_COEFFICIENTS = (
@@ -63,13 +63,13 @@ _GAUSS_LEGENDRE = {
 }
 
 
-def truncate_normal_above(lead: Array, margin: Array) -> tuple[Array, Array, Array, Array]:
-    """`truncate_normal` for a variable that is known to be above the margin."""
+def normal_moments_above_margin(lead: Array, margin: Array) -> tuple[Array, Array, Array, Array]:
+    """`truncated_normal_moments` for a variable that is known to be above the margin."""
     h, _, w, variance, lift = normal_tail(margin - lead)
     return h, w, variance, w * (margin + lift)
 
 
-def truncate_normal(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, Array, Array]:
+def truncated_normal_moments(lead: Array, margin: Array, inside: Array) -> tuple[Array, Array, Array, Array]:
     """Moments of a variable N(lead, 1) that is known to be above a margin, or inside [-margin, margin].
 
     Near a small interval the moments come from Gauss-Legendre quadrature, which loses no digits; otherwise from the
@@ -118,16 +118,18 @@ def truncate_normal(lead: Array, margin: Array, inside: Array) -> tuple[Array, A
 
 
 @jax.custom_jvp
-def log_quotient(target: Array, sums: Array) -> Array:
+def log_quotient_with_safe_slopes(numerator: Array, denominator: Array) -> Array:
     """log(target / sums), with slopes that are right near its root, and finite where sums are next to nothing."""
-    return jnp.log(target / sums)
+    return jnp.log(numerator / denominator)
 
 
-@log_quotient.defjvp
-def _log_quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -> tuple[Array, Array]:
+@log_quotient_with_safe_slopes.defjvp
+def _log_quotient_with_safe_slopes_jvp(
+    primal: tuple[Array, Array], tangent: tuple[Array, Array]
+) -> tuple[Array, Array]:
     (target, sums), (target_change, sums_change) = primal, tangent
     slope = target_change / target - sums_change / jnp.maximum(sums, 1e-3 * target)
-    return log_quotient(target, sums), slope
+    return log_quotient_with_safe_slopes(target, sums), slope
 
 
 @jax.custom_jvp

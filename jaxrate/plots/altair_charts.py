@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import spread_labels
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
-from jaxrate.types import HostArray
 
 WIDTH = 640  # pixels
 HEIGHT = 360

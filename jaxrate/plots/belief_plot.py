@@ -5,17 +5,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, slice_events
 from jaxrate.league.blat_mmr_beliefs import belief_grid
-from jaxrate.league.event_ratings import rating_history as record
-from jaxrate.league.rated_history import find_player
+from jaxrate.league.rated_history import find_player_id
+from jaxrate.league.ratings_before_and_after_events import rating_history as record
 from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plot_helpers import (
     check_ratings_finite,
     evenly_spaced_indices,
-    event_time_axis,
+    event_times_and_axis_label,
     rating_axis_label,
-    unpack_match_dataset,
+    unpack_matches_and_names,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -27,7 +28,6 @@ from jaxrate.plots.scoreboard_style import (
 )
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array, HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,10 +56,10 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         the history.
     """
     rating = belief_grid(system)
-    matches, names = unpack_match_dataset(data)
-    _, end, clock = event_time_axis(data)
+    matches, names = unpack_matches_and_names(data)
+    _, end, clock = event_times_and_axis_label(data)
     participants = np.asarray(matches.player)
-    number = find_player(names, player, max(int(participants.max()) + 1, 0 if names is None else len(names)))
+    number = find_player_id(names, player, max(int(participants.max()) + 1, 0 if names is None else len(names)))
     edge = np.append(end[(participants == number).any(axis=1)], end[-1])
     last = np.flatnonzero(edge[1:] > edge[:-1])  # the last of several matches at one time
     if not len(last):
@@ -94,7 +94,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     return ax
 
 
-def _beliefs_after_matches(system: RatingSystem, matches: Matches, number: int, params: Params) -> HostArray:
+def _beliefs_after_matches(system: RatingSystem, matches: Matches, player_id: int, params: Params) -> HostArray:
     """[m, n] the beliefs about a player after each of their m matches."""
     recording_system, count = system._replace(summary=belief_of_rows), int(np.max(matches.player)) + 1
     chunks: list[HostArray] = []
@@ -102,8 +102,8 @@ def _beliefs_after_matches(system: RatingSystem, matches: Matches, number: int, 
     for low in range(0, len(matches.score), MATCHES_PER_CHUNK):
         chunk = slice_events(matches, low, low + MATCHES_PER_CHUNK)
         state, _, before, _ = record(recording_system, chunk, params=params, state=state, num_players=count)
-        chunks.append(np.asarray(before)[np.asarray(chunk.player) == number])
-    return np.concatenate([*chunks, np.asarray(state.belief)[None, number]])[1:]
+        chunks.append(np.asarray(before)[np.asarray(chunk.player) == player_id])
+    return np.concatenate([*chunks, np.asarray(state.belief)[None, player_id]])[1:]
 
 
 def belief_of_rows(params: Params, rows: State) -> Array:

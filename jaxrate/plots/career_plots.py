@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.league.event_ratings import History
 from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
 from jaxrate.plots.name_labels import label_line_ends, list_names
 from jaxrate.plots.plot_helpers import (
@@ -130,7 +130,7 @@ def trajectory(
     ax.set_ylabel(text.y)
     label_time_axis(ax, clock)
     ax.margins(x=0.01)
-    _label_lines(ax)
+    _label_line_ends_or_add_legend(ax)
     return ax
 
 
@@ -141,15 +141,15 @@ def _chart_line(line: RatingLine, is_named: bool) -> ChartLine:
     return ChartLine(line.name, line.times[drawn_points], line.mean[drawn_points], half_width, is_named)
 
 
-def _draw_rating_line(ax: "Axes", line: RatingLine, known_then: RatingLine | None, is_stepped: bool) -> None:
+def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
     """Draw a line in steps that end before each event, or straight; ratings at the time in thin dashes."""
     number = count_lines(ax, "trajectory")
     colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
-    if known_then is not None:
-        drawn_points = evenly_spaced_indices(len(known_then.times), MAX_POINTS)
+    if line_as_known_then is not None:
+        drawn_points = evenly_spaced_indices(len(line_as_known_then.times), MAX_POINTS)
         ax.plot(
-            known_then.times[drawn_points],
-            known_then.mean[drawn_points],
+            line_as_known_then.times[drawn_points],
+            line_as_known_then.mean[drawn_points],
             "--",
             color=colour,
             linewidth=0.8,
@@ -169,7 +169,7 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, known_then: RatingLine | Non
         )
 
 
-def _label_lines(ax: "Axes") -> None:
+def _label_line_ends_or_add_legend(ax: "Axes") -> None:
     """Label the ends of up to eight lines, or add a legend and line styles; bands become paler with more lines."""
     lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
     has_few_lines = len(lines) <= MAX_NAMED_LINES

@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
-from jaxrate.league.rated_history import Rated, unpack_rated
+from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
 from jaxrate.plots.name_labels import format_plot_name, label_chosen_players, player_label
@@ -56,7 +56,7 @@ def leaderboard(
     is_interactive = check_backend(backend, ax)
     board = best(system, state, players, **options)
     source = describe_source(system)
-    system, state, players = unpack_rated(system, state, players)
+    system, state, players = resolve_system_state_and_players(system, state, players)
     check_drawable_count("players", len(board.player), 1, MAX_ROWS)
     labels = [player_label(player, None) if players is None else format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
@@ -104,7 +104,7 @@ def matchups(
       ValueError: as for `forecasts.matchup_matrix`, or for unknown players.
     """
     is_interactive, source = check_backend(backend, ax), describe_source(system)
-    system, state, names = unpack_rated(system, state, names)
+    system, state, names = resolve_system_state_and_players(system, state, names)
     ids = label_chosen_players(range(count_of(state)) if players is None else players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_ROWS)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
-from jaxrate.plots.plot_helpers import Z_95, unpack_dataset
+from jaxrate.plots.plot_helpers import Z_95, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, make_axes
 from jaxrate.system import RatingSystem
-from jaxrate.types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +51,8 @@ def loss_surface(
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
-    events, system = unpack_dataset(data)[0], fit.system
-    names = _choose_parameters(fit, x, y)
+    events, system = unpack_events_names_and_clock(data)[0], fit.system
+    names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")
     form, centre = make_free_parameters(system, names)
@@ -142,7 +142,10 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     is_off_best = t != best
     nodes, roots = np.append(t[is_off_best], best), np.append(root[is_off_best], 0.0)
     nodes, roots = nodes[np.argsort(nodes)], roots[np.argsort(nodes)]
-    ends = _interval_end(-nodes[::-1], -roots[::-1], -best), _interval_end(nodes, roots, best)
+    ends = (
+        _upper_likelihood_interval_end(-nodes[::-1], -roots[::-1], -best),
+        _upper_likelihood_interval_end(nodes, roots, best),
+    )
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
     subtitle = f"By {system.name} on {count:,.15g} events; each dot is fitted anew in the other free hyperparameters"
@@ -168,18 +171,20 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def _interval_end(t: HostArray, root: HostArray, best: float) -> float:
+def _upper_likelihood_interval_end(
+    parameter_values: HostArray, root_excess_loss: HostArray, best_value: float
+) -> float:
     """Where the summed loss, above the best value, first exceeds its minimum by `INTERVAL_DROP`; inf if nowhere."""
-    is_above = t >= best
-    monotone_root = np.maximum.accumulate(root[is_above])
+    is_above = parameter_values >= best_value
+    monotone_root = np.maximum.accumulate(root_excess_loss[is_above])
     return (
-        float(np.interp(math.sqrt(INTERVAL_DROP), monotone_root, t[is_above]))
+        float(np.interp(math.sqrt(INTERVAL_DROP), monotone_root, parameter_values[is_above]))
         if monotone_root[-1] >= math.sqrt(INTERVAL_DROP)
         else math.inf
     )
 
 
-def _choose_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
+def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
     names = tuple(name for name in (x, y) if name is not None)
     for name in names:
         if name not in fit.free:

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from jaxrate.league.rated_history import find_player
+from jaxrate.array_types import HostArray
+from jaxrate.league.rated_history import find_player_id
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     LINE_SPACING,
     SMALL_FONT,
     get_figure,
     points_per_pixel,
-    text_line_share,
+    text_line_height_share,
 )
-from jaxrate.types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def label_chosen_players(players: Any, names: Any, count: int) -> dict[int, str]
     is_single = isinstance(players, (str, bytes)) or np.ndim(players) == 0
     labels: dict[int, str] = {}
     for player in [players] if is_single else list(players):
-        number = find_player(names, player, count)
+        number = find_player_id(names, player, count)
         if number in labels:
             raise ValueError(f"player {player!r} is named twice")
         labels[number] = player_label(number, names)
@@ -100,7 +100,9 @@ def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
     tips = [tuple(np.asarray(line.get_xydata())[-1]) for line in lines]
     height = ax.transAxes.inverted().transform(ax.transData.transform(tips))[:, 1]
     names = fit_names([str(line.get_label()) for line in lines], ax)
-    for line, name, tip, place in zip(lines, names, tips, spread_labels(height, text_line_share(ax)), strict=True):
+    for line, name, tip, place in zip(
+        lines, names, tips, spread_labels(height, text_line_height_share(ax)), strict=True
+    ):
         ax.annotate(
             name, tip, (1.02, place), textcoords="axes fraction", va="center", color=line.get_color(),
             fontsize=SMALL_FONT, gid="name",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.name_labels import set_name_ticks
 from jaxrate.plots.plot_helpers import evenly_spaced_indices
@@ -18,7 +19,6 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     sequential_map,
 )
-from jaxrate.types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

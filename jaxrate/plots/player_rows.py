@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import set_name_ticks
 from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
-from jaxrate.types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

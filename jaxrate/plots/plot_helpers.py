@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import format_value_or_type
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import Rated, count_rows, days_to_dates, format_time
+from jaxrate.league.rated_history import Rated, count_rated_rows, days_to_dates, format_time
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def check_backend(backend: str, ax: Any) -> bool:
     return backend == "altair"
 
 
-def unpack_dataset(data: Any) -> tuple[Any, Any, str | None]:
+def unpack_events_names_and_clock(data: Any) -> tuple[Any, Any, str | None]:
     """Events, names or None, and the clock of a `Dataset` or of events without one."""
     events, names, clock = (
         (data.events, data.players, data.clock) if isinstance(data, Dataset) else (data, None, "numbers")
@@ -52,17 +52,17 @@ def unpack_dataset(data: Any) -> tuple[Any, Any, str | None]:
     return events, names, clock
 
 
-def unpack_match_dataset(data: Any) -> tuple[Matches, Any]:
+def unpack_matches_and_names(data: Any) -> tuple[Matches, Any]:
     """Matches, and names or None."""
-    events, names, _ = unpack_dataset(data)
+    events, names, _ = unpack_events_names_and_clock(data)
     if not isinstance(events, Matches):
         raise ValueError("this plot is of matches of two players, and not of rounds or periods")
     return events, names
 
 
-def event_time_axis(data: Any) -> tuple[HostArray, HostArray, str]:
+def event_times_and_axis_label(data: Any) -> tuple[HostArray, HostArray, str]:
     """Begin and end of events [E] on an axis, and its label: times, or numbers of events if no time passes."""
-    events, _, clock = unpack_dataset(data)
+    events, _, clock = unpack_events_names_and_clock(data)
     time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
     if clock is None or np.ptp(time) == 0:
         number = np.arange(len(time) + 1)
@@ -77,7 +77,7 @@ def describe_source(history: Any) -> str:
     if not isinstance(history, (Rated, Smoothed)):
         return ""
     contests = history.contests if isinstance(history, Rated) else None
-    count = count_rows(history) if isinstance(history, Rated) else len(history.prediction)
+    count = count_rated_rows(history) if isinstance(history, Rated) else len(history.prediction)
     last = history.last if isinstance(history, Rated) else float(history.matches.time[-1])
     until = f" to {format_time(last, history.clock)}" if history.clock == "dates" and last is not None else ""
     return f"Source: {count:,} matches{until}" if contests is None else f"Source: {contests:,} contests{until}"

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.league.comparison_table import Comparison, system_result_label
 from jaxrate.league.evaluation import observed_share_of_sides_beaten
-from jaxrate.league.event_ratings import History
-from jaxrate.metrics import prediction_metrics, sample_metrics
+from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.metrics import checked_match_metrics, prediction_metrics
 from jaxrate.plots.altair_charts import ChartText, calibration_chart
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
@@ -23,8 +24,8 @@ from jaxrate.plots.plot_helpers import (
     check_backend,
     check_drawable_count,
     count_lines,
-    unpack_dataset,
-    unpack_match_dataset,
+    unpack_events_names_and_clock,
+    unpack_matches_and_names,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -37,8 +38,7 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     style_axes,
 )
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def calibration(
       ValueError: as for `jr.metrics.calibration`.
     """
     is_interactive = check_backend(backend, ax)
-    score, mask, is_share = _scores_and_mask(score, mask)
+    score, mask, is_share = _unpack_scores_and_mask(score, mask)
     predictions = _values_by_system(prediction)
     calibrations = {
         name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
@@ -110,7 +110,7 @@ def calibration(
     return ax
 
 
-def _bin_intervals(one: sample_metrics.Calibration) -> tuple[HostArray, ...]:
+def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, ...]:
     """Mean prediction and mean score of each bin that is not empty, Wilson's 95 % interval, and its count."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
@@ -120,11 +120,11 @@ def _bin_intervals(one: sample_metrics.Calibration) -> tuple[HostArray, ...]:
     return predicted, observed, np.minimum(middle - half, observed), np.maximum(middle + half, observed), count
 
 
-def _scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
+def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
     """Scores [n], from events if these are given; the mask; and whether scores are shares of several others."""
     if not isinstance(score, (Dataset, Matches, Ragged)):
         return score, mask, False
-    events = unpack_dataset(score)[0]
+    events = unpack_events_names_and_clock(score)[0]
     if isinstance(events, Matches):
         return np.asarray(events.score), mask, False
     if not isinstance(events.events, Rounds):
@@ -136,25 +136,30 @@ def _scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
 
 def _calibration_mirrored_if_winner_first(
     prediction: Any, score: Any, bins: int, weight: Any, mask: Any
-) -> sample_metrics.Calibration:
+) -> checked_match_metrics.Calibration:
     """The calibration, from either side if the first player won every match that counts."""
     one_sided = prediction_metrics.calibration(prediction, score, bins=bins, weight=weight, mask=mask)
     keep = slice(None) if mask is None else np.asarray(mask)
-    p, s = np.asarray(expected_score(prediction), float)[keep], np.asarray(score, float)[keep]
+    p, s = np.asarray(expected_score_from_prediction(prediction), float)[keep], np.asarray(score, float)[keep]
     if not (s == 1).all():
         return one_sided
     p, s, w = prediction_metrics.mirror_winner_first(p, s, None if weight is None else np.asarray(weight, float)[keep])
     return prediction_metrics.calibration(p, s, bins=bins, weight=0.5 * w)
 
 
-def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None:
+def _draw_bin_counts(ax: "Axes", count: HostArray, bin_line_style: dict[str, Any]) -> None:
     """Draw the number of predictions in each bin above the axes; for one system also as text, if there is room."""
     count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
     if is_first := count_axes is None:
         count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
         style_axes(count_axes, "none")
         count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
-    count_axes.stairs(count, np.linspace(0.0, 1.0, len(count) + 1), color=look["color"], linestyle=look["linestyle"])
+    count_axes.stairs(
+        count,
+        np.linspace(0.0, 1.0, len(count) + 1),
+        color=bin_line_style["color"],
+        linestyle=bin_line_style["linestyle"],
+    )
     top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
     count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", _format_short_count(top / 1.4)])
     count_axes.tick_params(labelsize="x-small")
@@ -200,7 +205,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rows = {name: _bin_loss_by_difference(one, score, bins) for name, one in _values_by_system(history).items()}
+    rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in _values_by_system(history).items()}
     subtitle = "Mean log loss by rating difference, with 95 % intervals; grey: if predictions were right"
     ax = make_axes(ax, (6.8, 4.6), "Where predictions fail", subtitle)
     for name, (difference, loss, error, expected) in rows.items():
@@ -218,14 +223,14 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     return ax
 
 
-def _bin_loss_by_difference(history: History, score: Any, bins: int) -> tuple[HostArray, ...]:
+def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> tuple[HostArray, ...]:
     """For each bin: mean difference, mean loss, its standard error, and the expected mean loss."""
     if not isinstance(history, History):
         raise ValueError(
             "expected a history, as from jr.league.rating_history, or several by name, "
             f"got {format_value_or_type(history)}"
         )
-    p, s = to_floats("prediction", expected_score(history.prediction)), to_floats("score", score)
+    p, s = to_floats("prediction", expected_score_from_prediction(history.prediction)), to_floats("score", score)
     before = np.asarray(history.before.mean, float)
     prediction_metrics.log_loss(p, s)  # for its checks
     if before.shape != (len(p), 2):
@@ -262,9 +267,12 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     Raises:
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none.
     """
-    matches, names = unpack_match_dataset(data)
+    matches, names = unpack_matches_and_names(data)
     check_drawable_count("players", top, 1, MAX_ROWS)
-    p, score = to_floats("prediction", expected_score(prediction)), np.asarray(matches.score, np.float64)
+    p, score = (
+        to_floats("prediction", expected_score_from_prediction(prediction)),
+        np.asarray(matches.score, np.float64),
+    )
     prediction_metrics.brier_score(p, score)  # for its checks
     player, both_predictions = np.asarray(matches.player).T.ravel(), np.concatenate([p, 1.0 - p])
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))

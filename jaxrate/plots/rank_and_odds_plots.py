@@ -10,7 +10,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.leaderboards import ranks_over_time as ranks_of
-from jaxrate.league.rated_history import Rated, days_to_dates, unpack_rated
+from jaxrate.league.rated_history import Rated, days_to_dates, resolve_system_state_and_players
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
 from jaxrate.plots.name_labels import (
@@ -38,7 +38,7 @@ from jaxrate.plots.scoreboard_style import (
     SMALL_FONT,
     label_time_axis,
     make_axes,
-    text_line_share,
+    text_line_height_share,
 )
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import State
@@ -81,7 +81,7 @@ def distribution(
     """
     if bins is not None and bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rated_system, states, player_names = unpack_rated(system, state, names)
+    rated_system, states, player_names = resolve_system_state_and_players(system, state, names)
     board = leaderboard(system, state, names, **options, top=count_players(states))
     check_drawable_count("players who are listed", len(board.rating), 1, count_players(states))
     labels = label_chosen_players(players, player_names, count_players(states)) if np.size(players) else {}
@@ -112,7 +112,11 @@ def _mark_player_ratings(ax: "Axes", marked: dict[str, float]) -> None:
     """Draw a line for each rating, with the player's name above the axes."""
     low, high = ax.get_xlim()
     positions = np.array([*marked.values()])
-    places = spread_labels((positions - low) / (high - low), text_line_share(ax, "x")) if len(positions) else positions
+    places = (
+        spread_labels((positions - low) / (high - low), text_line_height_share(ax, "x"))
+        if len(positions)
+        else positions
+    )
     for (name, value), place, colour in zip(marked.items(), places, (*COLOURS, GREY), strict=False):
         ax.axvline(value, color=colour, linewidth=1.2, gid="player")
         ax.annotate(

@@ -4,17 +4,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import Ragged
-from jaxrate.league.player_history import career
+from jaxrate.league.player_careers_and_ratings import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.name_labels import label_chosen_players
-from jaxrate.plots.plot_helpers import check_ratings_finite, event_time_axis, unpack_dataset
+from jaxrate.plots.plot_helpers import check_ratings_finite, event_times_and_axis_label, unpack_events_names_and_clock
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.types import HostArray
 
 
 class RatingLine(NamedTuple):
@@ -57,7 +57,7 @@ def _history_rating_lines(
     system: RatingSystem, history: Any, data: Any, players: Any, params: Params
 ) -> tuple[list[RatingLine], str]:
     """The same from a history."""
-    events, names, _ = unpack_dataset(data)
+    events, names, _ = unpack_events_names_and_clock(data)
     flat = events.events if isinstance(events, Ragged) else events
     participants = np.asarray(flat.player).reshape(len(flat.player), -1)
     size = np.diff(events.player_start) if isinstance(events, Ragged) else np.ones(len(flat.time), int)
@@ -65,7 +65,7 @@ def _history_rating_lines(
     if before[0] is None or before[0].shape != participants.shape:
         raise ValueError("the history is of other events than the data (for rating periods, give the matches)")
     final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
-    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_time_axis(data)
+    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_times_and_axis_label(data)
     lines = []
     for player, name in label_chosen_players(players, names, count_players(history.state)).items():
         row, side = np.nonzero(participants == player)

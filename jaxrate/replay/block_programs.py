@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Periods, Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.blocks import gather_events
-from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state
+from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state_if_faster
 from jaxrate.replay.scan_programs import (
     ReplayRules,
     adapt_rating_to_packed_rows,
@@ -27,7 +28,6 @@ from jaxrate.rules import (
     Params,
     State,
 )
-from jaxrate.types import Array
 
 
 def replay_block(
@@ -43,7 +43,7 @@ def replay_block(
 ) -> tuple[State, Any]:
     """Some steps, each of disjoint events."""
     state, prediction = so_far
-    packed = pack_state(state, len(index))
+    packed = pack_state_if_faster(state, len(index))
     state, prediction = _replay_block_of_packed_state(
         rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
     )
@@ -71,7 +71,7 @@ def _replay_block_of_packed_state(
         state, guess = scan_single_events(one, state, events, drawn, count)
         return state, scatter_predictions(prediction, position, guess)
     events, position = gather_events(flat, starts, index, size)
-    many = _without_batch_axis(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
+    many = _rate_batch_of_one(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
     state, guess = scan_steps(
         adapt_rating_to_packed_rows(packed, many),
         state,
@@ -82,16 +82,16 @@ def _replay_block_of_packed_state(
     return state, scatter_predictions(prediction, position, guess)
 
 
-def _without_batch_axis(one: Callable[..., Any]) -> Callable[..., Any]:
+def _rate_batch_of_one(rate_one: Callable[..., Any]) -> Callable[..., Any]:
     """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
 
     def call(*batched: Any) -> Any:
-        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], batched)))
+        return jax.tree.map(lambda x: x[None], rate_one(*jax.tree.map(lambda x: x[0], batched)))
 
     return call
 
 
-def replay_block_chain(
+def replay_consecutive_equal_blocks(
     rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
@@ -102,7 +102,7 @@ def replay_block_chain(
     key: Array | None,
 ) -> tuple[State, Any]:
     """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
-    packed = pack_state(so_far[0], index.shape[0] * index.shape[1])
+    packed = pack_state_if_faster(so_far[0], index.shape[0] * index.shape[1])
 
     def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
         return _replay_block_of_packed_state(rules, size, params, packed, so_far, flat, starts, index, key, None), None

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.row_tiles import TILE_ROWS
 from jaxrate.replay.padded_states_and_columns import padded_event_size
-from jaxrate.types import HostArray
 
 _CANDIDATES = 128  # sizes considered
 MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
@@ -55,7 +55,7 @@ def best_padded_sizes(work: HostArray, price: int, tiled: bool = False) -> HostA
     return at[chosen[::-1]]
 
 
-def best_batch(lengths: list[int], cost: int) -> int:
+def best_batch_size(lengths: list[int], cost: int) -> int:
     """How many disjoint events of one size share a step: the power of two that costs least."""
 
     def total(batch: int) -> int:

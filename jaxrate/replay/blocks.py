@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
 from jaxrate.numerics.row_tiles import TILE_ROWS
 from jaxrate.replay.block_sizes import (
@@ -16,7 +17,7 @@ from jaxrate.replay.block_sizes import (
     FREE_PADDING,
     SMALL_BLOCK_COST,
     TILED_COMPILE_COST,
-    best_batch,
+    best_batch_size,
     best_padded_sizes,
     padded_work,
     tiled_event_size,
@@ -29,7 +30,6 @@ from jaxrate.replay.padded_states_and_columns import (
 )
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import earliest_steps
-from jaxrate.types import Array, HostArray
 
 
 @register_pytree_with_static_fields("size")
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 
 @register_pytree_with_static_fields("size")
-class Blocks(NamedTuple):
+class BlockPlan(NamedTuple):
     """Periods or rounds arranged for the runner, as `Plan` is of matches: a tree of arrays of sizes that are reused."""
 
     events: Periods | Rounds  # flat
@@ -62,7 +62,7 @@ class Blocks(NamedTuple):
         """A column [num_rows, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
         return pad_to_size(check_column("the column", values, self.num_rows), self.size)
 
-    def but(self, **columns: Any) -> "Blocks":
+    def but(self, **columns: Any) -> "BlockPlan":
         """The same events with other columns, which may be traced and are not checked.
 
         Args:
@@ -103,7 +103,7 @@ class CompiledEventShapes(NamedTuple):
     rows: int = 0
     kinds: tuple[BlockShape, ...] = ()
 
-    def with_history(self, made: Blocks) -> "CompiledEventShapes":
+    def with_history(self, made: BlockPlan) -> "CompiledEventShapes":
         """These rooms, and those that a history has."""
         kinds = dict.fromkeys([*self.kinds, *(BlockShape(size, *number.shape) for number, size in made.blocks)])
         return CompiledEventShapes(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
@@ -129,7 +129,7 @@ def arrange_blocks(
     blocks: Iterable[Block] | None = None,
     padded_shapes: CompiledEventShapes = NO_PADDED_SHAPES,
     tiled: bool = False,
-) -> Blocks:
+) -> BlockPlan:
     """Ragged events in `blocks`, or those of `cut_into_blocks`; of shapes compiled before, where these fit.
 
     `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
@@ -170,7 +170,7 @@ def arrange_blocks(
         made.append(Block(whole, kind.size))
         steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
     num_players, events = int(np.max(flat.player, initial=-1)) + 1, flat._replace(**columns)
-    return Blocks(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
+    return BlockPlan(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
 
 
 ROUND_COLUMNS = "weight", "time", "ceiling", "noise"
@@ -210,7 +210,7 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
     batch = [
-        1 if in_tiles[b] else best_batch([len(g) for g in groups if bucket[g[0]] == b], cost[b])
+        1 if in_tiles[b] else best_batch_size([len(g) for g in groups if bucket[g[0]] == b], cost[b])
         for b in range(len(bound))
     ]
     steps = [(int(bucket[g[0]]), part) for g in groups for part in _split_group(g, batch[bucket[g[0]]])]

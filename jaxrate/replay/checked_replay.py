@@ -8,22 +8,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.block_programs import replay_block_chain
-from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
+from jaxrate.replay.blocks import BlockPlan, arrange_blocks
 from jaxrate.replay.compiler_options import ProgramTraits
-from jaxrate.replay.contest_checks import check_contest_features, check_planned_contests, check_round_order
+from jaxrate.replay.contest_checks import (
+    check_contest_features_supported,
+    check_contest_order_if_time_matters,
+    check_scheduled_contest_features,
+)
 from jaxrate.replay.execution import (
     CompilePolicy,
     calculates_little_of_padding,
     compile_match_replay,
     compile_replay,
     default_compile_policy,
-    empty_predictions,
-    execute,
-    is_inside_transformation,
-    levels_threshold,
+    execute_plan,
+    is_inside_jax_transformation,
+    min_mean_width_for_levels,
+    zero_predictions_of_blocks,
 )
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
@@ -42,7 +47,6 @@ from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_e
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array
 
 TRACED_HINT = (
     "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
@@ -67,7 +71,7 @@ def run(
     params: Params = None,
     state: State = None,
     key: Key | None = None,
-    schedule: str | Plan | Blocks = "auto",
+    schedule: str | Plan | BlockPlan = "auto",
     num_players: int | None = None,
     engine: str = "scan",
     record: Record | None = None,
@@ -130,21 +134,23 @@ def run(
     flat = history.events if isinstance(history, Ragged) else history
     num_ids = int(np.max(flat.player, initial=-1)) + 1
     sharded = state is not None and is_sharded(state)
-    if isinstance(schedule, (Plan, Blocks)):
+    if isinstance(schedule, (Plan, BlockPlan)):
         num_ids = schedule.num_players
     check_ids_not_sparse(system, flat.player, num_ids, num_players, count_players(state))
     state, rows = init_or_copy_padded_state(system, params, state, num_players, num_ids)
-    plan: Plan | Blocks
+    plan: Plan | BlockPlan
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):
-            check_round_order(system, params, history)
-        plan = _arrange_blocks(history, schedule, calculates_little_of_padding(system, (params, state, key), history))
+            check_contest_order_if_time_matters(system, params, history)
+        plan = _resolve_block_schedule(
+            history, schedule, calculates_little_of_padding(system, (params, state, key), history)
+        )
         n = plan.num_rows
     else:
         schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
         needed = 1.0  # a step costs devices a word with each other, however many matches it has
         if schedule == "auto" and len(history.score) and not sharded:
-            needed = levels_threshold(system, params, key, history, record)
+            needed = min_mean_width_for_levels(system, params, key, history, record)
         plan = make_plan(history, schedule, needed, max_step_matches_in_cache(state))
         n = plan.num_matches
     check_engine(engine, plan, state)
@@ -159,9 +165,9 @@ def run(
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 
-def _arrange_blocks(events: Ragged, schedule: Any, tiled: bool) -> Blocks:
+def _resolve_block_schedule(events: Ragged, schedule: Any, tiled: bool) -> BlockPlan:
     """Periods or rounds, arranged."""
-    if isinstance(schedule, Blocks):
+    if isinstance(schedule, BlockPlan):
         starts = events.player_start if events.pair_start is None else events.pair_start
         if (schedule.num_events, schedule.num_rows) != (len(starts) - 1, starts[-1]):
             raise ValueError(
@@ -182,7 +188,7 @@ def scan(
     system: RatingSystem,
     params: Annotated[Params, CHECKED_BY_FUNCTION],
     state: Annotated[State, CHECKED_BY_FUNCTION],
-    events: Annotated[Matches | Plan | Blocks, CHECKED_BY_FUNCTION],
+    events: Annotated[Matches | Plan | BlockPlan, CHECKED_BY_FUNCTION],
     key: Key | None = None,
     *,
     engine: str = "scan",
@@ -226,19 +232,19 @@ def scan(
     params = resolve_params(system, params)
     if state is None:
         raise ValueError("give scan a state, such as system.init(params, num_players)")
-    if not isinstance(events, (Matches, Plan, Blocks)):
+    if not isinstance(events, (Matches, Plan, BlockPlan)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
-    check_kind(system, type(events if isinstance(events, Matches) else events.events))
+    check_system_rates_kind(system, type(events if isinstance(events, Matches) else events.events))
     if not isinstance(events, Matches) and np.ndim(events.num_players):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
-    if isinstance(events, Blocks) and isinstance(events.events, Rounds):
-        check_planned_contests(system, events.events)
+    if isinstance(events, BlockPlan) and isinstance(events.events, Rounds):
+        check_scheduled_contest_features(system, events.events)
     plan, ids_checked = check_and_make_sequential_plan(events) if isinstance(events, Matches) else (events, False)
     check_engine(engine, plan, state)
     system.check(flat_events_for_check(events if isinstance(events, Matches) else plan))
-    count = plan.num_events if isinstance(plan, Blocks) else plan.num_matches
-    check_key(system, None if is_traced(count) else int(count), key)
+    count = plan.num_events if isinstance(plan, BlockPlan) else plan.num_matches
+    check_prng_key_or_numbers(system, None if is_traced(count) else int(count), key)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
     rules = make_replay_rules(system.rules, params, record)
     state = init_or_copy_state(system, params, state, None, num_ids)
@@ -255,7 +261,7 @@ def scan_plan(
     rules: ReplayRules,
     params: Params,
     state: State,
-    plan: Plan | Blocks,
+    plan: Plan | BlockPlan,
     key: Array | None,
     *,
     ids_checked: bool,
@@ -273,11 +279,11 @@ def scan_plan(
     """
     policy = default_compile_policy() if policy is None else policy
     inputs, counted = (params, state, plan, key), not is_traced(plan)
-    if counted and (policy.outermost or not is_inside_transformation(inputs)):
-        return execute(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
-    if isinstance(plan, Blocks):
-        result = state, empty_predictions(rules, params, state, plan, key)
-        program = compile_replay(replay_block_chain, inputs, policy, ProgramTraits(type(plan.events)))
+    if counted and (policy.outermost or not is_inside_jax_transformation(inputs)):
+        return execute_plan(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
+    if isinstance(plan, BlockPlan):
+        result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
+        program = compile_replay(replay_consecutive_equal_blocks, inputs, policy, ProgramTraits(type(plan.events)))
         for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             number = jnp.stack([block.number for block in blocks])
             result = program(rules, size, params, result, plan.events, plan.starts, number, key)
@@ -297,14 +303,16 @@ def check_system_takes_events(system: RatingSystem, events: Any, key: Array | No
     numbers in place of one that it could not have drawn.
     """
     check_concrete("events are checked and arranged", events, TRACED_HINT)
-    check_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
+    check_system_rates_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
     if isinstance(events, Ragged):
-        check_contest_features(system, events)
+        check_contest_features_supported(system, events)
     system.check(events)
-    check_key(system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key)
+    check_prng_key_or_numbers(
+        system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key
+    )
 
 
-def check_kind(system: RatingSystem, kind: type) -> None:
+def check_system_rates_kind(system: RatingSystem, kind: type) -> None:
     """ValueError unless the system rates events of this kind."""
     if kind not in system.events:
         names = " or ".join(e.__name__ for e in system.events)
@@ -314,7 +322,7 @@ def check_kind(system: RatingSystem, kind: type) -> None:
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
 
 
-def check_key(system: RatingSystem, num_events: int | None, key: Any) -> None:
+def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
     """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
     if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
@@ -334,12 +342,12 @@ def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) ->
         check(np.asarray(jnp.asarray(numbers, float)))
 
 
-def check_engine(engine: str, plan: Plan | Blocks, state: State) -> None:
+def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:
     """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
     if engine not in ("scan", "kernel"):
         raise ValueError(f'engine must be "scan" or "kernel", got {engine!r}')
-    if engine == "kernel" and (isinstance(plan, Blocks) or plan.number is None):
-        what = "periods or rounds" if isinstance(plan, Blocks) else "a stream"
+    if engine == "kernel" and (isinstance(plan, BlockPlan) or plan.number is None):
+        what = "periods or rounds" if isinstance(plan, BlockPlan) else "a stream"
         raise ValueError(
             f'engine="kernel" rates matches in levels, such as schedule_by_level makes, not {what}: leave it out'
         )

@@ -34,7 +34,7 @@ CUDA_GRAPH = {  # For the whole replay, its loops included, to become one CUDA g
 def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     """The options for a program of these traits on the default device. None: XLA's own."""
     if jax.default_backend() != "cpu":
-        return supported_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None
+        return supported_xla_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None
     without = []
     if traits.events is Rounds or traits.axes > 1:
         # It would hand thin matrix products to a library that takes twice as long over them.
@@ -53,27 +53,27 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
         # Of rounds the third level takes twice as long to compile, and a third longer to run with vectors of a player.
         if traits.axes == 1 or traits.events is Rounds:
             options["xla_backend_optimization_level"] = 1
-    return supported_options(options)
+    return supported_xla_options(options)
 
 
 def quick_compile_options() -> dict[str, Any] | None:
     """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
-    return supported_options(QUICK) if jax.default_backend() == "cpu" else None
+    return supported_xla_options(QUICK) if jax.default_backend() == "cpu" else None
 
 
-def supported_options(options: dict[str, Any]) -> dict[str, Any]:
+def supported_xla_options(options: dict[str, Any]) -> dict[str, Any]:
     """Those of the options that this version of XLA has.
 
     XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
     that does nothing.
     """
-    return dict(_supported_compiler_options(tuple(options.items())))
+    return dict(_supported_xla_option_items(tuple(options.items())))
 
 
 @lru_cache
-def _supported_compiler_options(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+def _supported_xla_option_items(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
     try:
         jax.jit(lambda: 0, compiler_options=dict(options)).lower().compile()
     except jax.errors.JaxRuntimeError:
-        return () if len(options) == 1 else tuple(x for item in options for x in _supported_compiler_options((item,)))
+        return () if len(options) == 1 else tuple(x for item in options for x in _supported_xla_option_items((item,)))
     return options

@@ -11,10 +11,10 @@ from jaxrate.argument_checks import check_not_traced, enforce_argument_annotatio
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import predict_block
-from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.blocks import BlockPlan, arrange_blocks
 from jaxrate.replay.compiler_options import ProgramTraits
-from jaxrate.replay.contest_checks import check_contest_features
-from jaxrate.replay.execution import compile_replay, default_compile_policy, empty_predictions
+from jaxrate.replay.contest_checks import check_contest_features_supported
+from jaxrate.replay.execution import compile_replay, default_compile_policy, zero_predictions_of_blocks
 from jaxrate.replay.padded_states_and_columns import (
     count_players,
     extend_state_if_needed,
@@ -69,7 +69,7 @@ def predict(
         check_not_traced(
             "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
         )
-        check_contest_features(system, events)
+        check_contest_features_supported(system, events)
         known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
         if is_traced(events.events):
             return _predict_traced_rounds(
@@ -91,10 +91,10 @@ def predict(
     return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
 
 
-def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Blocks) -> Any:
+def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> Any:
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
     policy = default_compile_policy()
-    prediction = empty_predictions(rules, params, state, plan, None)
+    prediction = zero_predictions_of_blocks(rules, params, state, plan, None)
     traits = ProgramTraits(Rounds, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)
     for block in plan.blocks:

@@ -16,15 +16,16 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.block_programs import replay_block
-from jaxrate.replay.blocks import Block, Blocks, gather_events
+from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
     compiler_options,
     quick_compile_options,
-    supported_options,
+    supported_xla_options,
 )
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
@@ -40,7 +41,6 @@ from jaxrate.replay.scan_programs import (
 from jaxrate.replay.schedule import Plan
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem, full_leaf
-from jaxrate.types import Array
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
@@ -64,11 +64,11 @@ def default_compile_policy() -> CompilePolicy:
 LEVELS = ProgramTraits()
 
 
-def execute(
+def execute_plan(
     rules: ReplayRules,
     params: Params,
     state: State,
-    plan: Plan | Blocks,
+    plan: Plan | BlockPlan,
     key: Array | None,
     *,
     ids_checked: bool,
@@ -84,7 +84,7 @@ def execute(
       policy: None: `default_compile_policy`.
     """
     policy = default_compile_policy() if policy is None else policy
-    if isinstance(plan, Blocks):
+    if isinstance(plan, BlockPlan):
         return _execute_blocks(rules, params, state, plan, key, policy)
     program = compile_match_replay(rules, params, state, plan, key, engine, policy)
     shape, count = MatchProgramShape(plan.size, None, ids_checked), np.int32(plan.num_steps)
@@ -93,7 +93,7 @@ def execute(
 
 
 def _execute_blocks(
-    rules: ReplayRules, params: Params, state: State, plan: Blocks, key: Array | None, policy: CompilePolicy
+    rules: ReplayRules, params: Params, state: State, plan: BlockPlan, key: Array | None, policy: CompilePolicy
 ) -> tuple[State, Any]:
     """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
     inputs, flat = (params, state, plan, key), plan.events
@@ -103,9 +103,9 @@ def _execute_blocks(
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
         return rules, block.size, params, result, flat, plan.starts, block.number, key, np.int32(steps)
 
-    result = state, empty_predictions(rules, params, state, plan, key)
+    result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
     kinds = {(block.size, block.number.shape): block for block in plan.blocks}.values()
-    if len(kinds) > 1 and not is_inside_transformation(inputs):
+    if len(kinds) > 1 and not is_inside_jax_transformation(inputs):
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
             tasks = [pool.submit(program.lower(*arguments(block, 0, result)).compile) for block in kinds]
             for task in tasks:
@@ -115,7 +115,9 @@ def _execute_blocks(
     return result
 
 
-def empty_predictions(rules: ReplayRules, params: Params, state: State, plan: Blocks, key: Array | None) -> Any:
+def zero_predictions_of_blocks(
+    rules: ReplayRules, params: Params, state: State, plan: BlockPlan, key: Array | None
+) -> Any:
     """Zeros [size, ...] where blocks write their predictions."""
     block = plan.blocks[0]
     shapes = _first_prediction.eval_shape(rules, block.size, params, state, plan.events, plan.starts, block.number, key)
@@ -155,15 +157,15 @@ def compile_match_replay(
     """The program of a plan of matches."""
     short = not is_traced(plan) and plan.size <= policy.short_history
     stream = plan.number is None
-    replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _kernel_program()
+    replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _import_levels_kernel()
     loops = False
     if replay is replay_levels and not short:
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
-        loops = outline_rules(rules, params, state, match).loops
+        loops = match_program_features(rules, params, state, match).loops
     return compile_replay(replay, (params, state, plan, key), policy, ProgramTraits(Matches, 1, stream, loops, short))
 
 
-def _kernel_program() -> Any:
+def _import_levels_kernel() -> Any:
     """The other program of levels: Pallas takes a tenth of a second to import, which few need."""
     from jaxrate.replay.kernel import levels_kernel
 
@@ -190,7 +192,7 @@ def compile_replay(
         traits.stream and jnp.result_type(float) == np.float64
     )  # else the emitters round TrueSkill's otherwise
     short = traits.short and exact and not policy.outermost
-    return _jit_replay(replay, is_inside_transformation(inputs), policy, traits._replace(axes=axes, short=short))
+    return _jit_replay(replay, is_inside_jax_transformation(inputs), policy, traits._replace(axes=axes, short=short))
 
 
 @lru_cache
@@ -201,7 +203,7 @@ def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy,
     return jax.jit(replay, static_argnums=(0, 1), donate_argnums=() if inside else 3, compiler_options=options)
 
 
-def is_inside_transformation(tree: Any) -> bool:
+def is_inside_jax_transformation(tree: Any) -> bool:
     """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
     return is_traced((tree, jax.device_put(np.zeros(()))))
 
@@ -214,10 +216,10 @@ def calculates_little_of_padding(system: RatingSystem, inputs: Any, history: Rag
     drifts = getattr(system.params, "drift", None) is not None  # which is of all rows
     counted = isinstance(history.events, Rounds) and "padding" in system.features and not drifts
     alone = counted and ("teams" not in system.features or not has_teammates(history))
-    return alone and not has_launch_overhead() and not is_inside_transformation(inputs)
+    return alone and not has_launch_overhead() and not is_inside_jax_transformation(inputs)
 
 
-def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function under jit, its first argument static and of some `size`: long loops over vectors side by side.
 
     Of small matrices one thread takes a third less time over a step than two that wait for each other, and the newer
@@ -229,7 +231,7 @@ def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
         options = quick_compile_options() if policy.quick else None
         if matrices and not policy.quick and jax.default_backend() == "cpu":
             passes = "dot-library-rewriter,cpu-parallel-task-assigner"
-            options = supported_options({"xla_disable_hlo_passes": passes, "xla_cpu_use_fusion_emitters": False})
+            options = supported_xla_options({"xla_disable_hlo_passes": passes, "xla_cpu_use_fusion_emitters": False})
         return jax.jit(function, static_argnums=0, compiler_options=options)
 
     @wraps(function)
@@ -242,7 +244,7 @@ def jit_with_vector_loops(function: Callable[..., Any]) -> Callable[..., Any]:
 # --- What rules are made of decides between a stream and levels. ---
 
 
-def levels_threshold(
+def min_mean_width_for_levels(
     system: RatingSystem, params: Params, key: Array | None, events: Matches, record: Record | None = None
 ) -> float:
     """Matches per step from which levels, made for this one replay, beat a stream.
@@ -259,7 +261,7 @@ def levels_threshold(
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
-    outline = outline_rules(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
+    outline = match_program_features(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
 
@@ -272,15 +274,15 @@ class MatchProgramFeatures(NamedTuple):
     operations: int
 
 
-def outline_rules(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramFeatures:
+def match_program_features(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramFeatures:
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
     state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
     leaves, structure = jax.tree.flatten((params, state, match))
-    return _measure_rule_complexity(rules, structure, tuple(jax.typeof(x) for x in leaves))
+    return _match_program_features_cached(rules, structure, tuple(jax.typeof(x) for x in leaves))
 
 
 @lru_cache
-def _measure_rule_complexity(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> MatchProgramFeatures:
+def _match_program_features_cached(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> MatchProgramFeatures:
     def rate(params: Params, state: State, match: Matches) -> Any:
         drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, is_traced
+from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Matches
+from jaxrate.hyperparameter_definitions import check_params
 from jaxrate.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
-from jaxrate.parameters import check_params
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.sharding import (
     append_newcomers,
@@ -23,7 +24,6 @@ from jaxrate.replay.sharding import (
 )
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 

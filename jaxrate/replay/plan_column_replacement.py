@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_traced
+from jaxrate.array_types import Array
 from jaxrate.events import Context, Rounds
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.types import Array
 
 
 def pad_to_size(values: Any, size: int, mode: str = "constant") -> Array:

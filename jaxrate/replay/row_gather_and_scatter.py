@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.rules import State
-from jaxrate.types import Array
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
 COPY_LIMIT = (
@@ -55,7 +55,7 @@ def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) ->
     return lax.fori_loop(0, row_tiles.count_row_tiles(count), scatter, state)
 
 
-def ids_to_write(event: Any) -> Array:
+def unique_ids_to_write(event: Any) -> Array:
     """The ids under which the rows of an event, or of disjoint ones, are put back, each once.
 
     That of a further seat of a player lies past the end: what they learnt from all of them stands in each row.
@@ -76,7 +76,7 @@ class PackedState(NamedTuple):
     pack: Callable[[State], Any]
 
 
-def pack_state(state: State, steps: int) -> PackedState:
+def pack_state_if_faster(state: State, steps: int) -> PackedState:
     """A state [n, ...] for a replay of so many steps.
 
     Where kernels are launched, each leaf would have one of its own to scatter it. There all numbers of a player that

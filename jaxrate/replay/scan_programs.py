@@ -17,15 +17,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
     gather_rows,
-    ids_to_write,
-    pack_state,
+    pack_state_if_faster,
     replace_rows,
     scatter_row_tiles,
     scatter_rows,
+    unique_ids_to_write,
 )
 from jaxrate.rules import (
     AdvanceRuleProtocol,
@@ -42,7 +43,6 @@ from jaxrate.rules import (
     UpdateRuleProtocol,
 )
 from jaxrate.system import resolve_prepare_sizes, split_sides
-from jaxrate.types import Array
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -226,7 +226,7 @@ def scan_steps(
         number, state, rows = carry
         event, drawn = entry
         rows, guess = rate_step(rows, event, drawn)
-        state = scatter_rows(state, ids_to_write(event), rows)
+        state = scatter_rows(state, unique_ids_to_write(event), rows)
         following = lax.dynamic_index_in_dim(events.player, number + 1, keepdims=False)
         return (number + 1, state, gather_rows(state, following)), guess
 
@@ -245,7 +245,7 @@ def scan_single_events(
         number, state, rows = carry
         event, drawn = entry
         rows, guess = one(rows, event, drawn)
-        state = scatter_row_tiles(state, ids_to_write(event), rows, event.present)
+        state = scatter_row_tiles(state, unique_ids_to_write(event), rows, event.present)
         player, size = (read_index(x, jnp.minimum(number + 1, last)) for x in (events.player, events.present))
         return (number + 1, state, replace_rows(rows, state, player, jnp.where(number < last, size, 0))), guess
 
@@ -269,7 +269,7 @@ def replay_levels(
     """All matches of a step at once; slots are the last axis of events and the second of rows."""
     events, index = truncate_steps((events, index), shape.steps)
     one = jax.vmap(partial(rate_event, rules, prepare_replay(rules, params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    packed = pack_state(state, len(index))
+    packed = pack_state_if_faster(state, len(index))
     state, guess = scan_steps(
         adapt_rating_to_packed_rows(packed, one),
         packed.state,

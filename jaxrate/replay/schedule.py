@@ -18,10 +18,11 @@ from jaxrate.argument_checks import (
     is_traced,
     is_whole_number,
 )
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.blocks import Blocks, arrange_blocks
+from jaxrate.replay.blocks import BlockPlan, arrange_blocks
 from jaxrate.replay.padded_states_and_columns import (
     allocate_aligned,
     max_step_matches_in_cache,
@@ -40,7 +41,6 @@ from jaxrate.replay.step_assignment import (
     step_width_range,
 )
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array, HostArray
 
 TRACED_HINT = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 
@@ -105,7 +105,7 @@ class Plan(NamedTuple):
 @jax.ensure_compile_time_eval()
 def schedule_by_level(
     events: Matches | Ragged | Dataset, width: Annotated[int | None, CHECKED_BY_FUNCTION] = None
-) -> Plan | Blocks:
+) -> Plan | BlockPlan:
     """Arrange events so that those without a common player are rated at once, in the order of each player's events.
 
         jr.extend.schedule_by_level(data.matches).fill
@@ -136,7 +136,7 @@ def schedule_by_level(
 
 @jax.ensure_compile_time_eval()
 def make_plan(
-    matches: Matches, schedule: str | Plan | Blocks = "auto", min_mean_width: float = 2.0, max_width: int = LAST_ID
+    matches: Matches, schedule: str | Plan | BlockPlan = "auto", min_mean_width: float = 2.0, max_width: int = LAST_ID
 ) -> Plan:
     """The arrangement that `run` uses. "auto": levels if a step holds `min_mean_width` matches or more, else a stream.
 
@@ -193,7 +193,7 @@ def make_sequential_plan(matches: Matches, min_size: int = 0) -> Plan:
 
 def get_or_make_levels_plan(
     system: RatingSystem, events: Matches | Ragged, plans_by_width: dict[int, Any]
-) -> Plan | Blocks:
+) -> Plan | BlockPlan:
     """The levels in which `run` rates these events, kept in `plans_by_width`: narrow if players have much state."""
     room = (
         min(max_step_matches_in_cache(state_shapes(system, 2)), step_width_range()[1])
@@ -292,9 +292,9 @@ def _replace_traced_column_with_placeholder(name: str, column: Any) -> Any:
     return np.broadcast_to(np.asarray(fill, kind), column.shape)
 
 
-def flat_events_for_check(events: Matches | Plan | Blocks) -> Any:
+def flat_events_for_check(events: Matches | Plan | BlockPlan) -> Any:
     """Events for a system's check. Where anything is traced there are none, but with their columns."""
-    if isinstance(events, Blocks):
+    if isinstance(events, BlockPlan):
         begins: Any = [
             x if x is None else np.zeros(1, int) if is_traced(events) else np.asarray(x) for x in events.starts
         ]

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import LAST_ID
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.replay.padded_states_and_columns import COARSE, STEPS, allocate_aligned, pad_column, padded_size
-from jaxrate.types import Array, HostArray
 
 SHORT = 1 << 14  # participants, up to which Python does it
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import rounds
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import (
@@ -15,7 +16,6 @@ from jaxrate.metrics.prediction_metrics import (
     ranking_metrics,
 )
 from jaxrate.site.wording import format_count
-from jaxrate.types import HostArray
 
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)

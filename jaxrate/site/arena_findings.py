@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
 
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks

@@ -13,10 +13,10 @@ from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.site.arena_findings import certain_findings, headline
 from jaxrate.site.page_templates import concatenate_page_files, make_template_environment
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
-from jaxrate.types import HostArray
 
 STYLE_FILES = "page.css", "arena.css"
 SCRIPT_FILES = "words.js", "arena.js"

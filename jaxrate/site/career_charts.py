@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import SiteData
-from jaxrate.types import HostArray
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event

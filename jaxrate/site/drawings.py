@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.text_format import LARGE_RATING
-from jaxrate.types import HostArray
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
 MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"

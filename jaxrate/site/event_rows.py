@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.site.site_data import SiteData
-from jaxrate.types import HostArray
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells

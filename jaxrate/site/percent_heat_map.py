@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import numpy as np
 
-from jaxrate.types import HostArray
+from jaxrate.array_types import HostArray
 
 LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 100
 DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_levels, course_line, interval_bar, make_axis
 from jaxrate.site.event_rows import data_events
 from jaxrate.site.site_data import SiteData
-from jaxrate.types import HostArray
 
 YEAR_DAYS = 365.25
 COURSE_YEARS = 10  # of the line of a career

@@ -12,9 +12,9 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
 from jaxrate.league.comparison_table import Comparison
-from jaxrate.league.player_history import rating_table
-from jaxrate.league.rated_history import Rated, find_player
-from jaxrate.metrics.sample_metrics import Calibration
+from jaxrate.league.player_careers_and_ratings import rating_table
+from jaxrate.league.rated_history import Rated, find_player_id
+from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.career_charts import draw_career_charts
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_rows, heading_row
@@ -80,7 +80,7 @@ def report_html(
     page, libraries = load_template_and_assets()
     options = {"active": active, "min_games": min_games}
     site_data = build_site_data(rated, {}, {}, None, smoothed, options, noun)
-    chosen = [find_player(rated.players, name) for name in players]
+    chosen = [find_player_id(rated.players, name) for name in players]
     listed = site_data.listed.tolist()
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []

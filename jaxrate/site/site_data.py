@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.rated_history import Rated, times_to_days
+from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     Noun,
@@ -20,7 +21,6 @@ from jaxrate.site.wording import (
     format_times,
 )
 from jaxrate.text_format import coarse_rating_decimals
-from jaxrate.types import HostArray
 
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Ranking", "pairs": "Head to head", "quality": "Accuracy", "about": "Method"}
@@ -212,5 +212,5 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
     """Times for JSON: days since 1970-01-01 for dates, else the times."""
-    times = times_to_days(times)
+    times = times_to_event_clock(times)
     return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.text_format import format_number
-from jaxrate.types import HostArray
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.numerics.linear_systems import solve_definite_systems
-from jaxrate.replay.execution import jit_with_vector_loops
+from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.rules import Rating
 from jaxrate.smoothing.forward_backward import (
     GaussianSite,
@@ -27,10 +28,9 @@ from jaxrate.smoothing.likelihood_sites import (
     result_log_likelihood,
 )
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
-from jaxrate.systems.skills.match_strengths import Strength, add_match_effects_to_lead, make_loadings
-from jaxrate.systems.skills.model import Constants, Model, State, init, prepare
+from jaxrate.systems.skills.match_strengths import StrengthBelief, add_match_effects_to_lead, make_skill_loadings
+from jaxrate.systems.skills.model import Constants, ModelSettings, State, init, prepare
 from jaxrate.systems.skills.outcome_likelihoods import expected_score
-from jaxrate.types import Array
 
 ANDERSON_DEPTH = 5  # past sweeps that are mixed
 UNMIXED_SWEEPS = 3  # first sweeps that are not mixed, as they change much
@@ -42,7 +42,7 @@ class SweepResult(NamedTuple):
     """The result of the sweeps."""
 
     site: GaussianSite  # [2, size]
-    cavity: Strength  # [2, size] of x^T theta above a newcomer's, given all other matches
+    cavity: StrengthBelief  # [2, size] of x^T theta above a newcomer's, given all other matches
     sweeps: Array  # how many sweeps were made
     change: Array  # the greatest in the last sweep, of a mean in deviations or a tenth of a relative one of a variance
 
@@ -65,7 +65,7 @@ class SweepInputs(NamedTuple):
     offset: Array  # [size] the lead of the first of two equal players
 
 
-def prepare_sweep(model: Model, params: Any, timelines: Timelines) -> SweepInputs:
+def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> SweepInputs:
     """The constants, dynamics and offsets that all sweeps share."""
     constants = prepare(model, params)
     constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
@@ -74,7 +74,7 @@ def prepare_sweep(model: Model, params: Any, timelines: Timelines) -> SweepInput
         model, constants, jnp.zeros_like(timelines.events.score), games, timelines.events
     )
     return SweepInputs(
-        constants, make_node_dynamics(model, constants, timelines, make_loadings(model, timelines.events)), offset
+        constants, make_node_dynamics(model, constants, timelines, make_skill_loadings(model, timelines.events)), offset
     )
 
 
@@ -102,9 +102,9 @@ class SweepProgress(NamedTuple):
     history: AndersonHistory
 
 
-@jit_with_vector_loops
+@jit_with_small_matrix_compile_options
 def run_sweeps(
-    model: Model,
+    model: ModelSettings,
     params: Any,
     timelines: Timelines,
     tolerance: Array,
@@ -125,7 +125,7 @@ def run_sweeps(
         cavity_nodes, _ = backward_pass(
             inputs.dynamics, forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0], node_sites
         )
-        cavity_strength = Strength(None, *(nodes_to_matches(x, timelines) for x in cavity_nodes[1:]))
+        cavity_strength = StrengthBelief(None, *(nodes_to_matches(x, timelines) for x in cavity_nodes[1:]))
         movement = jnp.abs(cavity_strength.mean - previous.mean) * lax.rsqrt(cavity_strength.variance)
         movement = jnp.maximum(
             movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(previous.variance / cavity_strength.variance - 1.0)
@@ -141,7 +141,7 @@ def run_sweeps(
 
     no_history = jnp.zeros((ANDERSON_DEPTH, *zero.shape), zero.dtype)
     initial = SweepResult(
-        site or GaussianSite(zero, zero), Strength(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf
+        site or GaussianSite(zero, zero), StrengthBelief(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf
     )
     progress = SweepProgress(
         initial,
@@ -214,8 +214,10 @@ def _inner_product(x: Array, y: Array) -> Array:
     return jnp.sum(jnp.sum(lanes, axis=0))
 
 
-@jit_with_vector_loops
-def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> SmoothedQuantities:
+@jit_with_small_matrix_compile_options
+def smoothed_quantities(
+    model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite
+) -> SmoothedQuantities:
     """The smoothed ratings, predictions, state and evidence that follow from these sites."""
     inputs = prepare_sweep(model, params, timelines)
     node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
@@ -224,7 +226,7 @@ def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: G
     newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
     mean, variance = (nodes_to_matches(x, timelines) for x in hindsight or ())
     mean = mean + jnp.broadcast_to(newcomer, mean.shape)
-    cavity_strength = Strength(None, *(nodes_to_matches(x, timelines) for x in cavity[1:]))
+    cavity_strength = StrengthBelief(None, *(nodes_to_matches(x, timelines) for x in cavity[1:]))
     pair = meetings_from_cavities(cavity_strength, inputs.offset)
     weight = timelines.events.context.weight
     games = timelines.games_before + (1.0 if weight is None else weight[None])
@@ -238,7 +240,7 @@ def smoothed_quantities(model: Model, params: Any, timelines: Timelines, site: G
     )
 
 
-def log_evidence_terms(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> Array:
+def log_evidence_terms(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> Array:
     """[size] the term of each match in the log evidence, with these sites."""
     inputs = prepare_sweep(model, params, timelines)
     node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
@@ -249,20 +251,20 @@ def log_evidence_terms(model: Model, params: Any, timelines: Timelines, site: Ga
         inputs,
         timelines,
         site,
-        (prediction, Strength(None, *(nodes_to_matches(x, timelines) for x in cavity[1:]))),
+        (prediction, StrengthBelief(None, *(nodes_to_matches(x, timelines) for x in cavity[1:]))),
     )
 
 
 def _match_log_evidence(
-    model: Model,
+    model: ModelSettings,
     inputs: SweepInputs,
     timelines: Timelines,
     site: GaussianSite,
-    node_strengths: tuple[NodePrediction, Strength],
+    node_strengths: tuple[NodePrediction, StrengthBelief],
 ) -> Array:
     """[size] the log likelihood of each result in place of the integral of its sites, plus the terms of time."""
     prediction, cavity_strength = node_strengths
-    prior_strength = Strength(None, *(nodes_to_matches(x, timelines) for x in prediction[:2]))
+    prior_strength = StrengthBelief(None, *(nodes_to_matches(x, timelines) for x in prediction[:2]))
     weight = timelines.events.context.weight
     log_likelihood = result_log_likelihood(
         model, inputs.constants, meetings_from_cavities(cavity_strength, inputs.offset), timelines.events
@@ -273,9 +275,9 @@ def _match_log_evidence(
     )
 
 
-@jit_with_vector_loops
+@jit_with_small_matrix_compile_options
 def ratings_at_query_time(
-    model: Model, params: Any, timelines: Timelines, query: QueryNodes, site: GaussianSite
+    model: ModelSettings, params: Any, timelines: Timelines, query: QueryNodes, site: GaussianSite
 ) -> Rating:
     """[some] the ratings, at the query time, of all players who have begun by then."""
     inputs = prepare_sweep(model, params, timelines)
@@ -289,8 +291,8 @@ def ratings_at_query_time(
     return Rating(mean, jnp.sqrt(variance))
 
 
-@jit_with_vector_loops
-def filtered_final_state(model: Model, params: Any, timelines: Timelines, site: GaussianSite) -> State:
+@jit_with_small_matrix_compile_options
+def filtered_final_state(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> State:
     """The filtered state of all players after their last matches, `timelines.last_node`, given the matches before."""
     inputs = prepare_sweep(model, params, timelines)
     node_sites, weight = GaussianSite(*(matches_to_nodes(x, timelines) for x in site)), timelines.events.context.weight
@@ -301,7 +303,7 @@ def filtered_final_state(model: Model, params: Any, timelines: Timelines, site: 
 
 
 def _assemble_state(
-    model: Model, params: Any, timelines: Timelines, inputs: SweepInputs, forward_nodes: Any, games: Array
+    model: ModelSettings, params: Any, timelines: Timelines, inputs: SweepInputs, forward_nodes: Any, games: Array
 ) -> State:
     """The rows of all players after their last matches; players without matches are newcomers."""
 

@@ -22,14 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.rules import Rating
 from jaxrate.smoothing.timelines import Timelines
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.aging import add_to_diagonal, decay_and_grow, pad_common_skill_with_zeros
-from jaxrate.systems.skills.match_strengths import Strength, covariance_with_strength
-from jaxrate.systems.skills.model import Constants, Model, State, initial_variance
-from jaxrate.systems.skills.posterior import condition_on_message
-from jaxrate.types import Array
+from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros, revert_means_and_grow_variances
+from jaxrate.systems.skills.match_strengths import StrengthBelief, covariance_with_strength
+from jaxrate.systems.skills.model import Constants, ModelSettings, State, newcomer_variances
+from jaxrate.systems.skills.posterior import condition_covariance_on_message
 
 
 class NodeDynamics(NamedTuple):
@@ -64,15 +64,15 @@ class GaussianSite(NamedTuple):
 
 
 def make_node_dynamics(
-    model: Model, constants: Constants, timelines: Timelines, coefficients: tuple[Any, Any]
+    model: ModelSettings, constants: Constants, timelines: Timelines, coefficients: tuple[Any, Any]
 ) -> NodeDynamics:
     """The dynamics of these timelines; `coefficients` are x [size, D] of first and of second players, None if D = 1."""
     params = constants.params
-    retention, elapsed = mean_reversion.lead_decay_and_growth_time(params.reversion, timelines.elapsed)
+    retention, elapsed = mean_reversion.lead_retention_and_growth_time(params.reversion, timelines.elapsed)
     growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
     transitions = [(retention, elapsed[:, None] * growth)]
     if timelines.seasons_begun is not None:
-        season_retention, season_variance = mean_reversion.decay_over_seasons(
+        season_retention, season_variance = mean_reversion.season_retention_and_added_variance(
             params.season_keep, params.season_growth, timelines.seasons_begun
         )
         transitions.append(
@@ -107,11 +107,11 @@ def matches_to_nodes(values: Array, timelines: Timelines) -> Array:
 
 
 def forward_pass(
-    model: Model, constants: Constants, dynamics: NodeDynamics, site: GaussianSite
+    model: ModelSettings, constants: Constants, dynamics: NodeDynamics, site: GaussianSite
 ) -> tuple[NodePrediction, NodeBelief]:
     """The predicted strengths and the beliefs at each node, before its site."""
     lanes, dtype = dynamics.is_first.shape[1], site.pull.dtype
-    variance = jnp.reshape(jnp.asarray(initial_variance(model, constants.params), dtype), (model.size,))
+    variance = jnp.reshape(jnp.asarray(newcomer_variances(model, constants.params), dtype), (model.size,))
     square = (model.size, model.size, lanes)
     newcomer = NodeBelief(
         jnp.zeros((model.size, lanes), dtype), jnp.broadcast_to(jnp.diag(variance)[..., None], square)
@@ -127,14 +127,14 @@ def forward_pass(
 
 
 def _forward_step(
-    model: Model, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: GaussianSite
+    model: ModelSettings, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: GaussianSite
 ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
     """The belief after a node, from that after the previous one; and the prediction and the belief before its site."""
     row = State(belief.mean, belief.covariance, jnp.zeros(()), jnp.zeros(()))
     if model.size == 1:
         row = row._replace(mean=belief.mean[0], covariance=belief.covariance[0, 0])
     for keep, added in dynamics.transitions:
-        row = decay_and_grow(model, constants, row, keep, added[0] if model.size == 1 else added)
+        row = revert_means_and_grow_variances(model, constants, row, keep, added[0] if model.size == 1 else added)
     if dynamics.match_variance is not None:
         row = row._replace(
             covariance=add_to_diagonal(
@@ -163,13 +163,13 @@ def condition_belief_on_site(
     belief: NodeBelief, coefficients: Array, prediction: NodePrediction, site: GaussianSite
 ) -> NodeBelief:
     """The belief after the site of a node."""
-    covariance, gain = condition_on_message(belief.covariance, coefficients, site.precision)
+    covariance, gain = condition_covariance_on_message(belief.covariance, coefficients, site.precision)
     return NodeBelief(belief.mean + gain * (site.pull - site.precision * prediction.mean), covariance)
 
 
 def backward_pass(
     dynamics: NodeDynamics, prediction: NodePrediction, site: GaussianSite, belief: NodeBelief | None = None
-) -> tuple[Strength, Rating | None]:
+) -> tuple[StrengthBelief, Rating | None]:
     """The cavity of x^T theta at each node, without its own site; and with beliefs, the smoothed means and variances.
 
     Smoothed means and variances are [steps, D, lanes].
@@ -210,7 +210,7 @@ def _backward_step(
     prediction: NodePrediction,
     site: GaussianSite,
     belief: NodeBelief | None,
-) -> tuple[NodeBelief, tuple[Strength, Rating | None]]:
+) -> tuple[NodeBelief, tuple[StrengthBelief, Rating | None]]:
     """l and L before a node's site from those after it, with the cavity and the smoothed rating."""
     future_mean, future_information = future
     x, u = dynamics.coefficients, prediction.cross_covariance
@@ -220,7 +220,7 @@ def _backward_step(
     scaled_precision, surprise = site.precision * q, (site.pull - site.precision * prediction.mean) * q
     f = 1.0 / (1.0 + a * scaled_precision)
     rounding = float(np.finfo(a.dtype).eps)
-    cavity = Strength(
+    cavity = StrengthBelief(
         None,
         prediction.mean - f * (b - a * surprise),
         jnp.maximum(prediction.variance - f * a, rounding * prediction.variance),

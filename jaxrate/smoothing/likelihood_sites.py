@@ -7,22 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import log_ndtr
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.smoothing.forward_backward import GaussianSite
-from jaxrate.systems.skills.match_statistics import measure_statistics
-from jaxrate.systems.skills.match_strengths import Meeting, Strength
-from jaxrate.systems.skills.model import Constants, Model
-from jaxrate.systems.skills.outcome_likelihoods import Q, attenuation, game_messages, margin_loss
-from jaxrate.types import Array
+from jaxrate.systems.skills.match_statistics import condition_match_on_statistics
+from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief
+from jaxrate.systems.skills.model import Constants, ModelSettings
+from jaxrate.systems.skills.outcome_likelihoods import Q, attenuation, game_messages, margin_negative_log_density
 
 
-def meetings_from_cavities(cavity: Strength, offset: Array) -> Meeting:
+def meetings_from_cavities(cavity: StrengthBelief, offset: Array) -> MatchStrengths:
     """The meetings of both players of each match, from their cavities [2, size]."""
-    first, second = (Strength(None, cavity.mean[i], cavity.variance[i]) for i in (0, 1))
-    return Meeting(first, second, first.mean - second.mean + offset)
+    first, second = (StrengthBelief(None, cavity.mean[i], cavity.variance[i]) for i in (0, 1))
+    return MatchStrengths(first, second, first.mean - second.mean + offset)
 
 
-def match_sites(model: Model, constants: Constants, pair: Meeting, events: Matches) -> GaussianSite:
+def match_sites(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> GaussianSite:
     """[2, size] the sites of matches between players of these strengths; a match of weight w counts as w matches."""
     messages = game_messages(model, constants, pair, events)
     sites = [
@@ -34,7 +34,7 @@ def match_sites(model: Model, constants: Constants, pair: Meeting, events: Match
     return stacked if weight is None else jax.tree.map(lambda x: weight[None] * x, stacked)
 
 
-def log_site_integral(strength: Strength, site: GaussianSite) -> Array:
+def log_site_integral(strength: StrengthBelief, site: GaussianSite) -> Array:
     """The logarithm of the integral of exp(h z - I z^2 / 2) over z = N(mean, variance)."""
     precision, pull = site
     ratio = 1.0 + strength.variance * precision
@@ -43,16 +43,16 @@ def log_site_integral(strength: Strength, site: GaussianSite) -> Array:
     return peak + 0.5 * (surprise * surprise * strength.variance / ratio - jnp.log(ratio))
 
 
-def result_log_likelihood(model: Model, constants: Constants, pair: Meeting, events: Matches) -> Array:
+def result_log_likelihood(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> Array:
     """[size] the log likelihoods of results and statistics; for margins log densities in their own units."""
     params: Any = constants.params
     score, variance = events.score, pair.first.variance + pair.second.variance
     if model.statistics:
-        statistics = measure_statistics(model, constants, pair, events)
+        statistics = condition_match_on_statistics(model, constants, pair, events)
         result = result_log_likelihood(model._replace(statistics=()), constants, statistics.known, events)
         return statistics.log_density + result
     if model.outcome == "margin":
-        return -margin_loss(model, constants, pair, events)
+        return -margin_negative_log_density(model, constants, pair, events)
     if model.outcome == "logistic":
         lead = attenuation(variance) * (Q * pair.lead)
         return score * jax.nn.log_sigmoid(lead) + (1.0 - score) * jax.nn.log_sigmoid(-lead)

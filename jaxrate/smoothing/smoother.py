@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_concrete, enforce_argument_annotations, is_whole_number
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
@@ -24,9 +25,8 @@ from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.systems.skills.model import Model
+from jaxrate.systems.skills.model import ModelSettings
 from jaxrate.systems.skills.rules import find_smoothing_model
-from jaxrate.types import Array
 
 
 @enforce_argument_annotations
@@ -108,7 +108,7 @@ def smooth(
 class SmoothingProblem(NamedTuple):
     """A checked history with its model, hyperparameters and timelines."""
 
-    model: Model
+    model: ModelSettings
     params: Any
     matches: Matches
     timelines: Timelines
@@ -138,7 +138,7 @@ def prepare_smoothing(
     return SmoothingProblem(model, params, matches, build_timelines(matches, rows, model.seasons, model.size))
 
 
-def resolve_smoothing_model(system: RatingSystem) -> Model:
+def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     """The model of a `skills` system; ValueError for another system."""
     model = find_smoothing_model(system)
     if model is None:
@@ -147,7 +147,7 @@ def resolve_smoothing_model(system: RatingSystem) -> Model:
     return model
 
 
-def _check_memory(model: Model, num_matches: int) -> None:
+def _check_memory(model: ModelSettings, num_matches: int) -> None:
     """ValueError if the passes do not fit into memory."""
     num_floats = 2 * num_matches * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
     required_bytes = num_floats * jnp.result_type(float).itemsize

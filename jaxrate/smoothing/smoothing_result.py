@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches
 from jaxrate.rules import Rating, State
 from jaxrate.smoothing.expectation_propagation import ratings_at_query_time
@@ -11,7 +12,6 @@ from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.timelines import build_timelines_with_query_nodes
 from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.rules import find_smoothing_model
-from jaxrate.types import Array, HostArray
 
 
 class Smoothed(NamedTuple):

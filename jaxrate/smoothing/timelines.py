@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches
 from jaxrate.replay.padded_states_and_columns import (
     FINE,
@@ -20,7 +21,6 @@ from jaxrate.replay.padded_states_and_columns import (
     pad_on_device,
     padded_event_size,
 )
-from jaxrate.types import Array, HostArray
 
 MIN_LANES, MAX_LANES = 8, 512  # lanes
 FAST_MEMORY_NUMBERS = 1 << 14  # numbers of the covariances of a step

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,
@@ -18,7 +19,6 @@ from jaxrate.storage.run_validation import (
     PERFORMANCE_KINDS,
     read_npz_arrays,
 )
-from jaxrate.types import HostArray
 
 RATING_COLUMN_KINDS = {"id": "integer", "player": "name", "games": "integer"}
 NUMPY_KINDS = {

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import jax
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
+from jaxrate.hyperparameter_definitions import ANY, POSITIVE, Parameter
 from jaxrate.numerics.special_functions import logit
-from jaxrate.parameters import ANY, POSITIVE, Parameter
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, check_param_names, signed_side_advantage
 from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
-from jaxrate.types import Array
 
 
 class CalibrationParams(NamedTuple):

@@ -17,23 +17,23 @@ from typing import Annotated, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
+from jaxrate.hyperparameter_definitions import POSITIVE, RATING, Parameter
 from jaxrate.numerics import row_tiles, selective_evaluation
-from jaxrate.parameters import POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import (
-    break_even_ranks,
     cdf_sums,
     expected_wins,
     matches_as_contests,
     performance_distributions,
+    performances_and_break_even_ranks,
     rating_roots,
 )
 from jaxrate.systems.rounds.cdf_sums import Participants
-from jaxrate.types import Array
 
 TABLE_POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
 
@@ -65,16 +65,19 @@ def expected_counts_below_and_above(
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
     participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest), event.present)
-    table_points = cdf_sums.points_in_precision(table_points)
-    sums, inverse, _ = cdf_sums.make_cdf_sums(
-        performance_distributions.logistic_distribution, participants, table_points
+    table_points = cdf_sums.scale_table_points_to_precision(table_points)
+    sums, inverse, _ = cdf_sums.make_cdf_sum_functions(
+        performance_distributions.logistic_cdf_and_density, participants, table_points
     )
     both = row_tiles.map_row_tiles(
         lambda x: jnp.stack([sums(x, side)[0] for side in (True, False)], axis=1), event.present, rating
     )
-    if len(rating) > cdf_sums.pairwise_limit():
+    if len(rating) > cdf_sums.max_pairwise_participants():
         both = selective_evaluation.evaluate_rows_where_needed(
-            mask & cdf_sums.is_too_coarse(participants, table_points), _exact_counts_below_and_above, participants, both
+            mask & cdf_sums.is_table_too_coarse(participants, table_points),
+            _exact_counts_below_and_above,
+            participants,
+            both,
         )
     below, above = jnp.clip(both, 0.5, jnp.maximum(jnp.sum(gain) - 0.5, 0.5)).T
     return sums, inverse, participants, below, above
@@ -84,8 +87,8 @@ def _exact_counts_below_and_above(indices: Array, participants: Participants) ->
     """[R, 2] how many are expected below and above some of them."""
     return jnp.stack(
         [
-            cdf_sums.direct_sums(
-                performance_distributions.logistic_distribution, participants, participants.centre[indices], x
+            cdf_sums.direct_cdf_sums(
+                performance_distributions.logistic_cdf_and_density, participants, participants.centre[indices], x
             )[0]
             for x in (True, False)
         ],
@@ -104,18 +107,20 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
         expected_counts_below_and_above(table_points, params, rows, event),
     )
     is_below = below < above
-    return expected_wins.win_share(cdf_sums.exclude_self(is_below, jnp.where(is_below, below, above), mask)[0], mask)
+    return expected_wins.expected_win_share(
+        cdf_sums.counts_excluding_self(is_below, jnp.where(is_below, below, above), mask)[0], mask
+    )
 
 
 def infer(
     table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, break_even_ranks.Performances]:
+) -> tuple[State, performances_and_break_even_ranks.Performances]:
     """Find the performances, and move towards them."""
     del key
     event = matches_as_contests.match_as_contest(event)
     sums, inverse, participants, below, above = expected_counts_below_and_above(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
-    rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tie_counts(event).astype(below.dtype) + 0.5
+    rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tied_group_sizes(event).astype(below.dtype) + 0.5
     rank = jnp.where(mask, rank, 1.0)
     # sqrt(rank R) = 1/2 + the number above, and = count + 1/2 - the number below, of which the smaller one is used.
     missing = 1.0 - rank / count, (below - 0.5) / count
@@ -128,11 +133,11 @@ def infer(
 
     def perform(from_below: Array, target: Array, ratio: Array, mask: Array) -> Array:
         guess = inverse(jnp.where(from_below, ratio, -ratio))
-        return rating_roots.ratings_at_sum(sums, from_below, target, guess, mask, participants)
+        return rating_roots.solve_ratings_for_target_sums(sums, from_below, target, guess, mask, participants)
 
     p = row_tiles.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
-    if len(p) > cdf_sums.pairwise_limit():
-        coarse = cdf_sums.is_too_coarse(participants, cdf_sums.points_in_precision(table_points))
+    if len(p) > cdf_sums.max_pairwise_participants():
+        coarse = cdf_sums.is_table_too_coarse(participants, cdf_sums.scale_table_points_to_precision(table_points))
         p = selective_evaluation.evaluate_rows_where_needed(
             mask & coarse, _exact_performances, participants, few < many, target, p
         )
@@ -142,8 +147,11 @@ def infer(
     state = State(
         jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
     )
-    return state, break_even_ranks.make_performances_with_ranks(
-        p, rows.rating, break_even_ranks.worst_rank_within_gain_budget(above - 0.5, participants.gain, event), event
+    return state, performances_and_break_even_ranks.make_performances_respecting_ceiling(
+        p,
+        rows.rating,
+        performances_and_break_even_ranks.worst_rank_within_gain_budget(above - 0.5, participants.gain, event),
+        event,
     )
 
 
@@ -156,10 +164,10 @@ def update(
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
     sums, mask = (
-        partial(cdf_sums.direct_sums, performance_distributions.logistic_distribution, participants),
+        partial(cdf_sums.direct_cdf_sums, performance_distributions.logistic_cdf_and_density, participants),
         jnp.ones_like(indices, bool),
     )
-    return rating_roots.ratings_at_sum(
+    return rating_roots.solve_ratings_for_target_sums(
         sums, from_below[indices], target[indices], participants.centre[indices], mask, participants
     )
 

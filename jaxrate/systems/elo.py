@@ -16,10 +16,11 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -40,7 +41,6 @@ from jaxrate.system import (
     system_factory,
 )
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.types import Array
 
 
 class Constants(NamedTuple):
@@ -71,10 +71,12 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     params, last = constants.params, rows.time
     if last is None:
         return rows
-    keep, _ = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, last))
+    keep, _ = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, last))
     rating = rows.rating if keep is None else fading.revert_rating(params, rows.rating, keep)
     if seasons:
-        keep, _ = fading.decay_over_seasons(params.season_keep, 0.0, fading.seasons_begun(seasons, last, time))
+        keep, _ = fading.season_retention_and_added_variance(
+            params.season_keep, 0.0, fading.count_seasons_begun(seasons, last, time)
+        )
         rating = fading.revert_rating(params, rating, keep)
     return rows._replace(rating=rating)
 
@@ -148,7 +150,7 @@ def elo(
     Raises:
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
-    begin = fading.season_starts("elo", seasons)
+    begin = fading.parse_season_starts("elo", seasons)
     params, space = collect_params(elo, locals())
     params = fading.fill_season_defaults("elo", begin, params, season_keep=fading.DEFAULT_SEASON_KEEP)
     if (params.k_new is None) != (params.new_games is None):

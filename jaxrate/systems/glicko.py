@@ -25,10 +25,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -52,7 +53,6 @@ from jaxrate.system import (
     variance_bound,
 )
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.types import Array
 
 Q = math.log(10.0) / 400.0
 WIDEST = 1e12  # points^2, the variance where there is no largest deviation: products of it are finite in float32
@@ -98,8 +98,10 @@ def age_rows(constants: Constants, rows: State, duration: Array) -> State:
     """After some time in which no season begins."""
     if constants.params.reversion is None:
         return rows._replace(variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high))
-    keep, span = fading.lead_decay_and_growth_time(constants.params.reversion, duration)
-    return fading.revert_rows(constants.params, rows, keep, constants.growth * span, constants.high)
+    keep, span = fading.lead_retention_and_growth_time(constants.params.reversion, duration)
+    return fading.revert_ratings_and_grow_variances(
+        constants.params, rows, keep, constants.growth * span, constants.high
+    )
 
 
 def advance_within_period(constants: Constants, rows: State, event: Matches | Periods) -> State:
@@ -126,9 +128,11 @@ def game_evidence(player: State, opponent: State, score: Array, lead: float | Ar
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
 
 
-def update_from_totals(constants: Constants, rows: State, totals: tuple[Array, ...], time: Array) -> State:
+def update_from_evidence_totals(
+    constants: Constants, rows: State, evidence_totals: tuple[Array, ...], time: Array
+) -> State:
     """RD' and r' of the module's docstring."""
-    information, surprise = totals
+    information, surprise = evidence_totals
     variance = rows.variance / (1.0 + rows.variance * information)
     rating = rows.rating + variance * surprise
     return State(rating, clip_optional(variance, constants.low, None), jnp.full_like(rows.time, time))
@@ -148,7 +152,7 @@ def update(
     first, second = split_sides(rows, event)
     lead = signed_side_advantage(event, constants.params.side_advantage)
     one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
-    after = rate_players(partial(update_from_totals, constants, time=end), rows, event, one, two)
+    after = rate_players(partial(update_from_evidence_totals, constants, time=end), rows, event, one, two)
     if not (seasons and isinstance(event, Periods)):
         return after
     return fading.apply_seasons(
@@ -193,7 +197,7 @@ def glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    begin = fading.season_starts("glicko", seasons)
+    begin = fading.parse_season_starts("glicko", seasons)
     params, space = collect_params(glicko, locals())
     params = fading.fill_season_defaults("glicko", begin, params, **fading.SEASON_DEFAULTS)
     rules = Rules(prepare, advance, predict, update)

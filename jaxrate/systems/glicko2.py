@@ -25,11 +25,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.numerics.roots import decreasing_root
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -39,6 +39,7 @@ from jaxrate.parameters import (
     SIDE_ADVANTAGE,
     Parameter,
 )
+from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     FactoryCall,
@@ -53,7 +54,6 @@ from jaxrate.system import (
     variance_bound,
 )
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.types import Array
 
 SCALE = 173.7178
 MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
@@ -93,19 +93,21 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
 
 
-def drift_rows(constants: Constants, rows: State, periods: float | Array, lead_retention: Array | None) -> State:
+def age_rows_by_idle_periods(
+    constants: Constants, rows: State, periods: float | Array, lead_retention: Array | None
+) -> State:
     """After idle periods: phi^2 + t sigma^2, with the share `lead_retention` of a lead (None: all of it)."""
     added = SCALE**2 * (periods * rows.volatility**2)
     if lead_retention is not None:
-        return fading.revert_rows(constants.params, rows, lead_retention, added, MAX_VARIANCE)
+        return fading.revert_ratings_and_grow_variances(constants.params, rows, lead_retention, added, MAX_VARIANCE)
     return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, MAX_VARIANCE)))
 
 
 def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
     """phi^2 <- phi^2 + t sigma^2, and leads fade."""
     params, high = constants.params, constants.high
-    keep, span = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, rows.time))
-    aged = drift_rows(constants, rows, span * constants.rate, keep)
+    keep, span = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, rows.time))
+    aged = age_rows_by_idle_periods(constants, rows, span * constants.rate, keep)
     aged = aged._replace(variance=clip_optional(aged.variance, None, high))
     return fading.apply_seasons(seasons, params, aged, rows.time, time, MAX_VARIANCE if high is None else high)
 
@@ -151,18 +153,18 @@ def game_evidence(player: State, opponent: State, score: Array, lead: float | Ar
     return g * g * (e - e * e), g * (score - e)
 
 
-def update_from_totals(
+def update_from_evidence_totals(
     constants: Constants,
     rows: State,
-    totals: tuple[Array, ...],
+    evidence_totals: tuple[Array, ...],
     periods: float | Array,
     time: Array,
-    keep: Array | None = None,
+    lead_retention: Array | None = None,
 ) -> State:
     """Steps 5 to 7, in which some periods pass (1 in a rating period) and leads fade, until `time`."""
-    information, surprise = totals
+    information, surprise = evidence_totals
     rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), MAX_VOLATILITY))
-    before = drift_rows(constants, rows, periods, keep)
+    before = age_rows_by_idle_periods(constants, rows, periods, lead_retention)
     variance = before.variance / (1.0 + before.variance * (information / SCALE**2))
     rating = before.rating + variance * (surprise / SCALE)
     variance = clip_optional(variance, constants.low, constants.high)
@@ -180,14 +182,20 @@ def update(
     params, keep = constants.params, None
     periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
     if isinstance(event, Periods) and params.reversion is not None:
-        keep, span = fading.lead_decay_and_growth_time(params.reversion, jnp.asarray(params.period, rows.time.dtype))
+        keep, span = fading.lead_retention_and_growth_time(
+            params.reversion, jnp.asarray(params.period, rows.time.dtype)
+        )
         periods = span * constants.rate
     first, second = split_sides(rows, event)
     lead = signed_side_advantage(event, params.side_advantage)
     one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
     end, high = event.time + duration, MAX_VARIANCE if constants.high is None else constants.high
     after = rate_players(
-        partial(update_from_totals, constants, periods=periods, time=end, keep=keep), rows, event, one, two
+        partial(update_from_evidence_totals, constants, periods=periods, time=end, lead_retention=keep),
+        rows,
+        event,
+        one,
+        two,
     )
     if not isinstance(event, Periods):
         return after
@@ -247,7 +255,7 @@ def glicko2(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    begin = fading.season_starts("glicko2", seasons)
+    begin = fading.parse_season_starts("glicko2", seasons)
     params, space = collect_params(glicko2, locals())
     params = fading.fill_season_defaults("glicko2", begin, params, **fading.SEASON_DEFAULTS)
     rules = Rules(prepare, bind(advance, begin), predict, bind(update, begin))

@@ -17,11 +17,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Periods, as_event_time
-from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
+from jaxrate.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
 from jaxrate.rules import State
 from jaxrate.system import clip_optional
-from jaxrate.types import Array
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons
 SEASON_DEFAULTS = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": 30.0}  # on a scale of 400 points
@@ -40,7 +40,7 @@ SEASON_GROWTH = Parameter(
 )
 
 
-def season_starts(system: str, seasons: Any) -> tuple[float, ...]:
+def parse_season_starts(system: str, seasons: Any) -> tuple[float, ...]:
     """When the seasons begin, by themselves or by name; ValueError unless they increase."""
     seasons = [*seasons.values()] if isinstance(seasons, Mapping) else () if seasons is None else seasons
     times = tuple(as_event_time("seasons", x) for x in (seasons if np.ndim(seasons) else (seasons,)))
@@ -60,54 +60,60 @@ def fill_season_defaults(system: str, seasons: Sequence[float], params: Any, **d
     return params
 
 
-def lead_decay_and_growth_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:
+def lead_retention_and_growth_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:
     """What some time leaves of a lead (None: all of it), and the time in which an idle variance would grow as much."""
     if reversion is None:
         return None, duration
     return jnp.exp(-duration / reversion), -0.5 * reversion * jnp.expm1(-2.0 * duration / reversion)
 
 
-def seasons_begun(seasons: Sequence[float], since: Array, until: Array) -> Array:
+def count_seasons_begun(seasons: Sequence[float], since: Array, until: Array) -> Array:
     """[...] how many seasons begin later than `since`, and not later than `until`."""
     begin = jnp.broadcast_to(jnp.asarray(np.array(seasons), float), (*since.shape, len(seasons)))
     passed = (begin > since[..., None]) & (begin <= jnp.broadcast_to(until, since.shape)[..., None])
     return jnp.sum(passed.astype(since.dtype), axis=-1)
 
 
-def decay_over_seasons(keep: Any, growth: Any, count: Array) -> tuple[Array, Array]:
+def season_retention_and_added_variance(keep: Any, growth: Any, count: Array) -> tuple[Array, Array]:
     """What so many seasons leave of a lead, and what they add to the variance."""
     lost = jnp.log(jnp.asarray(keep, count.dtype))  # 0 where the share is rounded to 1
     sums = jnp.expm1(2.0 * count * lost) / jnp.where(lost < 0, jnp.expm1(2.0 * lost), -1.0)
     return jnp.exp(count * lost), growth**2 * jnp.where(lost < 0, sums, count)
 
 
-def start_of_unapplied_seasons(event: Periods, last: Array) -> Array:
+def start_of_unapplied_seasons(event: Periods, last_time: Array) -> Array:
     """[A] since when seasons may begin within a rating period: those before have been seen to."""
-    return jnp.where(jnp.isfinite(last), jnp.maximum(last, event.time), event.time)
+    return jnp.where(jnp.isfinite(last_time), jnp.maximum(last_time, event.time), event.time)
 
 
 # --- Of systems with one rating a player, and its variance. Their `params` have the newcomer's. ---
 
 
-def revert_rows(params: Any, rows: State, keep: Array | None, added: Array, highest: Any) -> State:
-    """With this share of the lead, None for all of it, and variances that grow by `added`, up to the highest."""
-    if keep is None:
-        return rows._replace(variance=clip_optional(rows.variance + added, None, highest))
-    rating = revert_rating(params, rows.rating, keep)
+def revert_ratings_and_grow_variances(
+    params: Any, rows: State, lead_retention: Array | None, added_variance: Array, max_variance: Any
+) -> State:
+    """With this share of the lead (None: all of it), and variances that grow by `added_variance`, up to the highest."""
+    if lead_retention is None:
+        return rows._replace(variance=clip_optional(rows.variance + added_variance, None, max_variance))
+    rating = revert_rating(params, rows.rating, lead_retention)
     least = (float(np.finfo(rating.dtype).eps) * params.initial_deviation) ** 2  # where nothing grows
-    return rows._replace(rating=rating, variance=clip_optional(keep**2 * rows.variance + added, least, highest))
+    return rows._replace(
+        rating=rating, variance=clip_optional(lead_retention**2 * rows.variance + added_variance, least, max_variance)
+    )
 
 
-def revert_rating(params: Any, rating: Array, keep: Array) -> Array:
+def revert_rating(params: Any, rating: Array, lead_retention: Array) -> Array:
     """With this share of the lead over a newcomer."""
-    return params.initial_rating + keep * (rating - params.initial_rating)
+    return params.initial_rating + lead_retention * (rating - params.initial_rating)
 
 
 def apply_seasons(
-    seasons: Sequence[float], params: Any, rows: State, since: Array, until: Array, highest: Any
+    seasons: Sequence[float], params: Any, rows: State, since: Array, until: Array, max_variance: Any
 ) -> State:
     """After the seasons that begin later than `since`, and not later than `until`."""
     if not seasons:
         return rows
-    keep, added = decay_over_seasons(params.season_keep, params.season_growth, seasons_begun(seasons, since, until))
-    return revert_rows(params, rows, keep, added, highest)
+    keep, added = season_retention_and_added_variance(
+        params.season_keep, params.season_growth, count_seasons_begun(seasons, since, until)
+    )
+    return revert_ratings_and_grow_variances(params, rows, keep, added, max_variance)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.types import Array
+from jaxrate.array_types import Array
 
 
 class OutcomeProbabilities(NamedTuple):
@@ -23,14 +23,17 @@ class OutcomeProbabilities(NamedTuple):
     quality: Array  # match quality: the density of a draw of all, relative to equals whose skills are known
 
 
-def davidson_outlook(score: Array, draw_odds: Array) -> OutcomeProbabilities:
+def davidson_outcome_probabilities(expected_score: Array, draw_odds: Array) -> OutcomeProbabilities:
     """Win, draw and loss with these expected scores [...] of the first player, and these odds of a draw of equals.
 
     1 / r of the better player is the root that loses no digits, and it is at most 1.
     """
-    score = jnp.clip(score, 0.0, 1.0)
-    ahead = score >= 0.5
-    more, less = jnp.where(ahead, score, 1.0 - score), jnp.where(ahead, 1.0 - score, score)
+    expected_score = jnp.clip(expected_score, 0.0, 1.0)
+    ahead = expected_score >= 0.5
+    more, less = (
+        jnp.where(ahead, expected_score, 1.0 - expected_score),
+        jnp.where(ahead, 1.0 - expected_score, expected_score),
+    )
     lean = draw_odds * (more - 0.5)
     root = 2.0 * less / (lean + jnp.sqrt(lean * lean + 4.0 * more * less))
     both = 1.0 + draw_odds * root + root * root
@@ -41,14 +44,14 @@ def davidson_outlook(score: Array, draw_odds: Array) -> OutcomeProbabilities:
     return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, even)
 
 
-def score_probabilities(prediction: Any) -> Any:
+def scores_or_score_probabilities(prediction: Any) -> Any:
     """Expected scores [...], or probabilities [..., K]; of `OutcomeProbabilities`, of loss, draw and win."""
     if isinstance(prediction, OutcomeProbabilities):
         return jnp.stack([prediction.win[..., 1], prediction.draw[..., 0], prediction.win[..., 0]], axis=-1)
     return prediction
 
 
-def expected_score(prediction: Any) -> Any:
+def expected_score_from_prediction(prediction: Any) -> Any:
     """[n] of player 0, from predictions of matches in any form: these, those of an outlook, or [n, K] of each score."""
     if isinstance(prediction, OutcomeProbabilities):
         if prediction.win.ndim != 2:

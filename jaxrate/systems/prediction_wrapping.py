@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
-from jaxrate.parameters import check_params, make_params_class
+from jaxrate.hyperparameter_definitions import check_params, make_params_class
 from jaxrate.rules import Constants, Params, PredictRuleProtocol, RandomUpdate, Rules, SizedPrepare, State
 from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, resolve_prepare_sizes
-from jaxrate.types import Array
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
 
@@ -27,7 +27,7 @@ class InnerSystem(NamedTuple):
         return type(self.space)(*(getattr(params, name) for name in self.space._fields))
 
 
-class OwnOutcomes(NamedTuple):
+class OwnDrawPredictRule(NamedTuple):
     """A rule that predicts in full, by draws that are the system's own."""
 
     rule: PredictRuleProtocol
@@ -39,7 +39,7 @@ class OwnOutcomes(NamedTuple):
 def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
     """What the predictions of a system go through, in order: "calibrated", "outlook"."""
     rule = system.rules.predict
-    if isinstance(rule, OwnOutcomes):
+    if isinstance(rule, OwnDrawPredictRule):
         return ("outlook",)
     inner = rule.bound_args[0] if isinstance(rule, BoundFunction) and rule.bound_args else None
     return inner.wrappers if isinstance(inner, InnerSystem) else ()
@@ -90,12 +90,12 @@ def wrap_predictions(
         init=bind(_call_with_inner_params, system.init, inner),
         rules=Rules(
             _wrap_prepare(inner),
-            bind(_advance, rules.advance),
+            bind(_advance_inner, rules.advance),
             bind(predict, inner),
             _wrap_update(rules.update),
         ),
         summary=bind(_call_with_inner_params, system.summary, inner),
-        make=wrap_factory(system, wrapper, extra_params._fields),
+        make=make_wrapped_factory_call(system, wrapper, extra_params._fields),
     )
 
 
@@ -109,11 +109,13 @@ def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
             )
 
 
-def wrap_factory(system: RatingSystem, wrapper: SystemWrapper, fields: tuple[str, ...]) -> FactoryCall | None:
+def make_wrapped_factory_call(
+    system: RatingSystem, wrapper: SystemWrapper, wrapper_param_names: tuple[str, ...]
+) -> FactoryCall | None:
     """What makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
     if system.factory is None:
         return None
-    factory: Any = WrappedSystemFactory(wrapper, fields, system.factory)
+    factory: Any = WrappedSystemFactory(wrapper, wrapper_param_names, system.factory)
     return FactoryCall(factory, tuple(system.settings.items()))
 
 
@@ -121,13 +123,13 @@ def _call_with_inner_params(function: Callable[..., Any], inner: InnerSystem, pa
     return function(inner.own(params), *args)
 
 
-def _prepare(inner: InnerSystem, params: Params) -> WrappedConstants:
+def _prepare_wrapped_constants(inner: InnerSystem, params: Params) -> WrappedConstants:
     own = inner.own(params)
     return WrappedConstants(inner.rules.prepare(own), params, inner.summary(own, inner.init(own, 1)).mean[0])
 
 
 def _wrap_prepare(inner: InnerSystem) -> Any:
-    plain = bind(_prepare, inner)
+    plain = bind(_prepare_wrapped_constants, inner)
     return (
         SizedPrepare(plain, bind(_bind_sized_prepare, inner))
         if isinstance(inner.rules.prepare, SizedPrepare)
@@ -136,18 +138,18 @@ def _wrap_prepare(inner: InnerSystem) -> Any:
 
 
 def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
-    return bind(_prepare, inner._replace(rules=resolve_prepare_sizes(inner.rules, inner.own(params))))
+    return bind(_prepare_wrapped_constants, inner._replace(rules=resolve_prepare_sizes(inner.rules, inner.own(params))))
 
 
 def _wrap_update(update: Any) -> Any:
     if isinstance(update, RandomUpdate):
-        return update._replace(update=bind(_update, update.update))
-    return bind(_update, update)
+        return update._replace(update=bind(_update_inner, update.update))
+    return bind(_update_inner, update)
 
 
-def _advance(advance: Any, constants: WrappedConstants, rows: State, time: Array) -> State:
+def _advance_inner(advance: Any, constants: WrappedConstants, rows: State, time: Array) -> State:
     return advance(constants.inner, rows, time)
 
 
-def _update(update: Any, constants: WrappedConstants, rows: State, event: Any, key: Any) -> State:
+def _update_inner(update: Any, constants: WrappedConstants, rows: State, event: Any, key: Any) -> State:
     return update(constants.inner, rows, event, key)

@@ -19,14 +19,14 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
+from jaxrate.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, matches_as_contests
-from jaxrate.types import Array
+from jaxrate.systems.rounds import cdf_sums, expected_wins, matches_as_contests, performances_and_break_even_ranks
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
 MIN_VARIANCE = 1e-24  # squared volatility, where the weights would leave none
@@ -59,7 +59,9 @@ def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many others are expected below and above each [P]."""
     deviation = jnp.sqrt(rows.variance / cdf_sums.participant_weights(event))
     mask = cdf_sums.participant_mask(event)
-    return expected_wins.normal_wins(rows.rating, deviation, mask, TABLE_POINTS, count=event.present)
+    return expected_wins.expected_normal_wins_and_losses(
+        rows.rating, deviation, mask, TABLE_POINTS, count=event.present
+    )
 
 
 def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
@@ -68,12 +70,12 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
     if isinstance(event, Matches):
         weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
-    return expected_wins.win_share(expected_wins_and_losses(rows, event)[0], cdf_sums.participant_mask(event))
+    return expected_wins.expected_win_share(expected_wins_and_losses(rows, event)[0], cdf_sums.participant_mask(event))
 
 
-def infer(
+def update_with_performances(
     skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, break_even_ranks.Performances]:
+) -> tuple[State, performances_and_break_even_ranks.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     event = matches_as_contests.match_as_contest(event)
@@ -84,9 +86,12 @@ def infer(
     spread = jnp.sum(gain * (rating - mean) ** 2) / jnp.maximum(count - 1.0, 1.0)
     c = jnp.sqrt(jnp.where(jnp.any(mask), jnp.sum(gain * rows.variance) / count + spread, 1.0))
     below, above = (0.5 + x for x in expected_wins_and_losses(rows, event))
-    better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tie_counts(event)))
+    better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tied_group_sizes(event)))
     better = jnp.where(mask, better, 0.0) + 0.5 * tied
-    p = rating + c * (_normal_deviate(above, below, count, mask) - _normal_deviate(better, count - better, count, mask))
+    p = rating + c * (
+        _normal_quantile_of_share(above, below, count, mask)
+        - _normal_quantile_of_share(better, count - better, count, mask)
+    )
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     weight = cdf_sums.participant_weights(event)
@@ -103,19 +108,19 @@ def infer(
         jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, break_even_ranks.make_performances_with_ranks(
-        p, rating, break_even_ranks.worst_rank_within_gain_budget(above - 0.5, gain, event), event
+    return state, performances_and_break_even_ranks.make_performances_respecting_ceiling(
+        p, rating, performances_and_break_even_ranks.worst_rank_within_gain_budget(above - 0.5, gain, event), event
     )
 
 
 def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    return infer(skip_ties, constants, rows, event, key)[0]
+    return update_with_performances(skip_ties, constants, rows, event, key)[0]
 
 
-def _normal_deviate(part: Array, rest: Array, count: Array, mask: Array) -> Array:
+def _normal_quantile_of_share(part_count: Array, rest_count: Array, total_count: Array, mask: Array) -> Array:
     """Phi^-1 of part / count, by way of the smaller one of a part and the rest."""
-    small = jnp.where(mask, jnp.minimum(part, rest) / count, 0.5)
-    return jnp.where(part < rest, 1.0, -1.0) * ndtri(small)
+    small = jnp.where(mask, jnp.minimum(part_count, rest_count) / total_count, 0.5)
+    return jnp.where(part_count < rest_count, 1.0, -1.0) * ndtri(small)
 
 
 def summary(params: Params, rows: State) -> Rating:
@@ -154,7 +159,7 @@ def topcoder(
     """
     params, space = collect_params(topcoder, locals())
     skip_ties = bool(skip_ties)
-    learn = InferringUpdate(bind(update, skip_ties), bind(infer, skip_ties))
+    learn = InferringUpdate(bind(update, skip_ties), bind(update_with_performances, skip_ties))
     rules = Rules(prepare, advance, predict, learn)
     check = EventCheck(("padding",), bind(matches_as_contests.check_match_results, "topcoder"))
     make = FactoryCall(topcoder, (("skip_ties", skip_ties),))

@@ -32,12 +32,11 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import ndtr
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.numerics.array_sums import exclusive_sums
-from jaxrate.numerics.special_functions import truncate_normal
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     CLOCK_DRIFT,
     DEVIATION,
     MAYBE_NOT_NEGATIVE,
@@ -45,9 +44,11 @@ from jaxrate.parameters import (
     RATING,
     SIDE_ADVANTAGE,
     SKILL_DRIFT,
+    HyperparameterRange,
     Parameter,
-    Range,
 )
+from jaxrate.numerics.array_sums import exclusive_prefix_or_suffix_sums
+from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     EventCheck,
@@ -61,12 +62,13 @@ from jaxrate.system import (
 )
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, unranked_teams_by_number
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array
+from jaxrate.text_format import did_you_mean_suffix
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4
-KEPT_SHARE_RANGE = Range("above 0, to 1", 0.0, 1.0, above=True)  # a deviation of 0 would never change again
+KEPT_SHARE_RANGE = HyperparameterRange(
+    "above 0, to 1", 0.0, 1.0, above=True
+)  # a deviation of 0 would never change again
 
 
 class Constants(NamedTuple):
@@ -126,7 +128,7 @@ def comparison_terms(constants: Constants, lead: Array, variance: Array, sign: A
         a, b = 0.5 * (1.0 + sign) * q - 0.5 * (1.0 - sign) * p, p * q
     else:
         side = jnp.where(sign < 0, -1.0, 1.0)
-        a, b, *_ = truncate_normal(side * t, constants.params.epsilon / c, sign == 0)
+        a, b, *_ = truncated_normal_moments(side * t, constants.params.epsilon / c, sign == 0)
         a = side * a
     return a / c, b / c**3
 
@@ -138,9 +140,9 @@ def team_beliefs(rows: State, event: Rounds, teams: Teams) -> TeamBelief:
     return TeamBelief(mean, variance, rank, jnp.arange(len(mean), dtype=jnp.int32), teams.size > 0)
 
 
-def map_teams(function: Callable[[TeamBelief], Any], beliefs: TeamBelief) -> Any:
+def map_over_teams(function: Callable[[TeamBelief], Any], beliefs: TeamBelief) -> Any:
     """A function of one team, which looks at all, for each; in large rounds for some at once, to limit the memory."""
-    if len(beliefs.mean) <= cdf_sums.pairwise_limit():
+    if len(beliefs.mean) <= cdf_sums.max_pairwise_participants():
         return jax.vmap(function)(beliefs)
     return lax.map(jax.checkpoint(function), beliefs, batch_size=cdf_sums.comparison_batch_size(len(beliefs.mean)))
 
@@ -158,10 +160,10 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
         return jnp.sum(jnp.where(sides.there & (sides.number != me.number), p, 0.0))
 
     others = jnp.sum(sides.there.astype(rows.rating.dtype)) - 1.0
-    return jnp.where(others > 0, map_teams(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
+    return jnp.where(others > 0, map_over_teams(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
 
 
-def pairwise_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
+def pairwise_update_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
     """A and B [P] of the teams."""
 
     def against(team: TeamBelief, others: TeamBelief) -> tuple[Array, Array]:
@@ -172,7 +174,7 @@ def pairwise_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tup
         return jnp.sum(jnp.where(met, a, 0.0)) / count, jnp.sum(jnp.where(met, b, 0.0)) / count
 
     if model.endswith("full"):
-        return map_teams(partial(against, others=beliefs), beliefs)
+        return map_over_teams(partial(against, others=beliefs), beliefs)
     last = len(beliefs.mean) - 1
     around = beliefs.number[:, None] + np.arange(-PARTIAL_WINDOW, PARTIAL_WINDOW + 1, dtype=np.int32)[None, :]
     others = jax.tree.map(lambda x: x[jnp.clip(around, 0, last)], beliefs)
@@ -180,7 +182,7 @@ def pairwise_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tup
     return jax.vmap(against)(beliefs, others)
 
 
-def plackett_luce_terms(constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
+def plackett_luce_update_terms(constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
     """A and B [P] of the teams, from sums by rank."""
     mean, mask = beliefs.mean, beliefs.there.astype(beliefs.mean.dtype)
     c = jnp.sqrt(jnp.where(jnp.any(beliefs.there), jnp.sum(mask * (beliefs.variance + 0.5 * constants.noise)), 1.0))
@@ -189,22 +191,22 @@ def plackett_luce_terms(constants: Constants, beliefs: TeamBelief) -> tuple[Arra
     e = mask * jnp.exp(-jnp.minimum(jnp.where(beliefs.there, best - mean, 0.0) / c, farthest))
     rank = beliefs.rank.astype(jnp.int32)
     by_rank, count = cdf_sums.sum_by_group(rank, jnp.stack([e, mask], axis=-1)).T
-    below = by_rank + exclusive_sums(by_rank, after=True)
+    below = by_rank + exclusive_prefix_or_suffix_sums(by_rank, from_end=True)
     inverse = jnp.where(count > 0, 1.0 / jnp.where(count > 0, below, 1.0), 0.0)
     both = jnp.stack([inverse, inverse**2], axis=-1)
-    first, second = (both + exclusive_sums(both))[rank].T
+    first, second = (both + exclusive_prefix_or_suffix_sums(both))[rank].T
     p, square = e * first, e * e * second
     return (1.0 / jnp.maximum(count[rank], 1.0) - p) / c, (p - square) / c**3
 
 
 def update_from_terms(
-    constants: Constants, rows: State, terms: tuple[Array, ...], team_variance: Array | None, time: Array
+    constants: Constants, rows: State, update_terms: tuple[Array, ...], team_variance: Array | None, time: Array
 ) -> State:
     """The rows from w A and w B; `team_variance` is the variance v_i, None if everybody is a team of one."""
-    left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team_variance is None else team_variance) * terms[1]
+    left = 1.0 - rows.variance * jnp.sqrt(rows.variance if team_variance is None else team_variance) * update_terms[1]
     time = None if rows.time is None else jnp.full_like(rows.time, time)
     return State(
-        rows.rating + rows.variance * terms[0], rows.variance * jnp.maximum(left, constants.params.kappa), time
+        rows.rating + rows.variance * update_terms[0], rows.variance * jnp.maximum(left, constants.params.kappa), time
     )
 
 
@@ -222,7 +224,9 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     teams = teams_by_standing(event)
     sides = team_beliefs(grown, event, teams)
     terms = (
-        plackett_luce_terms(constants, sides) if model == "plackett_luce" else pairwise_terms(model, constants, sides)
+        plackett_luce_update_terms(constants, sides)
+        if model == "plackett_luce"
+        else pairwise_update_terms(model, constants, sides)
     )
     a, b = (event.weight * x[teams.of] for x in terms)
     contested = cdf_sums.participant_mask(event) & (jnp.sum(sides.there.astype(jnp.int32)) > 1)
@@ -270,7 +274,7 @@ def weng_lin(
     """
     if model not in MODELS:
         raise ValueError(
-            f"weng_lin has no model {model!r}{suggest_name(str(model), MODELS)} (it has {', '.join(MODELS)})"
+            f"weng_lin has no model {model!r}{did_you_mean_suffix(str(model), MODELS)} (it has {', '.join(MODELS)})"
         )
     if model.startswith("thurstone_mosteller"):
         epsilon = 0.1 if epsilon is None else epsilon

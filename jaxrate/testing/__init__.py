@@ -43,7 +43,7 @@ SYSTEM_PROPERTIES: tuple[Callable[[RatingSystem], None], ...] = (
 )
 
 
-class Property(NamedTuple):
+class ReplayProperty(NamedTuple):
     """A property that replays of a system must have."""
 
     assert_holds: Callable[[Case], None]  # AssertionError unless it holds
@@ -53,31 +53,33 @@ class Property(NamedTuple):
 
 
 REPLAY_PROPERTIES = (
-    Property(replay_properties.states_are_finite_and_predictions_are_probabilities, precisions=(True, False)),
-    Property(replay_properties.single_precision_agrees_with_double, precisions=(False,), allows_random=False),
-    Property(replay_properties.untouched_rows_are_inert),
-    Property(replay_properties.predictions_know_neither_their_result_nor_the_future),
-    Property(replay_properties.a_better_result_gives_a_better_rating, allows_random=False),
-    Property(replay_properties.the_order_of_players_in_an_event_does_not_matter, allows_random=False),
-    Property(replay_properties.renaming_the_players_renames_the_rows),
-    Property(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
-    Property(compilation_properties.another_length_compiles_nothing),
-    Property(batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs),
-    Property(batch_and_chunk_properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
-    Property(gradient_properties.slopes_are_finite, precisions=(False,)),
-    Property(match_properties.streams_equal_levels, ("stream",)),
-    Property(match_properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
-    Property(match_properties.a_period_of_one_match_is_that_match, ("periods",)),
-    Property(match_properties.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
-    Property(round_properties.contests_one_by_one_equal_batches, ("rounds",)),
-    Property(round_properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
-    Property(round_properties.a_contest_of_one_changes_nothing, ("rounds",)),
-    Property(round_properties.rounds_are_predicted_as_in_a_run, ("rounds",)),
-    Property(round_properties.ratings_have_any_unit_and_zero, ("rounds",), precisions=(True, False)),
+    ReplayProperty(replay_properties.states_are_finite_and_predictions_are_probabilities, precisions=(True, False)),
+    ReplayProperty(replay_properties.single_precision_agrees_with_double, precisions=(False,), allows_random=False),
+    ReplayProperty(replay_properties.untouched_rows_are_inert),
+    ReplayProperty(replay_properties.predictions_know_neither_their_result_nor_the_future),
+    ReplayProperty(replay_properties.a_better_result_gives_a_better_rating, allows_random=False),
+    ReplayProperty(replay_properties.the_order_of_players_in_an_event_does_not_matter, allows_random=False),
+    ReplayProperty(replay_properties.renaming_the_players_renames_the_rows),
+    ReplayProperty(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
+    ReplayProperty(compilation_properties.another_length_compiles_nothing),
+    ReplayProperty(batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs),
+    ReplayProperty(
+        batch_and_chunk_properties.slopes_equal_finite_differences, allows_random=False
+    ),  # slopes are of the mean
+    ReplayProperty(gradient_properties.slopes_are_finite, precisions=(False,)),
+    ReplayProperty(match_properties.streams_equal_levels, ("stream",)),
+    ReplayProperty(match_properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
+    ReplayProperty(match_properties.a_period_of_one_match_is_that_match, ("periods",)),
+    ReplayProperty(match_properties.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
+    ReplayProperty(round_properties.contests_one_by_one_equal_batches, ("rounds",)),
+    ReplayProperty(round_properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
+    ReplayProperty(round_properties.a_contest_of_one_changes_nothing, ("rounds",)),
+    ReplayProperty(round_properties.rounds_are_predicted_as_in_a_run, ("rounds",)),
+    ReplayProperty(round_properties.ratings_have_any_unit_and_zero, ("rounds",), precisions=(True, False)),
 )
 
 
-def contract_cases(system: RatingSystem) -> Iterator[tuple[Property, Case]]:
+def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Case]]:
     """Every property that applies to the system, with the cases on which it is tested."""
     for form, kind in FORMS.items():
         for double in (True, False):
@@ -109,12 +111,12 @@ def check(system: RatingSystem | Callable[[], RatingSystem]) -> None:
     if not any(kind in tested_system.events for kind in FORMS.values()):
         raise AssertionError(f"{tested_system.name} has no events to test: its events are {tested_system.events}")
     for assert_holds in SYSTEM_PROPERTIES:
-        _check_property(assert_holds, tested_system, tested_system.name)
+        _assert_property(assert_holds, tested_system, tested_system.name)
     for tested_property, case in contract_cases(tested_system):
-        _check_property(tested_property.assert_holds, case, str(case))
+        _assert_property(tested_property.assert_holds, case, str(case))
 
 
-def _check_property(assert_holds: Callable[[Any], None], subject: Any, label: str) -> None:
+def _assert_property(assert_holds: Callable[[Any], None], subject: Any, label: str) -> None:
     """Test a property; any exception becomes an AssertionError that names it."""
     try:
         assert_holds(subject)

@@ -27,7 +27,7 @@ from jaxrate.testing.case_and_assertions import (
     strict_precision,
 )
 from jaxrate.testing.event_transforms import rename_players
-from jaxrate.testing.replay_properties import replay
+from jaxrate.testing.replay_properties import replay_case_events
 from jaxrate.testing.scan_chunks import prediction_counts, split_in_chunks, stack_trees
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, player_count, split_seasons
 
@@ -73,17 +73,17 @@ def perturbable_parameters(system: RatingSystem) -> dict[str, float]:
     for name, value in system.params._asdict().items():
         if value is None or not math.isfinite(value):
             continue
-        allows, step = getattr(system.space, name).range.allows, DIFFERENCE_STEP * parameter_scale(value)
+        allows, step = getattr(system.space, name).range.allows, DIFFERENCE_STEP * perturbation_scale(value)
         if allows(value - step) and allows(value + step):
             values[name] = float(value)
     return values
 
 
-def parameter_scale(value: float) -> float:
+def perturbation_scale(value: float) -> float:
     return abs(value) or 1.0
 
 
-def make_scaled_params(system: RatingSystem, factor: float) -> Params:
+def scale_first_parameter(system: RatingSystem, factor: float) -> Params:
     """Hyperparameters with the first perturbable one scaled."""
     first_parameter = dict([*perturbable_parameters(system).items()][:1])
     return system.params._replace(**{name: factor * value for name, value in first_parameter.items()})
@@ -92,7 +92,7 @@ def make_scaled_params(system: RatingSystem, factor: float) -> Params:
 def make_histories_for_batch(case: Case) -> list[tuple[Any, Params]]:
     """Three histories of one shape, each with other hyperparameters."""
     (first, second), new_ids = split_seasons(case), np.random.default_rng(1).permutation(player_count(case.form))
-    params = case.system.params, *(make_scaled_params(case.system, factor) for factor in (0.5, 0.75))
+    params = case.system.params, *(scale_first_parameter(case.system, factor) for factor in (0.5, 0.75))
     return [*zip((first, second, rename_players(first, new_ids)), params, strict=True)]
 
 
@@ -103,7 +103,7 @@ def float_column_indices(chunks: Any) -> dict[str, int]:
     return {name: i for name, i, x in named if jnp.issubdtype(x.dtype, jnp.floating)}
 
 
-def base_inputs(case: Case) -> ReplayInputs:
+def make_base_replay_inputs(case: Case) -> ReplayInputs:
     """A history whose scores and times avoid points at which rules may switch formulas."""
     chunked = stack_trees(split_in_chunks(case, split_seasons(case)[0]))
     leaves, structure = jax.tree.flatten(chunked)
@@ -123,7 +123,7 @@ def perturbation_directions(case: Case, inputs: ReplayInputs) -> dict[str, Repla
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
     for name, value in perturbable_parameters(case.system).items():
-        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(parameter_scale(value))}))
+        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(perturbation_scale(value))}))
     leaves, structure = jax.tree.flatten(zero.chunks)
     for name, i in float_column_indices(inputs.chunks).items():
         x = jax.tree.leaves(inputs.chunks)[i]
@@ -146,7 +146,7 @@ def replay_perturbed_batch(case: Case) -> BatchReplayOutputs:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
     random = case.system.rules.draw is not None
     with strict_precision(case.double):
-        center = base_inputs(case)
+        center = make_base_replay_inputs(case)
         replay_inputs = [
             ReplayInputs(as_float_arrays(params), stack_trees(split_in_chunks(case, events)))
             for events, params in make_histories_for_batch(case)
@@ -177,7 +177,7 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: Case) -> None:
     runs = replay_perturbed_batch(case).runs
     for i, (events, params) in enumerate(make_histories_for_batch(case)):
         with strict_precision(case.double):
-            expected = replay(case, events, params=as_float_arrays(params))
+            expected = replay_case_events(case, events, params=as_float_arrays(params))
             length = prediction_counts(split_in_chunks(case, events))
         prediction = np.concatenate([x[:n] for x, n in zip(runs.prediction[i], length, strict=True)])
         assert_close_leaves("the state", jax.tree.map(lambda x, i=i: x[i], runs.state), expected.state, 1e-10)
@@ -188,7 +188,7 @@ def slopes_equal_finite_differences(case: Case) -> None:
     """In every hyperparameter and in every column of floats: scores, weights, times and others."""
     batch = replay_perturbed_batch(case)
     with strict_precision(case.double):
-        directions = perturbation_directions(case, base_inputs(case))
+        directions = perturbation_directions(case, make_base_replay_inputs(case))
     low, high = batch.values[len(make_histories_for_batch(case)) :].reshape(-1, 2).T
     differences = dict(zip(directions, (high - low) / (2.0 * DIFFERENCE_STEP), strict=True))
     for name, direction in directions.items():

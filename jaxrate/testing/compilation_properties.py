@@ -22,7 +22,7 @@ from jaxrate.testing.case_and_assertions import (
     record_compilations,
     strict_precision,
 )
-from jaxrate.testing.replay_properties import replay
+from jaxrate.testing.replay_properties import replay_case_events
 from jaxrate.testing.synthetic_histories import events_in_form, player_count, split_seasons
 
 MANY_PLAYERS = 7919  # a number of players that no other dimension has
@@ -32,9 +32,9 @@ def another_length_compiles_nothing(case: Case) -> None:
     """A history with two events fewer and one player more."""
     events = split_seasons(case)[0]
     count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
-    replay(case, events)
+    replay_case_events(case, events)
     with record_compilations() as durations:
-        replay(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)
+        replay_case_events(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)
     assert_claim(not durations, f"a history of two events fewer took {len(durations)} compilations")
 
 

@@ -31,7 +31,7 @@ def rename_players(events: Any, new_ids: Any) -> Any:
 
 
 def reverse_results(events: Any, first_event: int, evidence: tuple[str, ...] = ()) -> Any:
-    """The same events with reversed results in event `first_event` and all later ones.
+    """The same events with reversed results in event `first_device_event` and all later ones.
 
     Args:
       events: matches or contests.

@@ -5,8 +5,8 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.draw_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
-from jaxrate.systems.outcome_probabilities import score_probabilities
+from jaxrate.systems.draw_probability_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
 from jaxrate.testing.case_and_assertions import (
     Case,
     assert_claim,
@@ -16,7 +16,7 @@ from jaxrate.testing.case_and_assertions import (
     make_key,
     strict_precision,
 )
-from jaxrate.testing.replay_properties import replay, replay_first_season
+from jaxrate.testing.replay_properties import replay_case_events, replay_first_season
 from jaxrate.testing.synthetic_histories import MATCHES, split_seasons
 
 
@@ -34,7 +34,9 @@ def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
     unread = {"unread": np.random.default_rng(7).normal(size=MATCHES)}
     context = events.context._replace(columns=unread | (events.context.columns or {}))
     assert_equal_leaves(
-        "the state and the predictions", replay_first_season(case), replay(case, events._replace(context=context))
+        "the state and the predictions",
+        replay_first_season(case),
+        replay_case_events(case, events._replace(context=context)),
     )
 
 
@@ -48,9 +50,12 @@ def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
         if own_draw_predict_rule(system)
         else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
     )
-    with_outcomes, plain = replay(case._replace(system=full), split_seasons(case)[0]), replay_first_season(case)
+    with_outcomes, plain = (
+        replay_case_events(case._replace(system=full), split_seasons(case)[0]),
+        replay_first_season(case),
+    )
     with strict_precision(case.double):
-        chance = np.asarray(score_probabilities(with_outcomes.prediction))
+        chance = np.asarray(scores_or_score_probabilities(with_outcomes.prediction))
     assert_claim(chance.shape[1:] >= (2,), f"probabilities of the scores have shape {chance.shape}")
     assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a probability of a score is not within [0, 1]")
     assert_with_label("sums of the probabilities", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)

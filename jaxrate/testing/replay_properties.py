@@ -34,7 +34,7 @@ from jaxrate.testing.synthetic_histories import (
 )
 
 
-def replay(case: Case, events: Any, **options: Any) -> Run:
+def replay_case_events(case: Case, events: Any, **options: Any) -> Run:
     """Run the events of a case; the result has NumPy arrays."""
     system, form = case.system, case.form
     with strict_precision(case.double):
@@ -51,7 +51,7 @@ def replay(case: Case, events: Any, **options: Any) -> Run:
 @lru_cache(maxsize=64)
 def replay_first_season(case: Case) -> Run:
     """The run of the first season."""
-    return replay(case, split_seasons(case)[0])
+    return replay_case_events(case, split_seasons(case)[0])
 
 
 def player_ratings(case: Case, state: Any) -> Rating:
@@ -102,7 +102,7 @@ def untouched_rows_are_inert(case: Case) -> None:
     with strict_precision(case.double):
         initial_state = case.system.init(as_float_arrays(case.system.params), num_players)
     idle = np.setdiff1d(np.arange(num_players), participant_ids(events))
-    state = replay(case, events, num_players=num_players).state
+    state = replay_case_events(case, events, num_players=num_players).state
     assert_equal_leaves(
         "the rows of players who never play", gather_player_rows(state, idle), gather_player_rows(initial_state, idle)
     )
@@ -120,7 +120,7 @@ def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
         num_unaffected = (
             int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
         )
-    other_prediction = replay(
+    other_prediction = replay_case_events(
         case, reverse_results(events, first_changed, column_names_read_only_to_update(case.system, case.form))
     ).prediction
     assert_equal_leaves(
@@ -140,7 +140,9 @@ def a_better_result_gives_a_better_rating(case: Case) -> None:
         best, worst, number = player[rank == 0], player[rank == rank.max()], len(events.player_start) - 2
     else:
         best, worst, number = events.player[-1, :1], events.player[-1, 1:], len(events.score) - 1
-    other = replay(case, reverse_results(events, number, column_names_read_only_to_update(case.system, case.form)))
+    other = replay_case_events(
+        case, reverse_results(events, number, column_names_read_only_to_update(case.system, case.form))
+    )
     rating_gain = player_ratings(case, replay_first_season(case).state).mean - player_ratings(case, other.state).mean
     assert_claim(
         (rating_gain[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss"
@@ -157,15 +159,18 @@ def the_order_of_players_in_an_event_does_not_matter(case: Case) -> None:
         return
     if case.form == "rounds":
         shuffle, order = shuffle_participants(events)
-        result, expected = replay(case, shuffle), original.prediction[order]
+        result, expected = replay_case_events(case, shuffle), original.prediction[order]
     else:
-        result, expected = replay(case, swap_sides(events)), 1.0 - original.prediction
+        result, expected = replay_case_events(case, swap_sides(events)), 1.0 - original.prediction
     assert_close_leaves("the state", result.state, original.state, 1e-10)
     assert_close_leaves("predictions", result.prediction, expected, 1e-10)
 
 
 def renaming_the_players_renames_the_rows(case: Case) -> None:
     new_ids = np.random.default_rng(1).permutation(player_count(case.form))
-    original, renamed = replay_first_season(case), replay(case, rename_players(split_seasons(case)[0], new_ids))
+    original, renamed = (
+        replay_first_season(case),
+        replay_case_events(case, rename_players(split_seasons(case)[0], new_ids)),
+    )
     assert_close_leaves("the state", gather_player_rows(renamed.state, new_ids), original.state, 1e-10)
     assert_close_leaves("predictions", renamed.prediction, original.prediction, 1e-10)

@@ -22,7 +22,7 @@ from jaxrate.testing.case_and_assertions import (
     gather_player_rows,
     strict_precision,
 )
-from jaxrate.testing.replay_properties import player_ratings, replay, replay_first_season
+from jaxrate.testing.replay_properties import player_ratings, replay_case_events, replay_first_season
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, split_seasons
 
 
@@ -31,7 +31,9 @@ def contests_one_by_one_equal_batches(case: Case) -> None:
     sizes = np.diff(split_seasons(case)[0].player_start)
     slots = [int(next(most for most in np.sort(sizes)[-2:] if n <= most)) for n in sizes]
     steps = [Block(np.array([[i]], np.int32), (n, n)) for i, n in enumerate(slots)]
-    one_by_one = replay(case, split_seasons(case)[0], schedule=arrange_blocks(split_seasons(case)[0], steps))
+    one_by_one = replay_case_events(
+        case, split_seasons(case)[0], schedule=arrange_blocks(split_seasons(case)[0], steps)
+    )
     assert_close_leaves("the state", one_by_one.state, replay_first_season(case).state, 1e-9)
     assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
 
@@ -44,13 +46,13 @@ def times_must_not_decrease_where_the_clock_matters(case: Case) -> None:
     if not depends_on_time(system, system.params):
         assert_equal_leaves(
             "predictions, although time does not matter",
-            replay(case, disordered).prediction,
+            replay_case_events(case, disordered).prediction,
             replay_first_season(case).prediction,
         )
         return
     message = "nothing"
     try:
-        replay(case, disordered)
+        replay_case_events(case, disordered)
     except ValueError as error:
         message = str(error)
     expected = f"row {events.player_start[-2]} (counting from 0): time -1.0 is earlier than {time[-2]}"
@@ -76,7 +78,7 @@ def replay_groups_with_idle_contests(case: Case) -> tuple[Run, Any, Any]:
     contest, player, rank, time = np.array(columns).T
     weights = np.full(len(rank), 0.5)
     events = build_rounds(contest.astype(int), player.astype(int), rank, weight=weights, time=time)
-    result = replay(case, events, schedule="auto", num_players=4 * len(IDLE_CASES))
+    result = replay_case_events(case, events, schedule="auto", num_players=4 * len(IDLE_CASES))
     with strict_precision(case.double):
         state = jax.tree.map(jnp.asarray, result.state)
         ratings_later = [ratings(case.system, state, time=time) for time in (None, TIME_AFTER_EVENTS)]
@@ -107,7 +109,9 @@ def rounds_are_predicted_as_in_a_run(case: Case) -> None:
         gather_player_rows(state, slice(num_players)),
         gather_player_rows(state, slice(num_players // 2)),
     ):  # the others are newcomers
-        expected = replay(case, future, state=known_rows, num_players=num_players, schedule="auto").prediction
+        expected = replay_case_events(
+            case, future, state=known_rows, num_players=num_players, schedule="auto"
+        ).prediction
         with strict_precision(case.double):
             device_state = jax.tree.map(jnp.asarray, known_rows)
             params = as_float_arrays(system.params)
@@ -139,7 +143,7 @@ def ratings_have_any_unit_and_zero(case: Case) -> None:
         scaled = events._replace(events=events.events._replace(ceiling=ceiling))
         with strict_precision(case.double):
             float_params = as_float_arrays(other)
-        result = replay(case, scaled, params=float_params)
+        result = replay_case_events(case, scaled, params=float_params)
         mean, deviation = player_ratings(case, result.state)
         assert_close_leaves(f"ratings {label}", (mean - shift) / factor, first.mean, tolerance)
         if deviation is not None:

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.events import Matches, Ragged, periods, slice_events
-from jaxrate.replay.blocks import Block, Blocks, arrange_blocks
+from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.testing.case_and_assertions import Case
@@ -32,7 +32,7 @@ def split_in_chunks(case: Case, events: Any) -> list[Any]:
 
 
 def to_scan_events(form: str, events: Any, first_event: int) -> Any:
-    """Events of a season, which begin at index `first_event`, as arguments of `scan`."""
+    """Events of a season, which begin at index `first_device_event`, as arguments of `scan`."""
     if form == "stream":
         return as_device_arrays(events)
     if form == "levels":
@@ -56,4 +56,4 @@ def prediction_counts(event_chunks: list[Any]) -> list[int]:
 def _prediction_count(chunk: Any) -> int:
     if isinstance(chunk, Matches):
         return len(chunk.score)
-    return int(chunk.num_rows if isinstance(chunk, Blocks) else chunk.num_matches)
+    return int(chunk.num_rows if isinstance(chunk, BlockPlan) else chunk.num_matches)

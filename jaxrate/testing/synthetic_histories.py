@@ -39,14 +39,14 @@ def two_season_events(case: Case) -> Any:
         return make_noisy_contests() if "noise" in case.system.features else make_contests()
     random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
-    league = make_league()
+    league = make_two_season_matches()
     league = league._replace(context=league.context._replace(columns=columns or None))
     unweighted = league._replace(context=league.context._replace(weight=None))  # some take matches that count as one
     decided = unweighted._replace(score=np.ceil(np.asarray(league.score)))  # and some no draws
-    return next((x for x in (league, unweighted) if _is_accepted(case, x)), decided)
+    return next((x for x in (league, unweighted) if _does_system_accept_matches(case, x)), decided)
 
 
-def _is_accepted(case: Case, league: Matches) -> bool:
+def _does_system_accept_matches(case: Case, league: Matches) -> bool:
     try:
         case.system.check(events_in_form(case.form, league))
     except ValueError:
@@ -66,7 +66,9 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
     """The names of further columns of matches that the rules read, or, if `predicted`, that they read to predict."""
     if form == "rounds":
         return ()
-    event = first_event(form, make_league()._replace(context=make_league().context._replace(columns=None)))
+    event = first_device_event(
+        form, make_two_season_matches()._replace(context=make_two_season_matches().context._replace(columns=None))
+    )
     recorded_columns: Any = defaultdict(lambda: jnp.ones(event.score.shape))
     event = event._replace(context=event.context._replace(columns=recorded_columns))
 
@@ -83,7 +85,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
     return tuple(recorded_columns)
 
 
-def first_event(form: str, league: Matches) -> Any:
+def first_device_event(form: str, league: Matches) -> Any:
     """The first match, or a rating period of the first three, on the device."""
     if form != "periods":
         return jax.tree.map(lambda x: x[0], as_device_arrays(league))
@@ -119,7 +121,7 @@ def contest_indices_by_step(low: int, high: int) -> Any:
 
 
 @lru_cache
-def make_league() -> Matches:
+def make_two_season_matches() -> Matches:
     """Matches of two seasons: with the same players in the same order on the same days; all else is random."""
     random = np.random.default_rng(0)
     first = random.integers(0, PLAYERS, MATCHES)

@@ -1,16 +1,15 @@
 """Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers.
 
-batched_games.py    games of urns, proposed in batches: the same games as one by one
-exact_law.py        the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
-matchmakers.py      matchmakers for Urnings: how pairs are picked, and with which probability
-simulated_world.py  Urnings with matchmaking by the urns
-skill_tests.py      inference about skills from urns
+batched_games.py              games of urns, proposed in batches: the same games as one by one
+exact_urn_law.py              the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
+matchmakers.py                matchmakers for Urnings: how pairs are picked, and with which probability
+urn_simulation_and_replay.py  Urnings with matchmaking by the urns
+skill_tests.py                inference about skills from urns
 """
 
 from jaxrate.systems.urnings.system import make_urns
 from jaxrate.urns import matchmakers
-from jaxrate.urns.exact_law import UrnLaw, urn_law, urn_marginals
-from jaxrate.urns.simulated_world import World, replay_history, simulate_world
+from jaxrate.urns.exact_urn_law import UrnLaw, urn_law, urn_marginals
 from jaxrate.urns.skill_tests import (
     ChangedSkills,
     SameSkill,
@@ -19,6 +18,7 @@ from jaxrate.urns.skill_tests import (
     find_changed_skills,
     split_by_side,
 )
+from jaxrate.urns.urn_simulation_and_replay import World, replay_history, simulate_world
 
 __all__ = [
     "ChangedSkills",

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.systems.urnings.model import Constants, State, score_probabilities
 from jaxrate.systems.urnings.system import (
     acceptance_correction,
     draw_mock_score,
     unnormalised_simulated_score_probabilities,
 )
-from jaxrate.types import Array
-from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarity, count_urn_values
+from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarityTables, count_urn_values
 
 TRIES_PER_STEP = 32  # proposals in a batch
 
@@ -25,7 +25,7 @@ TRIES_PER_CHUNK = 1 << 13  # proposals whose random numbers are drawn at once, a
 MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds the effect of one move on another's change of S
 
 
-class GameRule(NamedTuple):
+class GameSettings(NamedTuple):
     """The static rules of games."""
 
     variant: str
@@ -52,7 +52,7 @@ def draw_true_score(constants: Constants, lead: Array, uniform: Array) -> Array:
 
 
 def play_in_batches(
-    rule: GameRule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: GameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     """Play this many games, in chunks of proposals."""
     size = min(TRIES_PER_CHUNK, 1 << (2 * games).bit_length())
@@ -71,7 +71,7 @@ def play_in_batches(
         _, left, state, count = lax.while_loop(lambda x: (x[0] < size) & (x[1] > 0), play_step, start)
         return number + 1, left, state, count
 
-    count = count_urn_values(table, state) if isinstance(table, UrnSimilarity) else None
+    count = count_urn_values(table, state) if isinstance(table, UrnSimilarityTables) else None
     carry = jnp.uint32(0), jnp.int32(games), state, count
     return lax.while_loop(lambda x: x[1] > 0, play_chunk, carry)[2]
 
@@ -87,7 +87,7 @@ def _draw_proposals(key: Array, size: int, num_players: int, width: int) -> Prop
 
 
 def _play_batch(
-    rule: GameRule,
+    rule: GameSettings,
     constants: Constants,
     skill: Array,
     similarity: Any,
@@ -120,7 +120,7 @@ def _play_batch(
         plays = batch.play_uniform < f
         moves = moves & plays
         if rule.corrected:
-            change, total = _similarity_change(similarity, count, a, b, gain)
+            change, total = _total_similarity_changes(similarity, count, a, b, gain)
             bound = batch.move_uniform * (1.0 + change / total)
             ratio = acceptance * similarity.table[a + gain, b - gain] / jnp.where(plays, f, 1.0)
             moves = plays & (gain != 0) & (bound < ratio)
@@ -146,7 +146,9 @@ def _play_batch(
     return done, jnp.sum(plays & (done > order), dtype=jnp.int32), state, count
 
 
-def _similarity_change(similarity: UrnSimilarity, count: Array, a: Array, b: Array, gain: Array) -> tuple[Array, Array]:
+def _total_similarity_changes(
+    similarity: UrnSimilarityTables, count: Array, a: Array, b: Array, gain: Array
+) -> tuple[Array, Array]:
     """[width] the change of S by each move, and S, for values a and b of the urns."""
     near = similarity.table_of_others @ count
     total = 0.5 * (count @ near + jnp.sum(count * (count - 1.0)))

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.systems.urnings.model import State, urn_logit
-from jaxrate.types import Array
 
 MAX_URN_VALUES = 4096  # values of urns: rows and columns of the table of similarities
 
@@ -32,7 +32,7 @@ class Matchmaker(NamedTuple):
     log_probability: Callable[[Any, State, Array], Array]  # (table, state, [2] ids) -> log probability of this pick
 
 
-class UrnSimilarity(NamedTuple):
+class UrnSimilarityTables(NamedTuple):
     """Similarities of the values of urns; an urn of n balls has n + 1 values."""
 
     first: Array  # [num_players] int32 number of the value of their urn without green balls
@@ -42,7 +42,7 @@ class UrnSimilarity(NamedTuple):
     table_of_others: Array  # [V, V] f with 0 for equal values
 
 
-def tabulate_similarity(strength: float, state: State) -> UrnSimilarity:
+def tabulate_similarity(strength: float, state: State) -> UrnSimilarityTables:
     sizes, size_index = np.unique(np.asarray(state.size), return_inverse=True)
     starts = np.cumsum(sizes + 1) - sizes - 1
     values = int((sizes + 1).sum())
@@ -54,29 +54,29 @@ def tabulate_similarity(strength: float, state: State) -> UrnSimilarity:
     logits = urn_logit(jnp.asarray(green, jnp.int32), jnp.asarray(np.repeat(sizes, sizes + 1), jnp.int32))
     table = jnp.exp(-strength * (logits[:, None] - logits[None, :]) ** 2)
     table_of_others = jnp.where(jnp.eye(values, dtype=bool), 0.0, table)
-    return UrnSimilarity(
+    return UrnSimilarityTables(
         jnp.asarray(starts[size_index], jnp.int32), jnp.asarray(strength, table.dtype), logits, table, table_of_others
     )
 
 
-def count_urn_values(similarity: UrnSimilarity, state: State) -> Array:
+def count_urn_values(similarity: UrnSimilarityTables, state: State) -> Array:
     """[V] the number of urns with each value."""
     return jnp.zeros_like(similarity.logit).at[similarity.first + state.green].add(1.0)
 
 
-def total_similarity(similarity: UrnSimilarity, count: Array) -> Array:
+def total_similarity(similarity: UrnSimilarityTables, count: Array) -> Array:
     """The sum of f over all pairs of players."""
     same = jnp.sum(count * (count - 1.0))
     return 0.5 * (same + count @ (similarity.table_of_others @ count))
 
 
-def log_similarity(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
+def log_similarity(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     """ln f of a pair."""
     first, second = (similarity.logit[similarity.first[k] + state.green[k]] for k in (pair[0], pair[1]))
     return -similarity.strength * (first - second) ** 2
 
 
-def similarity_to_others(similarity: UrnSimilarity, state: State, player: Array) -> Array:
+def similarity_to_others(similarity: UrnSimilarityTables, state: State, player: Array) -> Array:
     """[num_players] f of a player with each other player; 0 with themselves."""
     value = similarity.first + state.green
     f = similarity.table[value[player]][value]
@@ -97,31 +97,31 @@ def pick_uniform_pair(table: None, state: State, uniforms: Array) -> Array:
     return jnp.stack([first, second + (second >= first).astype(jnp.int32)])
 
 
-def log_uniform_probability(table: None, state: State, pair: Array) -> Array:
+def log_uniform_pair_probability(table: None, state: State, pair: Array) -> Array:
     del table, pair
     num_players = len(state.green)
     return -jnp.log(jnp.asarray(0.5 * num_players * (num_players - 1), float))
 
 
-def pick_similar_pair(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
+def pick_similar_pair(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:
     count, value = count_urn_values(similarity, state), similarity.first + state.green
     near = similarity.table_of_others @ count + count - 1.0
     first = draw_player(near[value], uniforms[0])
     return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
 
-def log_similar_probability(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
+def log_similar_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     return log_similarity(similarity, state, pair) - jnp.log(
         total_similarity(similarity, count_urn_values(similarity, state))
     )
 
 
-def pick_pair_by_chooser(similarity: UrnSimilarity, state: State, uniforms: Array) -> Array:
+def pick_pair_by_chooser(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:
     first = jnp.floor(uniforms[0] * len(state.green)).astype(jnp.int32)
     return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
 
-def log_chooser_probability(similarity: UrnSimilarity, state: State, pair: Array) -> Array:
+def log_chooser_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     chooser_value = similarity.first[pair[0]] + state.green[pair[0]]
     near = similarity.table[chooser_value] @ count_urn_values(similarity, state).at[chooser_value].add(-1.0)
     return log_similarity(similarity, state, pair) - jnp.log(near) - jnp.log(jnp.asarray(len(state.green), near.dtype))
@@ -133,7 +133,7 @@ def make_no_table(state: State) -> None:
 
 def uniform_matchmaker() -> Matchmaker:
     """A matchmaker that picks any two players."""
-    return Matchmaker("uniform", make_no_table, pick_uniform_pair, log_uniform_probability)
+    return Matchmaker("uniform", make_no_table, pick_uniform_pair, log_uniform_pair_probability)
 
 
 @enforce_argument_annotations
@@ -143,7 +143,10 @@ def similarity_matchmaker(strength: float = 2.0) -> Matchmaker:
     `strength` is lambda. ValueError if it is below 0.
     """
     return Matchmaker(
-        "similar", bind(tabulate_similarity, _check_strength(strength)), pick_similar_pair, log_similar_probability
+        "similar",
+        bind(tabulate_similarity, _check_similarity_strength(strength)),
+        pick_similar_pair,
+        log_similar_pair_probability,
     )
 
 
@@ -154,11 +157,14 @@ def chooser_matchmaker(strength: float = 2.0) -> Matchmaker:
     `strength` is lambda. ValueError if it is below 0.
     """
     return Matchmaker(
-        "chooser", bind(tabulate_similarity, _check_strength(strength)), pick_pair_by_chooser, log_chooser_probability
+        "chooser",
+        bind(tabulate_similarity, _check_similarity_strength(strength)),
+        pick_pair_by_chooser,
+        log_chooser_pair_probability,
     )
 
 
-def _check_strength(strength: float) -> float:
+def _check_similarity_strength(strength: float) -> float:
     if not 0 <= strength < np.inf:
         raise ValueError(f"the strength of a matchmaker must be at least 0, got {strength}")
     return float(strength)

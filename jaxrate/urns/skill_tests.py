@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events import Context, Matches, fail_where
 from jaxrate.systems.urnings.model import State
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 
 class SameSkill(NamedTuple):
@@ -48,7 +48,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
       ValueError: unless 0 < level < 1.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must be above 0 and below 1, got {format_cell(level)}")
+        raise ValueError(f"level must be above 0 and below 1, got {format_value_for_error(level)}")
     z = NormalDist().inv_cdf((1 + level) / 2)
     green, size = (np.asarray(x, np.float64) for x in state)
     centre = (green + z * z / 2) / (size + z * z)

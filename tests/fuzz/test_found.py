@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.numerics.special_functions import truncate_normal
+from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.systems.rounds import performance_inference
 
 
@@ -70,7 +70,7 @@ def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x6
 def test_what_is_learnt_inside_a_narrow_margin_far_away_is_within_its_bounds(x64):
     """Of a draw after 31,622 deviations: the variance left was -0.011, at 1e12 even 2e8."""
     lead, margin = jnp.array([31_622.777, 1e12, -1e9]), jnp.array([1e-4, 1e-11, 1e-8])
-    _, w, left, _ = truncate_normal(lead, margin, jnp.ones(3, bool))
+    _, w, left, _ = truncated_normal_moments(lead, margin, jnp.ones(3, bool))
     assert (left >= 0.0).all() and (left <= margin**2).all() and (w <= 1.0).all()
 
 
@@ -127,6 +127,6 @@ def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart(in_a_hu
 
     def performances(deviation):
         sums = performance_inference.make_logistic_cdf_sums(centre, jnp.full(65, deviation), event, 72)
-        return performance_inference.logistic_performance(sums, event, False)
+        return performance_inference.infer_logistic_performance(sums, event, False)
 
     assert np.isfinite(jax.jacrev(performances)(107.0)).all()

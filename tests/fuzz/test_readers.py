@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 from tests.conftest import mark_full
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz
@@ -37,7 +37,7 @@ def test_a_number_that_is_no_column():
 
 
 @pytest.mark.parametrize(
-    "length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: format_cell(x)[:9]
+    "length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: format_value_for_error(x)[:9]
 )
 def test_lengths_that_are_no_number(length):
     with pytest.raises(ValueError, match="^periods: length must be a number or None, got "):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 _HERE = Path(__file__).parent
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
 from jaxrate.data.column_roles import roles_taken_by
 from jaxrate.data.table_reading import read
@@ -22,7 +23,6 @@ from jaxrate.data.table_sources import (
 )
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 RATING_DIFFERENCE = "rating_difference"
 COLUMN_OPTIONS = roles_taken_by("formats")

@@ -18,7 +18,7 @@ from jaxrate.data.formats.csv_format_helpers import (
 )
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 LARGEST_NUMBER = 10**15  # times, weights and places beyond it are taken for a mistake
 
@@ -57,7 +57,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
             for name, kind in kinds.items():
                 value = contest.get(name)
                 if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= LARGEST_NUMBER):
-                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {format_cell(value)}")
+                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {format_value_for_error(value)}")
             for i, entry in enumerate(contest["standings"]):
                 if not (
                     isinstance(entry, list)
@@ -65,7 +65,8 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
                     and 0 <= entry[1] <= entry[2] <= LARGEST_NUMBER
                 ):
                     raise ValueError(
-                        f"standings entry {i} (counting from 0) is {format_cell(entry)}, expected [handle, first, last]"
+                        f"standings entry {i} (counting from 0) is {format_value_for_error(entry)}, expected "
+                        "[handle, first, last]"
                     )
                 number.append(codes.setdefault(entry[0], len(codes)))
                 first.append(entry[1])

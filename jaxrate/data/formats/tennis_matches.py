@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_ids, to_numbers
 from jaxrate.data.formats.csv_format_helpers import (
     Location,
@@ -20,7 +21,6 @@ from jaxrate.data.formats.csv_format_helpers import (
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.types import HostArray
 
 STAGES = ("Q1", "Q2", "Q3", "Q4", "Q5", "RR", "ER", "R256", "R128", "R64", "R32", "R16", "QF", "SF", "BR", "3rd", "F")
 SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and not [10-8]

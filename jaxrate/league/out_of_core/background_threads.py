@@ -19,7 +19,7 @@ class _EndOfItems(NamedTuple):
     error: BaseException | None = None
 
 
-def _start_thread(work: Callable[[], None]) -> Thread:
+def _start_thread_in_same_context(work: Callable[[], None]) -> Thread:
     """Start a thread that works in the precision and the context of this one."""
     double, context = bool(jax.config.read("jax_enable_x64")), copy_context()
 
@@ -61,7 +61,7 @@ def prefetch(items: Iterator[Any]) -> Iterator[Iterator[Any]]:
         if item.error is not None:
             raise item.error
 
-    thread = _start_thread(work)
+    thread = _start_thread_in_same_context(work)
     try:
         yield receive_items()
     finally:
@@ -92,7 +92,7 @@ def write_behind(consume: Callable[[Any], None]) -> Iterator[Callable[[Any], Non
             raise failed[0]
         queue.put(item)
 
-    thread = _start_thread(work)
+    thread = _start_thread_in_same_context(work)
     try:
         yield put
     finally:

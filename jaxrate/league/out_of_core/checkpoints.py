@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import atomic_replacement
 from jaxrate.storage.atomic_folder import flush_to_disk
 from jaxrate.storage.run_validation import name_file_in_errors, read_npz_arrays
-from jaxrate.types import HostArray
 
 CHECKPOINT_FILE = "checkpoint"
 FILE_HEADER = b"jaxrate checkpoint 2\n"

@@ -8,27 +8,27 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Matches, Ragged, RowError, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.league.dataset_rating import rated_match_columns
-from jaxrate.league.event_ratings import History, record_ratings
+from jaxrate.league.dataset_rating import match_prediction_table_columns
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
-from jaxrate.league.out_of_core.match_chunks import OpenedMatches, locate_row_errors, read_match_chunks
+from jaxrate.league.out_of_core.match_chunks import OpenedMatches, map_row_errors_to_file, read_match_chunks
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
+from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
 from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
-from jaxrate.replay.blocks import NO_PADDED_SHAPES, Blocks, arrange_blocks
+from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.replay.execution import execute, levels_threshold
+from jaxrate.replay.execution import execute_plan, min_mean_width_for_levels
 from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
 from jaxrate.rules import Rating, Record, State
 from jaxrate.storage.atomic_folder import flush_to_disk
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array, HostArray
 
 PREDICTIONS_FOLDER = "predictions"
 
@@ -58,13 +58,13 @@ class ChunkedRunSpec(NamedTuple):
     key: Array | None
 
 
-class Chunk(NamedTuple):
+class ScheduledChunk(NamedTuple):
     """A chunk, scheduled."""
 
     first_row: int
     number: int  # of the chunk
     data: Dataset
-    plan: Plan | Blocks
+    plan: Plan | BlockPlan
     num_players: int  # who have played by its end
 
 
@@ -100,7 +100,7 @@ def rate_chunks(
         for chunk in chunks:
             start, n = time.perf_counter(), len(chunk.data.rows)
             key = None if run.key is None else jax.random.fold_in(run.key, chunk.number)
-            state, predictions = execute(rules, system.params, state, chunk.plan, key, ids_checked=True)
+            state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
             snapshot, (checkpoint_due, stop) = None, poll_requests()
             if checkpoint_due or stop or chunk.first_row + n == run.opened.table.row_count:
@@ -113,41 +113,41 @@ def rate_chunks(
 
 def _chunk_record_function(run: ChunkedRunSpec) -> Record | None:
     """What a run records: the ratings before each match, unless only predictions are written."""
-    record: Record | None = None if run.brief else bind(record_ratings, run.system.summary, None, False)
+    record: Record | None = None if run.brief else bind(record_prediction_and_ratings, run.system.summary, None, False)
     return record
 
 
 def _schedule_chunks(
-    run: ChunkedRunSpec, progress: RunProgress, capacity: int, seconds: dict[str, float]
-) -> Iterator[Chunk]:
+    run: ChunkedRunSpec, progress: RunProgress, max_step_matches: int, seconds: dict[str, float]
+) -> Iterator[ScheduledChunk]:
     """The chunks, all scheduled for one program."""
     system, number = run.system, progress.parts
     plan_shape, block_shapes = None if progress.width is None else PlanShape(progress.width), NO_PADDED_SHAPES
     start = time.perf_counter()
     for first_row, data, num_players in read_match_chunks(run.opened, run.size, progress.rows, run.period):
         end_of_reading = time.perf_counter()
-        plan: Plan | Blocks
-        with locate_row_errors(run.opened.source, data.rows):
+        plan: Plan | BlockPlan
+        with map_row_errors_to_file(run.opened.source, data.rows):
             if run.period is not None and number == progress.parts:
-                _check_new_period(data.matches, progress.last, run.period)
+                _check_first_match_starts_period(data.matches, progress.last, run.period)
             events = data.matches if run.period is None else periods(data.matches, run.period)
             check_system_takes_events(system, events, run.key)
         if isinstance(events, Ragged):
             plan = arrange_blocks(events, None, block_shapes)
             block_shapes = block_shapes.with_history(plan)
         elif plan_shape is None:
-            threshold = levels_threshold(system, system.params, run.key, events, _chunk_record_function(run))
-            plan = make_plan(events, "auto", threshold, capacity)
+            threshold = min_mean_width_for_levels(system, system.params, run.key, events, _chunk_record_function(run))
+            plan = make_plan(events, "auto", threshold, max_step_matches)
         else:
             plan = make_plan_of_shape(events, plan_shape)
         plan_shape = PlanShape.of(plan) if isinstance(plan, Plan) else None
         seconds["reading"] += end_of_reading - start
         seconds["scheduling"] += time.perf_counter() - end_of_reading
-        yield Chunk(first_row, number, data, plan, num_players)
+        yield ScheduledChunk(first_row, number, data, plan, num_players)
         number, start = number + 1, time.perf_counter()
 
 
-def _check_new_period(matches: Matches, last: float | None, period: float) -> None:
+def _check_first_match_starts_period(matches: Matches, last: float | None, period: float) -> None:
     """RowError if the first match is in the rating period of the last match that is rated."""
     if last is not None and period_number(matches.time[0], period) == period_number(last, period):
         message = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
@@ -160,13 +160,13 @@ def _make_chunk_writer(
     seconds: dict[str, float],
     save_checkpoint: Callable[[RunProgress], None],
     report_progress: Callable[[int], Any],
-) -> Callable[[tuple[Chunk, Any, State]], None]:
+) -> Callable[[tuple[ScheduledChunk, Any, State]], None]:
     """A function that writes a chunk that is rated: its predictions, the metrics and, with a state, a checkpoint."""
     unflushed = list[Path]()
     games = np.zeros(max(run.opened.max_players, progress.num_players), np.int64)
     games[: progress.num_players] = progress.games
 
-    def write(item: tuple[Chunk, Any, State]) -> None:
+    def write(item: tuple[ScheduledChunk, Any, State]) -> None:
         nonlocal progress
         start = time.perf_counter()
         chunk, recorded, state = item
@@ -193,14 +193,14 @@ def _make_chunk_writer(
 
 
 def _prediction_columns(
-    run: ChunkedRunSpec, chunk: Chunk, prediction: Any, ratings_before: Rating | None
+    run: ChunkedRunSpec, chunk: ScheduledChunk, prediction: Any, ratings_before: Rating | None
 ) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
     if ratings_before is None:
         return {"row": chunk.data.rows} | match_prediction_columns(prediction)
     names = run.opened.names
     names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
-    columns = rated_match_columns(chunk.data, History(None, prediction, ratings_before), names)
+    columns = match_prediction_table_columns(chunk.data, History(None, prediction, ratings_before), names)
     if chunk.data.clock == "dates":
         columns["time"] = days_to_datetime64(chunk.data.matches.time, run.opened.whole_days)
     return columns

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_days
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
@@ -33,9 +34,8 @@ from jaxrate.data.seasons_and_margins import (
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError, fail_where, matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.out_of_core.external_sort import ROW_COLUMN, sort_by_time
+from jaxrate.league.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
 from jaxrate.text_format import format_unquoted_name
-from jaxrate.types import HostArray
 
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
@@ -85,7 +85,7 @@ def table_season_starts(parquet_table: ParquetTable, season: str, roles: ColumnR
         for _, batch in read_batches(parquet_table, names):
             columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in names}
             with offset_row_errors(first):
-                days = _times_to_days(str(time), columns[str(time)], clock)
+                days = _times_to_days_if_dates(str(time), columns[str(time)], clock)
             yield match_seasons_from_column(season, columns, days, first)
             first += len(batch)
 
@@ -101,7 +101,7 @@ def table_digest(parquet_table: ParquetTable, roles: ColumnRoles) -> str:
     return sha256(repr((files, roles)).encode()).hexdigest()[:16]
 
 
-def open_matches(
+def open_matches_sorted_if_needed(
     parquet_table: ParquetTable, roles: ColumnRoles, folder: Path, rows: int, memory: str, known_names: HostArray | None
 ) -> OpenedMatches:
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
@@ -123,7 +123,7 @@ def open_matches(
             raise RowError(
                 earlier, "the time is earlier than in the row before; rate all matches anew, in another folder"
             )
-        id_range = None if earlier is not None else _dense_id_range(parquet_table, player_columns)
+        id_range = None if earlier is not None else _integer_name_range_if_dense(parquet_table, player_columns)
         if id_range is not None:
             dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
             known_names = np.zeros(0, dtype) if known_names is None else known_names
@@ -133,7 +133,9 @@ def open_matches(
         other_columns = [name for name in roles.all_columns if name not in (*player_columns, time)]
         sort_folder = folder / table_digest(parquet_table, roles)
         try:
-            table, names = sort_by_time(parquet_table, player_columns, time, other_columns, sort_folder, rows, memory)
+            table, names = sort_by_time_and_assign_ids(
+                parquet_table, player_columns, time, other_columns, sort_folder, rows, memory
+            )
         except ImportError as error:
             reason = "names are no whole numbers that lie close together"
             if earlier is not None:
@@ -146,16 +148,16 @@ def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None
     kinds, names = import_pyarrow().types, roles.layout.players
     types = [parquet_table.schema.field(name).type for name in names]
     whole = all(map(kinds.is_integer, types)) and np.result_type(*(x.to_pandas_dtype() for x in types)).kind in "iu"
-    if not (whole or all(map(_is_text, types))):
+    if not (whole or all(map(_is_arrow_text_type, types))):
         got = " and ".join(map(str, types))
         raise ValueError(f"columns {names} must both be text or both whole numbers of a kind, got {got}")
 
 
-def _is_text(kind: Any) -> bool:
+def _is_arrow_text_type(arrow_type: Any) -> bool:
     kinds = import_pyarrow().types
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
-    return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
+    if kinds.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    return kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type)
 
 
 def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | None:
@@ -176,12 +178,12 @@ def _has_eight_digit_dates(parquet_table: ParquetTable, time: str) -> bool:
     return all(parse_dates(time, column, None).written == EIGHT_DIGITS for column in columns if len(column))
 
 
-def _times_to_days(time: str, column: Column, clock: str | None) -> HostArray:
+def _times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
     """[n] times as days, or as they are."""
     return to_days(time, parse_dates(time, column, None).column if clock == "dates" else column)[0]
 
 
-def _dense_id_range(parquet_table: ParquetTable, player_columns: list[str]) -> tuple[int, int] | None:
+def _integer_name_range_if_dense(parquet_table: ParquetTable, player_columns: list[str]) -> tuple[int, int] | None:
     """The least and the greatest name, if names are whole numbers close enough for a table of ids."""
     if not all(import_pyarrow().types.is_integer(parquet_table.schema.field(name).type) for name in player_columns):
         return None
@@ -207,26 +209,26 @@ def read_match_chunks(
         rows = np.arange(first, first + len(columns[names[0]]))
         if opened.is_sorted_copy:
             rows = columns[ROW_COLUMN].to_numpy()
-        with locate_row_errors(opened.source, rows):
+        with map_row_errors_to_file(opened.source, rows):
             match_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
-            fields, num_players = _match_fields(opened, match_columns)
+            fields, num_players = _matches_arguments_and_player_count(opened, match_columns)
             yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), num_players
 
 
 def _period_numbers(time: str, clock: str | None, length: float, batch: Any) -> HostArray:
     """[n] the numbers of the rating periods of rows, as `period_number` has them once times are checked."""
     column = to_column(time, import_pyarrow().chunked_array([batch[time]]))
-    return np.floor(_times_to_days(time, column, clock) / length)
+    return np.floor(_times_to_days_if_dates(time, column, clock) / length)
 
 
 @contextmanager
-def locate_row_errors(parquet_table: ParquetTable, rows: HostArray) -> Iterator[None]:
+def map_row_errors_to_file(parquet_table: ParquetTable, rows: HostArray) -> Iterator[None]:
     """Errors about rows of a chunk become those about rows of a file."""
     with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where), map_row_errors(rows):
         yield
 
 
-def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def _matches_arguments_and_player_count(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """The arguments of `matches`, as `build_match_fields` has those of a table in memory; and the players so far."""
     roles, num_players = opened.roles, opened.max_players
     for name in roles.layout.players:
@@ -238,5 +240,5 @@ def _match_fields(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[
         player, num_players = opened.ids(player)
     fields = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.time is not None:
-        fields["time"] = _times_to_days(roles.time, columns[roles.time], opened.clock)
+        fields["time"] = _times_to_days_if_dates(roles.time, columns[roles.time], opened.clock)
     return fields, num_players

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import Key, enforce_argument_annotations
+from jaxrate.array_types import Array, HostArray
 from jaxrate.data.column_roles import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
@@ -22,29 +23,28 @@ from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, period_number
 from jaxrate.league.out_of_core.checkpoints import write_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
-from jaxrate.league.out_of_core.match_chunks import open_matches, resolve_match_roles
-from jaxrate.league.out_of_core.resumption import (
+from jaxrate.league.out_of_core.match_chunks import open_matches_sorted_if_needed, resolve_match_roles
+from jaxrate.league.out_of_core.run_resumption import (
     GAMES_KEY,
     NAMES_KEY,
     ResumedRun,
-    add_resume_hint,
+    add_resume_hint_to_errors,
     file_fingerprints,
     progress_metadata,
-    remove_leftovers,
-    resume_run,
-    run_settings,
+    read_run_to_resume,
+    remove_leftover_run_files,
+    settings_that_must_match,
 )
 from jaxrate.league.out_of_core.stop_signals import catch_stop_signals
-from jaxrate.league.player_history import rating_table
+from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
-from jaxrate.replay.checked_replay import check_kind
+from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.types import Array, HostArray
 
 LOG = logging.getLogger(__name__)
 CHUNK_MATCHES = 1 << 20  # matches
@@ -129,7 +129,7 @@ def rate_files(
     """
     arguments = select_role_arguments(locals())
     check_system(system)
-    check_kind(system, Matches if period is None else Periods)
+    check_system_rates_kind(system, Matches if period is None else Periods)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
     if system.rules.draw is not None and key is None:
@@ -143,10 +143,10 @@ def rate_files(
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
     if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
-    settings = run_settings(system, roles, period, chunk, brief, key)
+    settings = settings_that_must_match(system, roles, period, chunk, brief, key)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
-        resumed_run = resume_run(system, folder, parquet_table, roles, settings, resume)
+        resumed_run = read_run_to_resume(system, folder, parquet_table, roles, settings, resume)
         report_progress = progress or (lambda rows: None)
         return _rate_and_write(
             system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress
@@ -162,12 +162,16 @@ def _rate_and_write(
     beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None)
     done, names, initial_rows = resumed_run or ResumedRun(beginning, None, parquet_table.row_count)
     chunk, period = settings["chunk"], settings["period"]
-    opened = open_matches(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
+    opened = open_matches_sorted_if_needed(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
     seconds["ordering"] = time.perf_counter() - start
     run = ChunkedRunSpec(system, opened, folder, chunk, settings["brief"], period, key)
     row_count = opened.table.row_count
     metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
-    metadata |= {"at_first": initial_rows, "whole": row_count, "run": _describe_run(system, period, opened.clock)}
+    metadata |= {
+        "at_first": initial_rows,
+        "whole": row_count,
+        "run": _run_metadata_without_players(system, period, opened.clock),
+    }
     next_time = time.monotonic() + CHECKPOINT_SECONDS
 
     def save_checkpoint(progress: RunProgress) -> None:
@@ -181,11 +185,11 @@ def _rate_and_write(
         next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
 
     (folder / PREDICTIONS_FOLDER).mkdir(exist_ok=True)
-    remove_leftovers(folder, done.parts)
+    remove_leftover_run_files(folder, done.parts)
     try:
         with catch_stop_signals() as stop:
             if done.rows < row_count:
-                with add_resume_hint(folder):
+                with add_resume_hint_to_errors(folder):
                     poll_requests = lambda: (time.monotonic() > next_time, stop.is_set())  # noqa: E731
                     rate_chunks(run, done, seconds, save_checkpoint, poll_requests, report_progress)
     except KeyboardInterrupt:
@@ -206,7 +210,9 @@ def _rate_and_write(
     )
 
 
-def _describe_run(system: RatingSystem, period: float | None, clock: str | None) -> dict[str, Any] | None:
+def _run_metadata_without_players(
+    system: RatingSystem, period: float | None, clock: str | None
+) -> dict[str, Any] | None:
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
 
+from jaxrate.array_types import Array
 from jaxrate.numerics.special_functions import normal_tail
-from jaxrate.types import Array
 
 ScalarIndices = np.ndarray[Any, Any]  # of whole numbers: which of the values stands where in an array
 

@@ -8,11 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.hashable_functions_and_arrays import HashableArray
-from jaxrate.numerics.fourier_convolution import convolve_with_spectrum, grid_differences, spectrum_of_differences
+from jaxrate.numerics.fourier_convolution import (
+    convolve_with_spectrum,
+    grid_differences_in_fft_order,
+    padded_spectrum_of_differences,
+)
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_custom_shape, has_width
 from jaxrate.systems.blat_mmr.laplace_recursions import exponential_decays, exponential_tails
-from jaxrate.types import Array
 
 EXACT = lax.Precision.HIGHEST
 
@@ -158,8 +162,8 @@ def _precompute_component_table(
         return taps / jnp.sum(taps)
     if algorithm == "fft":
         assert step is not None
-        return spectrum_of_differences(
-            component_density(kernel, step * grid_differences(points.shape[0]), width, values) / mass
+        return padded_spectrum_of_differences(
+            component_density(kernel, step * grid_differences_in_fft_order(points.shape[0]), width, values) / mass
         )
     if algorithm == "laplace":
         return exponential_decays(points, width), 0.5 / (width * mass)
@@ -208,7 +212,7 @@ def _cast_and_clip_negative(values: Any, like: Array) -> Array:
 def _sum_density_over_lattice(kernel: Kernel, step: float, width: Array, n: int, values: Mapping[str, Array]) -> Array:
     """The sum of the density over the endless grid; of a function of one's own over its differences."""
     if has_custom_shape(kernel):
-        return jnp.sum(component_density(kernel, step * grid_differences(n), width, values))
+        return jnp.sum(component_density(kernel, step * grid_differences_in_fft_order(n), width, values))
     if kernel.shape == "laplace":
         return 0.5 / (jnp.tanh(0.5 * step / width) * width)
     # Above two steps the sum is the integral, to e^-79; below, 18 steps reach 9 widths.

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.hashable_functions_and_arrays import display_name, hashable_array
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
-from jaxrate.text_format import suggest_name
+from jaxrate.text_format import did_you_mean_suffix
 
 
 class Kernel(NamedTuple):
@@ -72,7 +72,8 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             raise ValueError(
-                f"unknown kernel {kernel!r}{suggest_name(kernel, KERNELS)} (there are {', '.join(KERNELS)}, and none)"
+                f"unknown kernel {kernel!r}{did_you_mean_suffix(kernel, KERNELS)} (there are "
+                f"{', '.join(KERNELS)}, and none)"
             )
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it

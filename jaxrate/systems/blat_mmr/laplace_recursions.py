@@ -6,8 +6,8 @@ scans over the points that carry mass, and Observation 4.4 takes their sums to a
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.numerics.array_sums import linear_recurrence
-from jaxrate.types import Array
 
 
 def exponential_decays(points: Array, width: Array | float) -> tuple[Array, Array]:

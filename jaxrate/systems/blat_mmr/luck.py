@@ -13,9 +13,9 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array
+from jaxrate.text_format import did_you_mean_suffix
 
 POINTS_PER_NATURAL_UNIT = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
 SUM_TOLERANCE = 1e-6  # by which chances may miss what they should be
@@ -225,7 +225,9 @@ def parse(text: str) -> Luck:
     parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
     name = parsed[1] if parsed else text
     if name not in LUCK:
-        raise ValueError(f"unknown luck function {text!r}{suggest_name(name, LUCK)} (there are {', '.join(LUCK)})")
+        raise ValueError(
+            f"unknown luck function {text!r}{did_you_mean_suffix(name, LUCK)} (there are {', '.join(LUCK)})"
+        )
     if not parsed or parsed[2] is None:
         return LUCK[name]()
     if not inspect.signature(LUCK[name]).parameters:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_number, to_floats
+from jaxrate.array_types import Array
 from jaxrate.hashable_functions_and_arrays import HashableArray, hashable_array
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.rules import Params
@@ -22,7 +23,6 @@ from jaxrate.systems.blat_mmr.kernels import (
 )
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
-from jaxrate.types import Array
 
 BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")

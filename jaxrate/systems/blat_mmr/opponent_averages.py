@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
-from jaxrate.numerics.fourier_convolution import grid_differences
+from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
 from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
-from jaxrate.types import Array
 
 
 def win_chances_of_both(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
@@ -59,7 +59,7 @@ def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, 
         )
     if algorithms.summing == "fft":
         assert model.grid is not None
-        difference = model.grid.step * grid_differences(model.grid.size)
+        difference = model.grid.step * grid_differences_in_fft_order(model.grid.size)
         return opponent_sum_algorithms.log_chances(
             win_chances_of_both(model, params, difference, jnp.zeros_like(difference), side)
         )

@@ -19,10 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.numerics.fourier_convolution import convolve_with_spectrum, grid_differences, spectrum_of_differences
+from jaxrate.array_types import Array, HostArray
+from jaxrate.numerics.fourier_convolution import (
+    convolve_with_spectrum,
+    grid_differences_in_fft_order,
+    padded_spectrum_of_differences,
+)
 from jaxrate.systems.blat_mmr import laplace_recursions
 from jaxrate.systems.blat_mmr.luck import Luck
-from jaxrate.types import Array, HostArray
 
 ResultLikelihood = Callable[[Array, Array], Array]  # (log win, log loss) -> W
 EXACT = lax.Precision.HIGHEST
@@ -86,7 +90,9 @@ def fft_opponent_sums(log_chance_table: tuple[Array, Array], belief: Array, like
     n = belief.shape[-1]
     low, high = w[n], w[n - 1]
     height = high - low
-    rest = spectrum_of_differences(w - low - height * jnp.heaviside(grid_differences(n), jnp.asarray(0.5, w.dtype)))
+    rest = padded_spectrum_of_differences(
+        w - low - height * jnp.heaviside(grid_differences_in_fft_order(n), jnp.asarray(0.5, w.dtype))
+    )
     below = jnp.cumsum(belief, axis=-1) - 0.5 * belief
     mass = jnp.sum(belief, axis=-1, keepdims=True)
     ones = low * mass[1] + height * below[1] + convolve_with_spectrum(rest, belief[1])

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import is_traced
+from jaxrate.array_types import Array
 from jaxrate.hashable_functions_and_arrays import HashableArray, display_name, hashable_array
-from jaxrate.parameters import RELATIVE_TOLERANCE
+from jaxrate.hyperparameter_definitions import RELATIVE_TOLERANCE
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
-from jaxrate.types import Array
 
 Prior = HashableArray | Callable[..., Any] | None  # None: normal on strengths, uniform on distributions
 MIN_DEVIATION_RATIO = 1e-15  # of the way from the prior's mean to the furthest strength that its deviation must be

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.hashable_functions_and_arrays import HashableArray
 from jaxrate.rules import Params, Rating
@@ -26,7 +27,6 @@ from jaxrate.systems.blat_mmr.opponent_averages import (
     grid_points,
     log_chance_table,
 )
-from jaxrate.types import Array
 
 CENTRE_RATING = 1500.0  # rating of strength 0
 MIN_LIKELIHOOD = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision

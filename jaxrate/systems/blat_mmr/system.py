@@ -25,10 +25,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.parameters import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
+from jaxrate.hyperparameter_definitions import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
 from jaxrate.rules import Params, Rules, SizedPrepare
 from jaxrate.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.systems.blat_mmr import kernels, priors
@@ -56,7 +57,6 @@ from jaxrate.systems.blat_mmr.opponent_averages import (
 )
 from jaxrate.systems.blat_mmr.priors import Prior
 from jaxrate.systems.blat_mmr.rules import advance, predict, prepare, summary, update
-from jaxrate.types import Array
 
 
 class InitialBelief(NamedTuple):

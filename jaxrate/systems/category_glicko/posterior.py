@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxrate.array_types import Array
 from jaxrate.events import Periods
 from jaxrate.kernel_launch_overhead import concatenate_pair, has_launch_overhead
-from jaxrate.numerics.roots import concave_maximum, decreasing_root
+from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_tail, quotient
 from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.category_glicko.model import Constants, State, strengths_against
-from jaxrate.types import Array
 
 LOGISTIC_SCALE = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1
 
@@ -182,7 +182,7 @@ def maximize_posterior(
             newton = jnp.where(by_likelihood[:, None], slope / jnp.maximum(h, tiny), newton)
         return jnp.where(played, gradient, guess - x), jnp.where(played, newton, guess - x)
 
-    return concave_maximum(function, guess, is_fixed)
+    return concave_function_argmax(function, guess, is_fixed)
 
 
 def strengths_to_rating_and_modifiers(rows: State, played: Array, strength: Array) -> tuple[Array, Array]:

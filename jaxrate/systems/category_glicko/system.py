@@ -35,10 +35,11 @@ from typing import Annotated, Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, Ragged, fail_where
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
     PERIOD,
@@ -80,7 +81,6 @@ from jaxrate.systems.category_glicko.posterior import (
     sum_by_player_and_category,
     update_mean_variance,
 )
-from jaxrate.types import Array
 
 
 def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.numerics.roots import decreasing_root
+from jaxrate.array_types import Array
+from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
 from jaxrate.systems.rounds.cdf_sums import UNIT_SCALES
 from jaxrate.systems.rounds.performance_inference import C
-from jaxrate.types import Array
 
 MODE_DISTANCE = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
 
 
-class Influence(NamedTuple):
+class PerformancePull(NamedTuple):
     """How a performance pulls at a rating: by force pull((p - s) inverse), which is -w beta (f'/f)((p - s) / beta)."""
 
     pull: Callable[[Array], tuple[Array, Array]]  # and its slope
@@ -31,12 +31,12 @@ class Influence(NamedTuple):
         return 1.0 / (self.force * self.inverse)
 
 
-def _logistic_pull(y: Array) -> tuple[Array, Array]:
+def _logistic_pull_and_slope(y: Array) -> tuple[Array, Array]:
     t = jnp.tanh(y)
     return t, 1.0 - t * t
 
 
-LOGISTIC_INFLUENCE = Influence(_logistic_pull, C, 0.5 * C)
+LOGISTIC_INFLUENCE = PerformancePull(_logistic_pull_and_slope, C, 0.5 * C)
 
 
 class PerformanceHistory(NamedTuple):
@@ -59,10 +59,10 @@ class State(NamedTuple):
 
 def pseudodiffuse(
     rows: State,
-    growth: Array,
+    drift_variance: Array,
     rho: float | Array,
     is_applied: bool | Array = True,
-    influence: Influence = LOGISTIC_INFLUENCE,
+    pull: PerformancePull = LOGISTIC_INFLUENCE,
 ) -> State:
     """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
 
@@ -70,8 +70,8 @@ def pseudodiffuse(
     """
     past = None
     if rows.past is not None:
-        past = diffuse_history(rows.past, rows.rating, rows.variance, growth, rho, is_applied, influence)
-    return rows._replace(variance=rows.variance + growth, past=past)
+        past = diffuse_history(rows.past, rows.rating, rows.variance, drift_variance, rho, is_applied, pull)
+    return rows._replace(variance=rows.variance + drift_variance, past=past)
 
 
 def diffuse_history(
@@ -81,7 +81,7 @@ def diffuse_history(
     growth: Array,
     rho: float | Array,
     is_applied: bool | Array = True,
-    influence: Influence = LOGISTIC_INFLUENCE,
+    influence: PerformancePull = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
     """What it makes of the factors of beliefs with this rating and variance."""
     log_kappa = -jnp.log1p(growth / variance)
@@ -91,24 +91,30 @@ def diffuse_history(
     kappa, t = (jnp.where(is_applied, x, 1.0) for x in (kappa, t))
     total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * influence.weight
     a, b = t * past.weight, (1.0 - t) * total
-    mean = past.mean + b / _nonzero(a + b) * (rating - past.mean)
+    mean = past.mean + b / _guard_zero_divisor(a + b) * (rating - past.mean)
     return past._replace(mean=mean, weight=kappa * (a + b), force=past.force * (t * kappa)[..., None])
 
 
-def _nonzero(total: Array) -> Array:
+def _guard_zero_divisor(total: Array) -> Array:
     """A sum of weights, to divide by; in float32 weights of long ago may all have vanished."""
     return jnp.where(total > 0, total, 1.0)
 
 
 def add_performance(
-    past: PerformanceHistory, p: Array, noise_variance: Array, index: Array, influence: Influence = LOGISTIC_INFLUENCE
+    past: PerformanceHistory,
+    p: Array,
+    noise_variance: Array,
+    index: Array,
+    influence: PerformancePull = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
     """Performance number `index` [P] (-1: none) of variance beta^2 joins; the one displaced is merged."""
     history = past.force.shape[1]
     slot = jnp.where(index < 0, -1, index % history)[:, None] == jnp.arange(history, dtype=jnp.int32)[None, :]
     old = jnp.sum(jnp.where(slot, past.force * past.inverse, 0.0), axis=1) * influence.weight
     weight = past.weight + old
-    mean = past.mean + old / _nonzero(weight) * (jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean)
+    mean = past.mean + old / _guard_zero_divisor(weight) * (
+        jnp.sum(jnp.where(slot, past.performance, 0.0), axis=1) - past.mean
+    )
     beta = jnp.sqrt(noise_variance)[:, None]
     return PerformanceHistory(
         mean,
@@ -120,19 +126,22 @@ def add_performance(
 
 
 def posterior_mode(
-    past: PerformanceHistory, start: Array, noise_variance: Array, influence: Influence = LOGISTIC_INFLUENCE
+    history: PerformanceHistory,
+    initial_guess: Array,
+    noise_variance: Array,
+    influence: PerformancePull = LOGISTIC_INFLUENCE,
 ) -> Array:
     """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `noise_variance`."""
 
     def pull(x: Array) -> tuple[Array, Array]:
-        value, slope = influence.pull((past.performance - x[:, None]) * past.inverse)
-        value = past.weight * (past.mean - x) + jnp.sum(past.force * value, axis=1)
-        return value, -past.weight - jnp.sum(past.force * past.inverse * slope, axis=1)
+        value, slope = influence.pull((history.performance - x[:, None]) * history.inverse)
+        value = history.weight * (history.mean - x) + jnp.sum(history.force * value, axis=1)
+        return value, -history.weight - jnp.sum(history.force * history.inverse * slope, axis=1)
 
-    wide = MODE_DISTANCE * influence.inverse / past.inverse
-    low = jnp.minimum(past.mean, jnp.min(past.performance - wide, axis=1))
-    high = jnp.maximum(past.mean, jnp.max(past.performance + wide, axis=1))
-    return decreasing_root(pull, start, low, high, _rating_unit(noise_variance))
+    wide = MODE_DISTANCE * influence.inverse / history.inverse
+    low = jnp.minimum(history.mean, jnp.min(history.performance - wide, axis=1))
+    high = jnp.maximum(history.mean, jnp.max(history.performance + wide, axis=1))
+    return decreasing_root(pull, initial_guess, low, high, _rating_unit(noise_variance))
 
 
 def _rating_unit(noise_variance: Array) -> Array:
@@ -140,27 +149,31 @@ def _rating_unit(noise_variance: Array) -> Array:
     return UNIT_SCALES * jnp.sqrt(lax.stop_gradient(noise_variance))
 
 
-def guess_mode(
-    past: PerformanceHistory, rating: Array, p: Array, noise_variance: Array, influence: Influence = LOGISTIC_INFLUENCE
+def guess_posterior_mode(
+    history: PerformanceHistory,
+    rating: Array,
+    performance: Array,
+    noise_variance: Array,
+    influence: PerformancePull = LOGISTIC_INFLUENCE,
 ) -> Array:
     """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
-    z = (past.performance - rating[:, None]) * past.inverse
-    stiffness = past.weight + jnp.sum(past.force * past.inverse * influence.pull(z)[1], axis=1)
-    beta, distance = jnp.sqrt(noise_variance), p - rating
+    z = (history.performance - rating[:, None]) * history.inverse
+    stiffness = history.weight + jnp.sum(history.force * history.inverse * influence.pull(z)[1], axis=1)
+    beta, distance = jnp.sqrt(noise_variance), performance - rating
     force, inverse = influence.force / beta, influence.inverse / beta
     if influence.pull is not LOGISTIC_INFLUENCE.pull:
 
         def balance(x: Array) -> tuple[Array, Array]:
-            value, slope = influence.pull((p - x) * inverse)
+            value, slope = influence.pull((performance - x) * inverse)
             return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
 
         wide = MODE_DISTANCE * jnp.sqrt(noise_variance)
-        ends = jnp.minimum(rating, p - wide), jnp.maximum(rating, p + wide)
+        ends = jnp.minimum(rating, performance - wide), jnp.maximum(rating, performance + wide)
         return lax.stop_gradient(decreasing_root(balance, rating, *ends, _rating_unit(noise_variance)))
     gap = jnp.abs(distance)
     pull = force * inverse
-    step = jnp.minimum(gap * pull / (stiffness + pull), force / _nonzero(stiffness))  # too far
+    step = jnp.minimum(gap * pull / (stiffness + pull), force / _guard_zero_divisor(stiffness))  # too far
     for _ in range(3):  # Newton's, which come down to the root
         t = jnp.tanh((gap - step) * inverse)
-        step -= (stiffness * step - force * t) / _nonzero(stiffness + pull * (1.0 - t * t))
+        step -= (stiffness * step - force * t) / _guard_zero_divisor(stiffness + pull * (1.0 - t * t))
     return lax.stop_gradient(rating + jnp.sign(distance) * step)

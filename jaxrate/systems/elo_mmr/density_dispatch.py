@@ -3,18 +3,18 @@
 import jax
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, Influence
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, PerformancePull
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, performances_and_break_even_ranks
 from jaxrate.systems.rounds.densities import Density
-from jaxrate.systems.rounds.hazards import (
+from jaxrate.systems.rounds.hazard_tables import (
     HazardTable,
     log_density_slope,
-    make_integrals,
     make_noise_density,
+    make_performance_integrals,
     tabulate_density,
 )
-from jaxrate.types import Array
 
 
 def has_closed_form(density: Density) -> bool:
@@ -22,7 +22,7 @@ def has_closed_form(density: Density) -> bool:
     return density.name in ("logistic", "normal")
 
 
-def make_hazard_table(density: Density) -> HazardTable | None:
+def make_hazard_table_unless_closed_form(density: Density) -> HazardTable | None:
     """What the rules need of it; None of the logistic and the normal one."""
     return (
         None
@@ -31,14 +31,16 @@ def make_hazard_table(density: Density) -> HazardTable | None:
     )
 
 
-def table_points(density: Density, deviation: float, spread: float) -> int:
-    """Points of a table for performances of this deviation or wider, in float32; `spread` is that of newcomers."""
-    return cdf_sums.table_points_for(deviation, spread) * (
+def count_table_points(density: Density, deviation: float, newcomer_deviation: float) -> int:
+    """Points of a table for performances of this deviation or wider, in float32; `newcomer_deviation` is that of
+    newcomers.
+    """
+    return cdf_sums.count_table_points(deviation, newcomer_deviation) * (
         1 if has_closed_form(density) else tabulate_density(density).fine
     )
 
 
-def influence_on_belief(table: HazardTable | None) -> Influence:
+def influence_on_belief(table: HazardTable | None) -> PerformancePull:
     """Of a performance on a belief; of normal ones none is asked."""
     if table is None:
         return LOGISTIC_INFLUENCE
@@ -47,15 +49,15 @@ def influence_on_belief(table: HazardTable | None) -> Influence:
         value, slope = log_density_slope(table, y)
         return -value, -slope
 
-    return Influence(pull, 1.0, 1.0)
+    return PerformancePull(pull, 1.0, 1.0)
 
 
 RoundStatistics = (
-    performance_inference.LogisticSums | performance_inference.RoundStanding
+    performance_inference.LogisticCdfSums | performance_inference.RoundStandingSums
 )  # of a round, to infer performances and ranks from
 
 
-def summarize_round(
+def prepare_performance_inference(
     density: Density,
     table: HazardTable | None,
     rating: Array,
@@ -68,25 +70,25 @@ def summarize_round(
     if table is None and density.name == "logistic":
         return performance_inference.make_logistic_cdf_sums(rating, deviation, event, table_points, split_ties)
     noise = performance_inference.NORMAL_NOISE if table is None else make_noise_density(table)
-    return performance_inference.make_round_standing(noise, rating, deviation, event, table_points, split_ties)
+    return performance_inference.make_round_standing_sums(noise, rating, deviation, event, table_points, split_ties)
 
 
 def infer_performances(
     round_statistics: RoundStatistics, event: Rounds, split_ties: performance_inference.TieSplit
 ) -> Array:
     """[P] the performances of a round."""
-    if isinstance(round_statistics, performance_inference.RoundStanding):
-        return performance_inference.standing_performance(round_statistics, event, split_ties)
-    return performance_inference.logistic_performance(round_statistics, event, split_ties)
+    if isinstance(round_statistics, performance_inference.RoundStandingSums):
+        return performance_inference.infer_performance_from_standing(round_statistics, event, split_ties)
+    return performance_inference.infer_logistic_performance(round_statistics, event, split_ties)
 
 
 def worst_ranks_keeping_rating(
     round_statistics: RoundStatistics, event: Rounds, split_ties: performance_inference.TieSplit
 ) -> Array:
     """[P] the worst ranks at which performances are at least the ratings."""
-    if isinstance(round_statistics, performance_inference.RoundStanding):
-        return break_even_ranks.worst_rank_keeping_rating(round_statistics, event, split_ties)
-    return break_even_ranks.logistic_rank_to_keep_rating(round_statistics, event)
+    if isinstance(round_statistics, performance_inference.RoundStandingSums):
+        return performances_and_break_even_ranks.bisected_worst_rank_keeping_rating(round_statistics, event, split_ties)
+    return performances_and_break_even_ranks.logistic_worst_rank_keeping_rating(round_statistics, event)
 
 
 def expected_win_counts(
@@ -100,10 +102,10 @@ def expected_win_counts(
 ) -> Array:
     """[P] how many others each is expected to beat."""
     if density.name == "normal":
-        return expected_wins.normal_wins(rating, deviation, mask, table_points, count=count)[0]
-    table_points = cdf_sums.points_in_precision(table_points)
+        return expected_wins.expected_normal_wins_and_losses(rating, deviation, mask, table_points, count=count)[0]
+    table_points = cdf_sums.scale_table_points_to_precision(table_points)
     if table is None:
-        return expected_wins.logistic_wins(rating, deviation, mask, table_points, count)
-    return expected_wins.density_wins(
-        make_integrals(table, tabulate_density(density)), rating, deviation, mask, table_points, count
+        return expected_wins.expected_logistic_wins(rating, deviation, mask, table_points, count)
+    return expected_wins.expected_wins_by_integrals(
+        make_performance_integrals(table, tabulate_density(density)), rating, deviation, mask, table_points, count
     )

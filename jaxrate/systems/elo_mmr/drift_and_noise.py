@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.systems.elo_mmr.belief import State
-from jaxrate.types import Array
 
 
 def resolve_noise_params(

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from jaxrate.parameters import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
+from jaxrate.array_types import Array
+from jaxrate.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.rounds.densities import Density
-from jaxrate.systems.rounds.hazards import HazardTable
+from jaxrate.systems.rounds.hazard_tables import HazardTable
 from jaxrate.systems.rounds.performance_inference import TieSplit
-from jaxrate.types import Array
 
 WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
 LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
@@ -15,7 +15,7 @@ GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every conte
 DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
 
 
-class Model(NamedTuple):
+class ModelSettings(NamedTuple):
     """What is static."""
 
     density: Density  # of the noise of a performance

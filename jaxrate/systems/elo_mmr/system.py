@@ -35,11 +35,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
+from jaxrate.hyperparameter_definitions import DEVIATION, RATING, HyperparameterRange, Parameter, check_whole_number
 from jaxrate.numerics import row_tiles
-from jaxrate.parameters import DEVIATION, RATING, Parameter, Range, check_whole_number
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
@@ -48,21 +49,26 @@ from jaxrate.systems.elo_mmr.belief import (
     State,
     add_performance,
     diffuse_history,
-    guess_mode,
+    guess_posterior_mode,
     posterior_mode,
     pseudodiffuse,
 )
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances, drift_and_noise, resolve_noise_params
-from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, Model
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, matches_as_contests, multi_team_players
+from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, ModelSettings
+from jaxrate.systems.rounds import (
+    cdf_sums,
+    expected_wins,
+    matches_as_contests,
+    multi_team_players,
+    performances_and_break_even_ranks,
+)
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array
+from jaxrate.text_format import did_you_mean_suffix
 
 DEFAULT_HISTORY = 32
 
 
-def init(model: Model, params: Any, num_players: int) -> State:
+def init(model: ModelSettings, params: Any, num_players: int) -> State:
     square = params.initial_deviation**2
     rating, variance, time = (full_leaf(num_players, x) for x in (params.initial_rating, square, jnp.inf))
     past = None
@@ -73,9 +79,14 @@ def init(model: Model, params: Any, num_players: int) -> State:
     return State(rating, variance, full_leaf(num_players, 0, jnp.int32), time, past)
 
 
-def prepare(model: Model, params: Any) -> Constants:
+def prepare(model: ModelSettings, params: Any) -> Constants:
     newcomer = jnp.array([*model.newcomer, 1.0], float)
-    return Constants(params, *contest_variances(params), newcomer, density_dispatch.make_hazard_table(model.density))
+    return Constants(
+        params,
+        *contest_variances(params),
+        newcomer,
+        density_dispatch.make_hazard_table_unless_closed_form(model.density),
+    )
 
 
 def advance(constants: Constants, rows: State, time: Array) -> State:
@@ -84,7 +95,7 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
         return rows
     growth = constants.params.drift * elapsed_time(time, rows.time)
     return pseudodiffuse(
-        rows, growth, _rho_or_zero(constants), influence=density_dispatch.influence_on_belief(constants.table)
+        rows, growth, _rho_or_zero(constants), pull=density_dispatch.influence_on_belief(constants.table)
     )
 
 
@@ -92,7 +103,7 @@ def _rho_or_zero(constants: Constants) -> float | Array:
     return getattr(constants.params, "rho", 0.0)
 
 
-def predict(model: Model, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
+def predict(model: ModelSettings, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
     contest = matches_as_contests.match_as_contest(event)
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
@@ -102,51 +113,53 @@ def predict(model: Model, constants: Constants, rows: State, event: Rounds | Mat
     below = density_dispatch.expected_win_counts(
         model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
     )
-    share = expected_wins.win_share(below, mask)
+    share = expected_wins.expected_win_share(below, mask)
     return share[0] if isinstance(event, Matches) else share
 
 
-def update(model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+def update(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
+) -> State:
     del key
     return _learn_from_contest(model, constants, rows, matches_as_contests.match_as_contest(event))[0]
 
 
-def infer(
-    model: Model, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, break_even_ranks.Performances]:
+def update_with_performances(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
+) -> tuple[State, performances_and_break_even_ranks.Performances]:
     """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
     del key
     event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, team_inference.TeamRound):
         needed = team_inference.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
-        return after, break_even_ranks.Performances(p, needed)
+        return after, performances_and_break_even_ranks.Performances(p, needed)
     needed = density_dispatch.worst_ranks_keeping_rating(round_statistics, event, model.split_ties)
-    return after, break_even_ranks.make_performances_with_ranks(p, rows.rating, needed, event)
+    return after, performances_and_break_even_ranks.make_performances_respecting_ceiling(p, rows.rating, needed, event)
 
 
 def _learn_from_contest(
-    model: Model, constants: Constants, rows: State, event: Rounds
+    model: ModelSettings, constants: Constants, rows: State, event: Rounds
 ) -> tuple[State, Array, density_dispatch.RoundStatistics | team_inference.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = multi_team_players.largest_over_player_seats(event, growth)
+    growth = multi_team_players.max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     influence = density_dispatch.influence_on_belief(constants.table)
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
-    share, points = variance / square, cdf_sums.points_in_precision(model.points)
+    share, points = variance / square, cdf_sums.scale_table_points_to_precision(model.points)
     round_statistics: density_dispatch.RoundStatistics | team_inference.TeamRound
     if model.teams and event.solo is None:
-        round_statistics = team_inference.summarize_teams(
+        round_statistics = team_inference.prepare_team_inference(
             model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties
         )
-        p, variance = team_inference.infer_members(
+        p, variance = team_inference.infer_member_performances(
             round_statistics, rows.rating, drifted.variance, square, event, model.split_ties
         )
     else:
         deviation = jnp.sqrt(drifted.variance + square)
-        round_statistics = density_dispatch.summarize_round(
+        round_statistics = density_dispatch.prepare_performance_inference(
             model.density, constants.table, rows.rating, deviation, event, points, model.split_ties
         )
         p = density_dispatch.infer_performances(round_statistics, event, model.split_ties)
@@ -154,7 +167,7 @@ def _learn_from_contest(
             p = jnp.minimum(p, event.ceiling)
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
-        change, merged = multi_team_players.merge_evidence(event, change, kept)
+        change, merged = multi_team_players.merge_multi_team_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
@@ -162,7 +175,7 @@ def _learn_from_contest(
         def remember(belief: tuple[Array, PerformanceHistory], *columns: Array) -> tuple[Array, PerformanceHistory]:
             (rating, past), (variance, growth, square, p, index) = belief, columns
             past = diffuse_history(past, rating, variance, growth, _rho_or_zero(constants), contested, influence)
-            start = guess_mode(past, rating, p, square, influence)
+            start = guess_posterior_mode(past, rating, p, square, influence)
             past = add_performance(past, p, square, index, influence)
             return posterior_mode(past, start, square, influence), past
 
@@ -196,7 +209,9 @@ def elo_mmr(
     rho: Annotated[
         float,
         Parameter(
-            Range(">= 0 or inf", 0.0, allows_inf=True), "1", "how fast drift makes earlier performances Gaussian"
+            HyperparameterRange(">= 0 or inf", 0.0, allows_inf=True),
+            "1",
+            "how fast drift makes earlier performances Gaussian",
         ),
     ] = 1.0,
 ) -> RatingSystem:
@@ -271,7 +286,7 @@ def elo_mmx(
     hyperparameters = collect_params(elo_mmx, locals())
     if team_performance not in team_inference.TEAM_PERFORMANCES:
         hint, allowed = (
-            suggest_name(str(team_performance), team_inference.TEAM_PERFORMANCES),
+            did_you_mean_suffix(str(team_performance), team_inference.TEAM_PERFORMANCES),
             " or ".join(team_inference.TEAM_PERFORMANCES),
         )
         raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
@@ -317,9 +332,9 @@ def _make_system(
     static |= {} if history is None else {"history": history, "density": named}
     static |= {} if team is None else {"team_performance": team}
     kept_history = None if density.name == "normal" else history
-    points = density_dispatch.table_points(density, math.sqrt(square), params.initial_deviation)
-    model = Model(density, kept_history, split_ties, skip_ties, factors, points, team)
-    learn = InferringUpdate(bind(update, model), bind(infer, model))
+    points = density_dispatch.count_table_points(density, math.sqrt(square), params.initial_deviation)
+    model = ModelSettings(density, kept_history, split_ties, skip_ties, factors, points, team)
+    learn = InferringUpdate(bind(update, model), bind(update_with_performances, model))
     features += ("padding",) if density_dispatch.has_closed_form(density) else ()
     return RatingSystem(
         name,

@@ -25,16 +25,16 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.rounds import break_even_ranks, cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, performances_and_break_even_ranks
 from jaxrate.systems.rounds.round_teams import (
     Teams,
-    gather_to_members,
+    gather_team_values_to_members,
     sum_by_team,
     teams_by_standing,
     unranked_teams_by_number,
 )
-from jaxrate.types import Array
 
 TEAM_PERFORMANCES = "sum", "mean"  # of a team: what it is of its members'
 TABLE_FACTOR = 4  # times the points of the tables: teams perform more evenly than players
@@ -49,14 +49,19 @@ class TeamPriors(NamedTuple):
     there: Array  # [T] False for padding
 
 
-def team_priors(team_performance: str, rating: Array, square: Array, event: Rounds, teams: Teams) -> TeamPriors:
+def team_priors(
+    team_performance: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
+) -> TeamPriors:
     """The teams, of `PERFORMANCES` and members' ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
-    part = 1.0 / gather_to_members(teams, size) if team_performance == "mean" else jnp.ones_like(rating)
+    part = 1.0 / gather_team_values_to_members(teams, size) if team_performance == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)
     mask = teams.size > 0
     return TeamPriors(
-        part, sum_by_team(teams, part * rating), jnp.where(mask, sum_by_team(teams, part**2 * square), 1.0), mask
+        part,
+        sum_by_team(teams, part * rating),
+        jnp.where(mask, sum_by_team(teams, part**2 * performance_variance), 1.0),
+        mask,
     )
 
 
@@ -64,10 +69,10 @@ def predict(team_performance: str, rating: Array, square: Array, event: Rounds, 
     """[P] the share of the other teams that one's own is expected to beat."""
     teams = unranked_teams_by_number(event)
     priors = team_priors(team_performance, rating, square, event, teams)
-    below, _ = expected_wins.normal_wins(
+    below, _ = expected_wins.expected_normal_wins_and_losses(
         priors.mean, jnp.sqrt(priors.variance), priors.there, TABLE_FACTOR * table_points
     )
-    return gather_to_members(teams, expected_wins.win_share(below, priors.there))
+    return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, priors.there))
 
 
 class TeamRound(NamedTuple):
@@ -76,28 +81,31 @@ class TeamRound(NamedTuple):
     line: TeamPriors
     teams: Teams
     ranked: Rounds  # the round of the teams
-    standing: performance_inference.RoundStanding
+    standing: performance_inference.RoundStandingSums
 
 
-def summarize_teams(
+def prepare_team_inference(
     team_performance: str,
     rating: Array,
-    square: Array,
+    performance_variance: Array,
     event: Rounds,
     table_points: int,
     split_ties: performance_inference.TieSplit,
 ) -> TeamRound:
     """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
     teams = teams_by_standing(event)
-    priors = team_priors(team_performance, rating, square, event, teams)
+    priors = team_priors(team_performance, rating, performance_variance, event, teams)
     ranked = event._replace(rank=teams.rank, weight=priors.there.astype(priors.mean.dtype))
     settings = priors.mean, jnp.sqrt(priors.variance), ranked, TABLE_FACTOR * table_points, split_ties
     return TeamRound(
-        priors, teams, ranked, performance_inference.make_round_standing(performance_inference.NORMAL_NOISE, *settings)
+        priors,
+        teams,
+        ranked,
+        performance_inference.make_round_standing_sums(performance_inference.NORMAL_NOISE, *settings),
     )
 
 
-def infer_members(
+def infer_member_performances(
     team_round: TeamRound,
     rating: Array,
     variance: Array,
@@ -116,12 +124,12 @@ def infer_members(
       split_ties: as of `performance_inference.logistic`.
     """
     (part, mean, spread, _), teams, ranked, standing = team_round
-    p = performance_inference.standing_performance(standing, ranked, split_ties)
-    information = spread * performance_inference.performance_curvature(standing, ranked, split_ties, p)
+    p = performance_inference.infer_performance_from_standing(standing, ranked, split_ties)
+    information = spread * performance_inference.rank_information_about_performance(standing, ranked, split_ties, p)
     information = jnp.where(jnp.any(teams.size > 1), information / (1.0 + information), 1.0)
     if event.ceiling is not None:
-        p = jnp.minimum(p, _team_ceiling(team_round, event.ceiling))
-    surprise, precision = (gather_to_members(teams, x) for x in ((p - mean) / spread, information / spread))
+        p = jnp.minimum(p, _team_rating_ceilings(team_round, event.ceiling))
+    surprise, precision = (gather_team_values_to_members(teams, x) for x in ((p - mean) / spread, information / spread))
     square = variance + noise
     left = 1.0 - part**2 * variance * precision
     least = noise / square  # if one's own performance were known
@@ -132,12 +140,17 @@ def worst_team_ranks_keeping_rating(
     team_round: TeamRound, event: Rounds, split_ties: performance_inference.TieSplit
 ) -> Array:
     """[P] the rank that would have kept the ratings of one's team."""
-    needed = break_even_ranks.worst_rank_keeping_rating(team_round.standing, team_round.ranked, split_ties)
+    needed = performances_and_break_even_ranks.bisected_worst_rank_keeping_rating(
+        team_round.standing, team_round.ranked, split_ties
+    )
     if event.ceiling is not None:
-        needed = jnp.where(_team_ceiling(team_round, event.ceiling) < team_round.line.mean, 0, needed)
-    return gather_to_members(team_round.teams, needed)
+        needed = jnp.where(_team_rating_ceilings(team_round, event.ceiling) < team_round.line.mean, 0, needed)
+    return gather_team_values_to_members(team_round.teams, needed)
 
 
-def _team_ceiling(team_round: TeamRound, ceiling: Array) -> Array:
+def _team_rating_ceilings(team_round: TeamRound, participant_ceilings: Array) -> Array:
     """[T] of a team, from everybody's."""
-    return jnp.where(team_round.line.there, sum_by_team(team_round.teams, team_round.line.part), 1.0) * ceiling
+    return (
+        jnp.where(team_round.line.there, sum_by_team(team_round.teams, team_round.line.part), 1.0)
+        * participant_ceilings
+    )

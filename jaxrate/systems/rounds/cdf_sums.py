@@ -19,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
-from jaxrate.types import Array
 
 UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
 MAX_STEP_SCALES = 1.5  # scales between the points of a table in float32, the most
@@ -50,18 +50,18 @@ class Participants(NamedTuple):
     present: Array | None = None  # [] as of `Rounds`
 
 
-def table_points_for(deviation: float, spread: float = 350.0) -> int:
+def count_table_points(deviation: float, newcomer_deviation: float = 350.0) -> int:
     """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
 
-    Ratings lie as far apart as they do where newcomers have the deviation `spread`.
+    Ratings lie as far apart as they do where newcomers have the deviation `newcomer_deviation`.
 
     Systems take it from their own parameters. With much narrower ones given to `run` performances are as right, but not
     their slopes, and large rounds take longer.
     """
-    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / 350.0 * spread / deviation)), 72, 2304))
+    return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / 350.0 * newcomer_deviation / deviation)), 72, 2304))
 
 
-def points_in_precision(table_points: int) -> int:
+def scale_table_points_to_precision(table_points: int) -> int:
     """The points of a table in the default precision, from those in float32."""
     return table_points if jnp.result_type(float) == np.float32 else 6 * table_points
 
@@ -78,7 +78,7 @@ def uses_all_pairs(count: int) -> bool:
 
     Then there are no tables, and nothing to mend in what they say.
     """
-    return max_simultaneous_pairs() > 0 and count <= pairwise_limit()
+    return max_simultaneous_pairs() > 0 and count <= max_pairwise_participants()
 
 
 def comparison_batch_size(count: int) -> int:
@@ -86,7 +86,7 @@ def comparison_batch_size(count: int) -> int:
     return min(count, max(max_simultaneous_pairs() // count, 64))
 
 
-def pairwise_limit(evaluations: int = 1) -> int:
+def max_pairwise_participants(evaluations: int = 1) -> int:
     """Participants up to which everybody is compared with everybody, at so many ratings of each."""
     return max(math.isqrt(max_simultaneous_pairs() // evaluations), DIRECT_LIMIT)
 
@@ -119,7 +119,7 @@ def rating_unit(widest: Array) -> Array:
     return jnp.where(widest > 0, UNIT_SCALES * widest, 1.0)
 
 
-def make_cdf_sums(
+def make_cdf_sum_functions(
     distribution: DistributionFunction, participants: Participants, table_points: int, evaluations: int = 1
 ) -> tuple[SumFunction, InverseFunction, DoubtFunction]:
     """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
@@ -128,29 +128,34 @@ def make_cdf_sums(
     They are asked at `evaluations` ratings of everybody.
     """
     at = jnp.linspace(participants.low, participants.high, table_points)
-    if len(participants.centre) <= pairwise_limit(evaluations):
-        read = partial(direct_sums, distribution, participants)
+    if len(participants.centre) <= max_pairwise_participants(evaluations):
+        read = partial(direct_cdf_sums, distribution, participants)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
         return (
             read,
-            partial(_interpolate_inverse, at, below, above),
-            partial(_is_doubtful, participants, at, _is_flat(participants, below, above, first)),
+            partial(_interpolate_inverse_sum, at, below, above),
+            partial(
+                _is_cell_doubtful, participants, at, _is_inverse_ill_conditioned(participants, below, above, first)
+            ),
         )
-    below, above, first, second = _tabulate_sums(distribution, participants, at)
-    doubtful = _is_flat(participants, below, above, first) | is_too_coarse(participants, table_points)
+    below, above, first, second = _tabulate_cdf_sums(distribution, participants, at)
+    doubtful = _is_inverse_ill_conditioned(participants, below, above, first) | is_table_too_coarse(
+        participants, table_points
+    )
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
     cells = [
-        jnp.stack(hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1) for side in sides
+        jnp.stack(quintic_hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
+        for side in sides
     ]
     return (
-        partial(_interpolate_sums, cells, participants, at),
-        partial(_interpolate_inverse, at, below, above),
-        partial(_is_doubtful, participants, at, doubtful),
+        partial(_interpolate_cdf_sums, cells, participants, at),
+        partial(_interpolate_inverse_sum, at, below, above),
+        partial(_is_cell_doubtful, participants, at, doubtful),
     )
 
 
-def is_too_coarse(participants: Participants, table_points: int) -> Array:
+def is_table_too_coarse(participants: Participants, table_points: int) -> Array:
     """[] whether points of a table would be too far apart for somebody."""
     most = jnp.max(jnp.where(participants.gain > 0, participants.inverse, 0.0))
     return (participants.high - participants.low) * most > table_points * (
@@ -158,18 +163,18 @@ def is_too_coarse(participants: Participants, table_points: int) -> Array:
     )
 
 
-def _is_flat(participants: Participants, below: Array, above: Array, slope: Array) -> Array:
+def _is_inverse_ill_conditioned(participants: Participants, below: Array, above: Array, slope: Array) -> Array:
     """[points] where rounding of the smaller sum moves the rating of such a sum too far."""
     eps = float(np.finfo(slope.dtype).eps)
     return jnp.minimum(below, above) * (10.0 * eps**0.5) > slope * participants.unit
 
 
-def _is_doubtful(participants: Participants, grid: Array, doubtful: Array, x: Array) -> Array:
+def _is_cell_doubtful(participants: Participants, grid: Array, doubtful: Array, x: Array) -> Array:
     number, _, _ = _locate_cell(participants, grid, x)
     return doubtful[number] | doubtful[number + 1]
 
 
-def _interpolate_inverse(grid: Array, below: Array, above: Array, target: Array) -> Array:
+def _interpolate_inverse_sum(grid: Array, below: Array, above: Array, target: Array) -> Array:
     """Linear interpolation."""
     tiny = float(np.finfo(grid.dtype).tiny)
     ratio = jnp.log(jnp.maximum(below, tiny)) - jnp.log(jnp.maximum(above, tiny))
@@ -179,7 +184,7 @@ def _interpolate_inverse(grid: Array, below: Array, above: Array, target: Array)
     return lax.stop_gradient(grid[number] + part * (grid[1] - grid[0]))
 
 
-def direct_sums(
+def direct_cdf_sums(
     distribution: DistributionFunction, participants: Participants, x: Array, below: Array | bool
 ) -> tuple[Array, Array]:
     centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (participants.centre, participants.inverse))
@@ -188,7 +193,7 @@ def direct_sums(
     return value @ participants.gain, density @ (participants.gain * participants.inverse)
 
 
-def _tabulate_sums(distribution: DistributionFunction, participants: Participants, grid: Array) -> list[Array]:
+def _tabulate_cdf_sums(distribution: DistributionFunction, participants: Participants, grid: Array) -> list[Array]:
     """[points] each: the sums of the cdf, its complement and two derivatives."""
 
     def one(centre: Array, inverse: Array, gain: Array) -> list[Array]:
@@ -222,7 +227,7 @@ def sum_in_blocks(
     return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]
 
 
-def hermite_coefficients(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
+def quintic_hermite_coefficients(f: Array, d: Array, s: Array, g: Array, e: Array, t: Array) -> tuple[Array, ...]:
     """Six coefficients of polynomials with values f, slopes d and second derivatives s at 0, and g, e and t at 1."""
     rise = g - f
     return (
@@ -244,21 +249,21 @@ def _locate_cell(participants: Participants, grid: Array, x: Array) -> tuple[Arr
     return number, place - number.astype(place.dtype), per_point
 
 
-def _interpolate_sums(
+def _interpolate_cdf_sums(
     cells: list[Array], participants: Participants, grid: Array, x: Array, below: Array | bool
 ) -> tuple[Array, Array]:
     number, u, per_point = _locate_cell(participants, grid, x)
     c = cells[below][number] if isinstance(below, bool) else jnp.stack(cells)[below.astype(jnp.int32), number]
     c = jnp.moveaxis(c, -1, 0)
-    return horner(c, u), jnp.abs(polynomial_slope(c, u)) * per_point
+    return evaluate_quintic(c, u), jnp.abs(quintic_slope(c, u)) * per_point
 
 
-def horner(c: Array, u: Array) -> Array:
+def evaluate_quintic(c: Array, u: Array) -> Array:
     """The polynomials c [6, ...] at u [...]."""
     return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-def polynomial_slope(c: Array, u: Array) -> Array:
+def quintic_slope(c: Array, u: Array) -> Array:
     """The derivatives of these polynomials."""
     return c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * (5 * c[5]))))
 
@@ -278,14 +283,14 @@ def everett_interpolation(values: Sequence[Array], u: Array) -> tuple[Array, Arr
     return value[0] + value[1], slope[1] - slope[0]
 
 
-def exclude_self(is_below: Array, smaller: Array, mask: Array) -> tuple[Array, Array]:
+def counts_excluding_self(is_below: Array, smaller_count: Array, mask: Array) -> tuple[Array, Array]:
     """[P] the numbers below and above without one's own halves, from the smaller one of each, with them, and which."""
-    small = jnp.maximum(smaller - 0.5, 0.0)
+    small = jnp.maximum(smaller_count - 0.5, 0.0)
     rest = jnp.maximum(jnp.sum(mask.astype(small.dtype)) - 1.0, 0.0) - small
     return jnp.where(is_below, small, rest), jnp.where(is_below, rest, small)
 
 
-def tie_counts(event: Rounds) -> Array:
+def tied_group_sizes(event: Rounds) -> Array:
     """[P] how many share each one's rank, themselves included."""
     rank = jnp.minimum(event.rank, len(event.rank) - 1)
     return sum_by_group(rank, participant_mask(event).astype(jnp.int32), event.present)[rank]

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.text_format import suggest_name
-from jaxrate.types import Array
+from jaxrate.array_types import Array
+from jaxrate.text_format import did_you_mean_suffix
 
 
 class Density(NamedTuple):
@@ -63,7 +63,8 @@ def parse_density(density: Density | str) -> Density:
         if density not in DENSITIES:
             known = f"there are {', '.join(DENSITIES)}; one of your own is a jr.extend.densities.Density"
             raise ValueError(
-                f"unknown density {density!r}{suggest_name(density, DENSITIES)} ({known}, and a saved run with it is "
+                f"unknown density {density!r}{did_you_mean_suffix(density, DENSITIES)} ({known}, and a saved "
+                "run with it is "
                 'loaded by jr.load(folder, make=lambda **given: jr.elo_mmr(**given | {"density": own})))'
             )
         return DENSITIES[density]

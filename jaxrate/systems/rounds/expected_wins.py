@@ -18,18 +18,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.numerics import row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
-from jaxrate.systems.rounds import cdf_sums, expected_wins_by_deviation, pairwise_wins, performance_distributions
+from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions, tabulated_normal_wins
 from jaxrate.systems.rounds.cdf_sums import Participants
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances, WinProbability
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
-from jaxrate.types import Array
 
 PAIRS_PER_POINT = 3  # participants for each point of the table up to which pairs of normal performances are no slower
 
 
-def normal_wins(
+def expected_normal_wins_and_losses(
     centre: Array,
     deviation: Array,
     mask: Array,
@@ -48,9 +48,9 @@ def normal_wins(
       count: `present` of `Rounds`.
     """
     performances = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), margin)
-    if len(mask) <= max(cdf_sums.pairwise_limit(), PAIRS_PER_POINT * table_points):
-        return pairwise_wins.all_wins_and_losses(pairwise_wins.normal_win_probability, performances, mask)
-    return expected_wins_by_deviation.interpolated_wins_and_losses(performances, mask, table_points, count)
+    if len(mask) <= max(cdf_sums.max_pairwise_participants(), PAIRS_PER_POINT * table_points):
+        return pairwise_wins.all_expected_wins_and_losses(pairwise_wins.normal_win_probability, performances, mask)
+    return tabulated_normal_wins.interpolated_wins_and_losses(performances, mask, table_points, count)
 
 
 class PerformanceIntegrals(NamedTuple):
@@ -74,12 +74,16 @@ LOGISTIC_INTEGRALS = PerformanceIntegrals(
 )
 
 
-def logistic_wins(centre: Array, deviation: Array, mask: Array, table_points: int, count: Array | None = None) -> Array:
-    """[P] how many others each is expected to beat, of logistic performances; `table_points` are those of the table."""
-    return density_wins(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points, count)
+def expected_logistic_wins(
+    centre: Array, deviation: Array, mask: Array, table_points: int, count: Array | None = None
+) -> Array:
+    """[P] how many others each is expected to beat, of logistic performances; `count_table_points` are those of the
+    table.
+    """
+    return expected_wins_by_integrals(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points, count)
 
 
-def density_wins(
+def expected_wins_by_integrals(
     integrals: PerformanceIntegrals,
     centre: Array,
     deviation: Array,
@@ -89,8 +93,8 @@ def density_wins(
 ) -> Array:
     """The same of any performances, each with mean `centre`."""
     all_of = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), None)
-    if len(mask) <= cdf_sums.pairwise_limit(integrals.each):
-        return pairwise_wins.all_wins_and_losses(integrals.beats, all_of, mask)[0]
+    if len(mask) <= cdf_sums.max_pairwise_participants(integrals.each):
+        return pairwise_wins.all_expected_wins_and_losses(integrals.beats, all_of, mask)[0]
     scale = lax.stop_gradient(deviation) / integrals.coarse.deviation
     least, most = jnp.min(jnp.where(mask, scale, jnp.inf)), jnp.max(jnp.where(mask, scale, 0.0))
     low, high = cdf_sums.rating_interval(centre, integrals.reach * most, mask)
@@ -111,7 +115,7 @@ def density_wins(
                 performances.centre, 1.0 / scale, mask.astype(scale.dtype), *ends, cdf_sums.rating_unit(widest), count
             )
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (distribution.nodes, distribution.weights))
-            sums, *_ = cdf_sums.make_cdf_sums(distribution.shape, everyone, table_points, len(nodes))
+            sums, *_ = cdf_sums.make_cdf_sum_functions(distribution.shape, everyone, table_points, len(nodes))
 
             def expect(centre: Array, scale: Array) -> Array:
                 return sums(centre[:, None] + scale[:, None] * nodes[None, :], True)[0] @ weights
@@ -130,10 +134,10 @@ def density_wins(
 
 
 def _batched_wins(win_probability: WinProbability, performances: PriorPerformances, mask: Array) -> Array:
-    return pairwise_wins.batched_wins_and_losses(win_probability, performances, mask)[0]
+    return pairwise_wins.batched_expected_wins_and_losses(win_probability, performances, mask)[0]
 
 
-def win_share(wins: Array, mask: Array) -> Array:
+def expected_win_share(wins: Array, mask: Array) -> Array:
     """[P] the share of the others that each is expected to beat, from their number: in [0, 1]; 1/2 for one alone."""
     others = jnp.sum(mask.astype(wins.dtype)) - 1.0
     return jnp.where(others > 0, wins / jnp.maximum(others, 1.0), 0.5)

@@ -13,27 +13,27 @@ of each other. So a player whose two teams meet seems to learn something from th
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.types import Array
 
 
-def merge_evidence(event: Rounds, change: Array, kept: Array) -> tuple[Array, Array]:
+def merge_multi_team_evidence(event: Rounds, mean_change: Array, variance_share_kept: Array) -> tuple[Array, Array]:
     """What all seats of a player say, in each of their rows: the change of the mean and the share of the variance kept.
 
     Args:
       event: the contest.
-      change: [P] d, of the seat alone.
-      kept: [P] k, above 0.
+      mean_change: [P] d, of the seat alone.
+      variance_share_kept: [P] k, above 0.
     """
     if event.seat is None:
-        return change, kept
-    none = jnp.zeros_like(kept)
-    information = none.at[event.seat].add(1.0 / kept - 1.0)[event.seat]
-    pull = none.at[event.seat].add(change / kept)[event.seat]
+        return mean_change, variance_share_kept
+    none = jnp.zeros_like(variance_share_kept)
+    information = none.at[event.seat].add(1.0 / variance_share_kept - 1.0)[event.seat]
+    pull = none.at[event.seat].add(mean_change / variance_share_kept)[event.seat]
     return pull / (1.0 + information), 1.0 / (1.0 + information)
 
 
-def largest_over_player_seats(event: Rounds, values: Array) -> Array:
+def max_over_player_team_entries(event: Rounds, values: Array) -> Array:
     """[P] the largest of values [P], which are not negative, among all seats of a player."""
     if event.seat is None:
         return values

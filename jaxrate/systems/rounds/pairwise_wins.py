@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
-from jaxrate.types import Array
 
 _NODES = np.arange(-22.0, 23.0)
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
@@ -49,21 +49,21 @@ def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Arr
         jnp.minimum(deviation, other_deviation) / widest,
     )
     if cdf_sums.max_simultaneous_pairs():
-        return _logistic_win_unrolled(lead * inverse, part)
+        return _unrolled_logistic_win_probability(lead * inverse, part)
     nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
-    below, above, _, _ = performance_distributions.logistic_distribution(
+    below, above, _, _ = performance_distributions.logistic_cdf_and_density(
         (lead * inverse)[..., None] + part[..., None] * nodes
     )
     return jnp.sum(weights * below, axis=-1), jnp.sum(weights * above, axis=-1)
 
 
-def _logistic_win_unrolled(lead: Array, part: Array) -> tuple[Array, Array]:
+def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -> tuple[Array, Array]:
     """The same, one pair after the other: with all nodes of a pair at once few exponentials are left, and no array.
 
     With e = exp(-lead), the cdf F misses 2 by e (c + 2 e) / (1 + e c + e^2) at two nodes, F(lead + x) + F(lead - x),
     where c = 2 cosh x; and cosh (k + 1) x follows from cosh k x.
     """
-    e, step = jnp.exp(-jnp.abs(lead)), jnp.exp(part)
+    e, step = jnp.exp(-jnp.abs(lead)), jnp.exp(narrower_deviation)
     first = step + 1.0 / step
     before, c, behind = jnp.full_like(e, 2.0), first, _WEIGHTS[NODE_COUNT // 2] * e / (1.0 + e)
     for weight in _WEIGHTS[NODE_COUNT // 2 + 1 :]:
@@ -73,7 +73,7 @@ def _logistic_win_unrolled(lead: Array, part: Array) -> tuple[Array, Array]:
     return jnp.where(ahead, 1.0 - behind, behind), jnp.where(ahead, behind, 1.0 - behind)
 
 
-def wins_and_losses(
+def pairwise_expected_wins_and_losses(
     win_probability: WinProbability, indices: Array, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
     """How many each of `indices` [R] is expected to beat of the others, and to be beaten by.
@@ -94,22 +94,24 @@ def wins_and_losses(
     return below, above
 
 
-def all_wins_and_losses(
+def all_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
     """The same of all [P] at once."""
-    return jax.checkpoint(lambda x: wins_and_losses(win_probability, jnp.arange(len(mask), dtype=jnp.int32), x, mask))(
-        performances
-    )
+    return jax.checkpoint(
+        lambda x: pairwise_expected_wins_and_losses(win_probability, jnp.arange(len(mask), dtype=jnp.int32), x, mask)
+    )(performances)
 
 
-def batched_wins_and_losses(
+def batched_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
     """The same of all, some after the others, which limits the memory."""
     indices, count = jnp.arange(len(mask), dtype=jnp.int32), cdf_sums.comparison_batch_size(len(mask))
     return lax.map(
-        lambda i: jax.tree.map(lambda x: x[0], wins_and_losses(win_probability, i[None], performances, mask)),
+        lambda i: jax.tree.map(
+            lambda x: x[0], pairwise_expected_wins_and_losses(win_probability, i[None], performances, mask)
+        ),
         indices,
         batch_size=count,
     )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfc
 
-from jaxrate.types import Array, HostArray
+from jaxrate.array_types import Array, HostArray
 
 DistributionFunction = Callable[
     [Array], tuple[Array, Array, Array, Array]
@@ -26,7 +26,7 @@ class PerformanceDistribution(NamedTuple):
 
 
 @jax.custom_jvp
-def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
+def logistic_cdf_and_density(z: Array) -> tuple[Array, Array, Array, Array]:
     """The logistic distribution."""
     e = jnp.exp(-jnp.clip(z, -80.0, 80.0))
     below = 1.0 / (1.0 + e)
@@ -35,10 +35,12 @@ def logistic_distribution(z: Array) -> tuple[Array, Array, Array, Array]:
     return below, above, density, density * (above - below)
 
 
-@logistic_distribution.defjvp
-def _logistic_slopes(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+@logistic_cdf_and_density.defjvp
+def _logistic_distribution_jvp(
+    primal: tuple[Array], tangent: tuple[Array]
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """From shares, not from e, which times what the points of a coarse table are apart leaves float32."""
-    below, above, density, slope = logistic_distribution(*primal)
+    below, above, density, slope = logistic_cdf_and_density(*primal)
     slopes = density, -density, slope, density * (1.0 - 6.0 * density)
     return (below, above, density, slope), tuple(x * tangent[0] for x in slopes)
 
@@ -51,7 +53,7 @@ def normal_cdf_and_density(z: Array) -> tuple[Array, Array, Array, Array]:
     return jnp.where(left, above, 1.0 - above), jnp.where(left, 1.0 - above, above), density, -z * density
 
 
-def _distribution_with_quadrature(
+def _make_distribution_with_quadrature(
     distribution: DistributionFunction,
     deviation: float,
     density: Callable[[HostArray], HostArray],
@@ -64,14 +66,14 @@ def _distribution_with_quadrature(
 
 
 # Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
-LOGISTIC = _distribution_with_quadrature(
-    logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13
+LOGISTIC = _make_distribution_with_quadrature(
+    logistic_cdf_and_density, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13
 )
 
 
-LOGISTIC_FINE = _distribution_with_quadrature(
-    logistic_distribution, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
+LOGISTIC_FINE = _make_distribution_with_quadrature(
+    logistic_cdf_and_density, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
 )
 
 
-NORMAL_FINE = _distribution_with_quadrature(normal_cdf_and_density, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
+NORMAL_FINE = _make_distribution_with_quadrature(normal_cdf_and_density, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import array_sums, row_tiles, selective_evaluation, special_functions
-from jaxrate.numerics.roots import RootTiles
-from jaxrate.systems.rounds import cdf_sums, exact_performance, performance_distributions, rating_roots
+from jaxrate.numerics.newton_roots_and_maxima import RootTiles
+from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
-from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, cumulative_sums
-from jaxrate.types import Array
+from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, make_standing_sum_functions
 
 C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 TieSplit = (
@@ -43,12 +43,12 @@ def tie_weight(split_ties: TieSplit) -> float | None:
     return None if split_ties is False else 0.5 if split_ties is True else split_ties
 
 
-def _opponents_to_outweigh_tie(split_ties: TieSplit) -> float:
+def _tie_outweighing_factor(split_ties: TieSplit) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
     return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
 
 
-class LogisticSums(NamedTuple):
+class LogisticCdfSums(NamedTuple):
     """A round of logistic performances: sums over everybody, whatever the result."""
 
     participants: Participants
@@ -59,7 +59,7 @@ class LogisticSums(NamedTuple):
 
 def make_logistic_cdf_sums(
     centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
-) -> LogisticSums:
+) -> LogisticCdfSums:
     """Those of a round.
 
     Args:
@@ -72,18 +72,20 @@ def make_logistic_cdf_sums(
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
     gain = jnp.where(mask, inverse, 0.0)
     margin = jnp.log(
-        2.0 * _opponents_to_outweigh_tie(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
+        2.0 * _tie_outweighing_factor(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
     )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
     ends = cdf_sums.rating_interval(centre, widest * margin, mask)
     participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_unit(widest), event.present)
-    return LogisticSums(
+    return LogisticCdfSums(
         participants,
-        *cdf_sums.make_cdf_sums(performance_distributions.logistic_distribution, participants, table_points),
+        *cdf_sums.make_cdf_sum_functions(
+            performance_distributions.logistic_cdf_and_density, participants, table_points
+        ),
     )
 
 
-def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: TieSplit) -> Array:
+def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split_ties: TieSplit) -> Array:
     """[P] performances of a round.
 
     Args:
@@ -95,13 +97,16 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
     centre, inverse, gain, *_ = round_sums.participants
     share = tie_weight(split_ties) or 1.0  # of a win and of a loss
     if cdf_sums.uses_all_pairs(len(event.rank)):
-        return exact_performance.exact_logistic_performance(
+        return exact_logistic_performances.exact_logistic_performance(
             share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )
     tied = cdf_sums.sum_by_group(
         group, gain, event.present
     )  # [P] by group, as all that follows: a group's number is the rank of its members
-    won, lost = array_sums.exclusive_sums(tied, after=True), array_sums.exclusive_sums(tied)
+    won, lost = (
+        array_sums.exclusive_prefix_or_suffix_sums(tied, from_end=True),
+        array_sums.exclusive_prefix_or_suffix_sums(tied),
+    )
     double = 2.0 * share - 1.0  # how many times more those who tied count than in the sums of all
 
     def sums_of_tied(x: Array) -> tuple[Array]:
@@ -109,7 +114,9 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
 
         def add(sums: Array, group: Array, centre: Array, inverse: Array, gain: Array) -> Array:
             z = (x[group] - centre) * inverse
-            value, _, density, _ = performance_distributions.logistic_distribution(jnp.where(from_below[group], z, -z))
+            value, _, density, _ = performance_distributions.logistic_cdf_and_density(
+                jnp.where(from_below[group], z, -z)
+            )
             return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
 
         return (
@@ -128,7 +135,7 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
 
     from_below, target, guess = row_tiles.map_row_tiles(start, event.present, won, lost, tied)
     split = share == 0.5
-    performances = rating_roots.ratings_at_sum(
+    performances = rating_roots.solve_ratings_for_target_sums(
         round_sums.sums if split else sums,
         from_below,
         target,
@@ -137,13 +144,13 @@ def logistic_performance(round_sums: LogisticSums, event: Rounds, split_ties: Ti
         round_sums.participants,
         RootTiles(event.present, (), None if split else sums_of_tied),
     )[group]
-    again = partial(exact_performance.exact_logistic_performance, share)
+    again = partial(exact_logistic_performances.exact_logistic_performance, share)
     return selective_evaluation.evaluate_rows_where_needed(
         there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
     )
 
 
-class NoiseDensity(NamedTuple):
+class NoiseDensityFunctions(NamedTuple):
     """What is asked of the density f of performances, of mean 0 and variance 1."""
 
     above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
@@ -161,13 +168,13 @@ def _normal_bracket_margins(opponents: Array) -> tuple[Array, Array]:
     return margin, margin
 
 
-NORMAL_NOISE = NoiseDensity(_normal_hazard, None, _normal_bracket_margins)
+NORMAL_NOISE = NoiseDensityFunctions(_normal_hazard, None, _normal_bracket_margins)
 
 
-class RoundStanding(NamedTuple):
+class RoundStandingSums(NamedTuple):
     """A round, in the order in which its participants came. A group's number is the place where it begins."""
 
-    noise: NoiseDensity
+    noise: NoiseDensityFunctions
     participants: Participants  # of gains 1 / delta, and 0 for padding
     group: Array  # [P] which each participant is in
     order: Array  # [P] who stands in a place
@@ -181,9 +188,14 @@ class RoundStanding(NamedTuple):
     points: int
 
 
-def make_round_standing(
-    noise: NoiseDensity, centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
-) -> RoundStanding:
+def make_round_standing_sums(
+    noise: NoiseDensityFunctions,
+    centre: Array,
+    deviation: Array,
+    event: Rounds,
+    table_points: int,
+    split_ties: TieSplit = False,
+) -> RoundStandingSums:
     """The round, with the arguments of `make_logistic_cdf_sums`.
 
     In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
@@ -194,7 +206,7 @@ def make_round_standing(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(mask, deviation, 0.0))
-    margins = noise.margins(_opponents_to_outweigh_tie(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_tie_outweighing_factor(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -206,16 +218,16 @@ def make_round_standing(
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
     participants = Participants(centre, inverse, inverse, low, high, cdf_sums.rating_unit(widest), event.present)
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
-    curves = cumulative_sums(noise.above, ordered, 3 * table_points // 2)
-    return RoundStanding(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
+    curves = make_standing_sum_functions(noise.above, ordered, 3 * table_points // 2)
+    return RoundStandingSums(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
 
 
-def standing_performance(round_standing: RoundStanding, event: Rounds, split_ties: TieSplit) -> Array:
+def infer_performance_from_standing(round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
     """The same of any, of a round in which everybody's place is known."""
 
     def again(indices: Array, participants: Participants, group: Array) -> Array:
         q, alone = (
-            _exact_q(round_standing.noise, split_ties, indices, participants, group),
+            _make_exact_q_function(round_standing.noise, split_ties, indices, participants, group),
             jnp.ones_like(indices, bool),
         )
         return rating_roots.solve_ratings(q, participants.centre[indices], alone, participants)
@@ -234,36 +246,42 @@ def standing_performance(round_standing: RoundStanding, event: Rounds, split_tie
     groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
     alone = round_standing.noise.draw is None or tie_weight(split_ties) is not None  # groups need no other ones' sums
     performances = row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[round_standing.group]
-    return _recompute_coarse(round_standing, event, again, performances)
+    return _recompute_where_table_coarse(round_standing, event, again, performances)
 
 
-def performance_curvature(round_standing: RoundStanding, event: Rounds, split_ties: TieSplit, p: Array) -> Array:
-    """[P] how sharply the ranks tell each performance `p`: -Q' there, without what one's own density adds to it.
+def rank_information_about_performance(
+    round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit, performance: Array
+) -> Array:
+    """[P] how sharply the ranks tell each performance `performance`: -Q' there, without what one's own density adds to
+    it.
 
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
     """
     everyone, group, noise = round_standing.participants, round_standing.group, round_standing.noise
-    own = _tie_terms(noise, split_ties, (p - everyone.centre) * everyone.inverse)[1] * everyone.inverse**2
+    own = (
+        _tie_contribution_to_q(noise, split_ties, (performance - everyone.centre) * everyone.inverse)[1]
+        * everyone.inverse**2
+    )
     if cdf_sums.uses_all_pairs(len(event.rank)):
         every = jnp.arange(len(group), dtype=jnp.int32)
-        return jnp.maximum(own - _exact_q(noise, split_ties, every, everyone, group)(p)[1], 0.0)
-    slope = _make_group_q_function(round_standing, split_ties)(p[round_standing.order])[1][
+        return jnp.maximum(own - _make_exact_q_function(noise, split_ties, every, everyone, group)(performance)[1], 0.0)
+    slope = _make_group_q_function(round_standing, split_ties)(performance[round_standing.order])[1][
         group
     ]  # a group's number is the place of one of its members
 
     def again(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
-        return _exact_q(noise, split_ties, indices, participants, group)(p[indices])[1]
+        return _make_exact_q_function(noise, split_ties, indices, participants, group)(p[indices])[1]
 
-    return jnp.maximum(own - _recompute_coarse(round_standing, event, again, p, slope), 0.0)
+    return jnp.maximum(own - _recompute_where_table_coarse(round_standing, event, again, performance, slope), 0.0)
 
 
-def _recompute_coarse(
-    round_standing: RoundStanding, event: Rounds, function: Callable[..., Array], *args: Array
+def _recompute_where_table_coarse(
+    round_standing: RoundStandingSums, event: Rounds, function: Callable[..., Array], *args: Array
 ) -> Array:
     """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
     if len(round_standing.group) <= DIRECT_LIMIT:
         return args[-1]
-    needed = cdf_sums.participant_mask(event) & cdf_sums.is_too_coarse(
+    needed = cdf_sums.participant_mask(event) & cdf_sums.is_table_too_coarse(
         round_standing.participants, round_standing.points // 2
     )
     return selective_evaluation.evaluate_rows_where_needed(
@@ -271,7 +289,7 @@ def _recompute_coarse(
     )
 
 
-def _tie_terms(noise: NoiseDensity, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
+def _tie_contribution_to_q(noise: NoiseDensityFunctions, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
     """What a tie with somebody of deviation 1 adds to Q, and its slope."""
     share = tie_weight(split_ties)
     if share is not None:
@@ -281,7 +299,7 @@ def _tie_terms(noise: NoiseDensity, split_ties: TieSplit, z: Array) -> tuple[Arr
 
 
 def _make_group_q_function(
-    round_standing: RoundStanding, split_ties: TieSplit
+    round_standing: RoundStandingSums, split_ties: TieSplit
 ) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [P] by group."""
     begin, end, (centre, inverse, *_), group, noise = (
@@ -314,8 +332,8 @@ def _make_group_q_function(
     return q
 
 
-def _exact_q(
-    noise: NoiseDensity, split_ties: TieSplit, indices: Array, participants: Participants, group: Array
+def _make_exact_q_function(
+    noise: NoiseDensityFunctions, split_ties: TieSplit, indices: Array, participants: Participants, group: Array
 ) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [R] of some, from all [P]."""
     rank, others = group[indices][:, None], group[None]
@@ -324,7 +342,7 @@ def _exact_q(
     def q(x: Array) -> tuple[Array, Array]:
         z = (x[:, None] - centre) * inverse
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        draw, slope = _tie_terms(noise, split_ties, z)
+        draw, slope = _tie_contribution_to_q(noise, split_ties, z)
         won, lost = others > rank, others < rank
         value = jnp.where(won, up, jnp.where(lost, -down, draw))
         steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.numerics.roots import RootTiles, decreasing_root
-from jaxrate.numerics.special_functions import log_quotient
+from jaxrate.array_types import Array
+from jaxrate.numerics.newton_roots_and_maxima import RootTiles, decreasing_root
+from jaxrate.numerics.special_functions import log_quotient_with_safe_slopes
 from jaxrate.systems.rounds.cdf_sums import Participants
-from jaxrate.types import Array
 
 
-def ratings_at_sum(
+def solve_ratings_for_target_sums(
     sum_function: Callable[..., tuple[Array, Array]],
     from_below: Array,
     target: Array,
@@ -37,7 +37,7 @@ def ratings_at_sum(
         """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
         found, slope = sum_function(x, from_below, *more)
         found = jnp.where(mask, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
-        value = log_quotient(jnp.where(mask, target, 1.0), found)
+        value = log_quotient_with_safe_slopes(jnp.where(mask, target, 1.0), found)
         return jnp.where(from_below, value, -value), -slope / found
 
     columns = mask, from_below, target, *tiles.columns

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.systems.rounds.cdf_sums import max_simultaneous_pairs, pairwise_limit, participant_mask
-from jaxrate.types import Array
+from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simultaneous_pairs, participant_mask
 
 
 class Teams(NamedTuple):
@@ -54,12 +54,12 @@ def unranked_teams_by_number(event: Rounds) -> Teams:
     most = count if event.teams is None else len(event.teams)
     number = jnp.arange(most, dtype=jnp.int32)
     of = jnp.minimum(event.team, most - 1)
-    member = of[None, :] == number[:, None] if count <= pairwise_limit() else None
+    member = of[None, :] == number[:, None] if count <= max_pairwise_participants() else None
     teams = Teams(of, number, jnp.zeros_like(number), member)
     return teams._replace(size=sum_by_team(teams, participant_mask(event).astype(jnp.int32)))
 
 
-def gather_to_members(teams: Teams, values: Array) -> Array:
+def gather_team_values_to_members(teams: Teams, values: Array) -> Array:
     """[P] for the participants what values [T] say of their teams."""
     if teams.member is None or max_simultaneous_pairs():
         return values[teams.of]

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.numerics import array_sums, row_tiles
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
-from jaxrate.types import Array
 
 BLOCK_SIZE = 4  # participants whose place in the standings is looked at one by one
 
@@ -23,19 +23,21 @@ SumsAtPlace = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 RootGuess = Callable[[Array, Array, Array, Array], Array]
 
 
-def cumulative_sums(
-    hazard: Hazard, standings: Participants, table_points: int
+def make_standing_sum_functions(
+    hazard: Hazard, participants_by_standing: Participants, table_points: int
 ) -> tuple[SumsAtPlace, SumsAtPlace, RootGuess | None]:
     """The sums of l over those before a place k [P] in the standings, and of v over the others.
 
     Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
     ratings, with a first guess of the zeros of q.
     """
-    num_players = len(standings.centre)
+    num_players = len(participants_by_standing.centre)
     block = num_players + 1 if num_players <= DIRECT_LIMIT else BLOCK_SIZE
-    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block).T for x in standings[:2]]
-    per_point = (table_points - 5) / (standings.high - standings.low)  # three neighbours on each side of every rating
-    at = standings.low + jnp.arange(-2.0, table_points - 2.0) / per_point
+    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block).T for x in participants_by_standing[:2]]
+    per_point = (table_points - 5) / (
+        participants_by_standing.high - participants_by_standing.low
+    )  # three neighbours on each side of every rating
+    at = participants_by_standing.low + jnp.arange(-2.0, table_points - 2.0) / per_point
 
     def curves(table: Array | None, side: int) -> SumsAtPlace:
         sign, before = 1.0 - 2.0 * side, side == 0
@@ -50,7 +52,7 @@ def cumulative_sums(
                 h, rise = hazard(side, sign * (x[None, :] - centre) * inverse)
                 value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
                 if table is not None:
-                    place = (x - standings.low) * per_point
+                    place = (x - participants_by_standing.low) * per_point
                     number = jnp.clip(place.astype(jnp.int32), 0, table_points - 6)
                     u = place - number.astype(x.dtype)
                     more, steepness = cdf_sums.everett_interpolation([table[whole, number + i] for i in range(6)], u)
@@ -75,13 +77,16 @@ def cumulative_sums(
         return (tables[1], _sums_in_tiles(partial(tabulate, *side), side[0], columns, tables[0], tiles)), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
-    tiled = standings.present is not None and row_tiles.has_tiles(num_players)
-    tiles = row_tiles.count_row_tiles(standings.present) if tiled else None
+    tiled = participants_by_standing.present is not None and row_tiles.has_tiles(num_players)
+    tiles = row_tiles.count_row_tiles(participants_by_standing.present) if tiled else None
     none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
     sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
     losses, wins = lax.scan(add_side, (none, none), sides)[0]
     if tiles is None:
-        losses, wins = array_sums.exclusive_sums(losses), array_sums.exclusive_sums(wins, after=True)
+        losses, wins = (
+            array_sums.exclusive_prefix_or_suffix_sums(losses),
+            array_sums.exclusive_prefix_or_suffix_sums(wins, from_end=True),
+        )
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
         """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""

@@ -5,39 +5,39 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Periods
 from jaxrate.system import elapsed_time, elapsed_within_period
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.model import SIDES, Constants, Model, State, select_by_player_kind
-from jaxrate.types import Array
+from jaxrate.systems.skills.model import SIDES, Constants, ModelSettings, State, select_by_player_kind
 
 
-def advance(model: Model, constants: Constants, rows: State, time: Array) -> State:
+def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:
     """The clock first, then the seasons that begin until `time`."""
     rows = age_by_clock(model, constants, rows, elapsed_time(time, rows.time))
     return apply_clock_seasons(model, constants, rows, rows.time, time)
 
 
-def prepare_for_games(model: Model, constants: Constants, rows: State, event: Any) -> State:
+def prepare_for_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows as the games of the event find them: newcomers of their kind, in the season of the match.
 
     The time within a rating period has passed, but no season in it that begins by the clock.
     """
     if model.kinds:
-        rows = assign_kinds(model, constants, rows, event)
+        rows = assign_newcomer_kinds(model, constants, rows, event)
     if isinstance(event, Periods):
         rows = age_by_clock(model, constants, rows, elapsed_within_period(event, constants.params.period, rows.time))
     return rows if model.league_season is None else apply_league_seasons(model, constants, rows, event)
 
 
-def assign_kinds(model: Model, constants: Constants, rows: State, event: Any) -> State:
+def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows, newcomers with the deviations of their kind. Whoever has played stays of the kind that they were."""
     one = jnp.ones_like(event.score)
     by_side = model.kinds == (SIDES,)
     first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
     new = jnp.isinf(rows.time)
     kind: Any = rows.kind
-    kind = jnp.where(new, highest_per_player(event, first, second, 0.0), kind)
+    kind = jnp.where(new, max_game_value_per_player(event, first, second, 0.0), kind)
     new = new & (kind > 0.5)
     if model.size == 1:
         covariance = jnp.where(new, constants.second.newcomer, rows.covariance)
@@ -46,44 +46,49 @@ def assign_kinds(model: Model, constants: Constants, rows: State, event: Any) ->
     return rows._replace(kind=kind, covariance=covariance)
 
 
-def apply_league_seasons(model: Model, constants: Constants, rows: State, event: Any) -> State:
+def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
     number = event.context.columns[model.league_season]
     last: Any = rows.season
-    now, params = highest_per_player(event, number, number, -jnp.inf), constants.params
+    now, params = max_game_value_per_player(event, number, number, -jnp.inf), constants.params
     count = jnp.maximum(now - last, 0.0)
-    keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
-    rows = decay_and_grow(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
+    keep, added = mean_reversion.season_retention_and_added_variance(params.season_keep, params.season_growth, count)
+    rows = revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
-def highest_per_player(event: Any, first: Array, second: Array, least: float) -> Array:
+def max_game_value_per_player(
+    event: Any, first_player_values: Array, second_player_values: Array, padding_value: float
+) -> Array:
     """[A] of each player the highest number of their games [M], from those of first and of second players.
 
-    Of a single match, [2]. `least` is that of games that are padding.
+    Of a single match, [2]. `padding_value` is that of games that are padding.
     """
     if not isinstance(event, Periods):
-        return jnp.stack([first, second])
-    first, second = (jnp.where(jnp.asarray(event.context.weight) > 0, x, least) for x in (first, second))
-    none = jnp.full(event.player.shape, least, event.score.dtype)
-    return none.at[event.pair[:, 0]].max(first).at[event.pair[:, 1]].max(second)
+        return jnp.stack([first_player_values, second_player_values])
+    first_player_values, second_player_values = (
+        jnp.where(jnp.asarray(event.context.weight) > 0, x, padding_value)
+        for x in (first_player_values, second_player_values)
+    )
+    none = jnp.full(event.player.shape, padding_value, event.score.dtype)
+    return none.at[event.pair[:, 0]].max(first_player_values).at[event.pair[:, 1]].max(second_player_values)
 
 
-def age_by_clock(model: Model, constants: Constants, rows: State, duration: Array) -> State:
+def age_by_clock(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
-    keep, span = mean_reversion.lead_decay_and_growth_time(constants.params.reversion, duration)
+    keep, span = mean_reversion.lead_retention_and_growth_time(constants.params.reversion, duration)
     if model.size > 1:
-        growth, _ = player_growth_and_limits(model, constants, rows)
+        growth, _ = variance_growth_and_limits_by_kind(model, constants, rows)
         span = span[..., None] * jnp.broadcast_to(growth, (*duration.shape, model.size))
     else:
-        span = player_growth_and_limits(model, constants, rows)[0] * span
+        span = variance_growth_and_limits_by_kind(model, constants, rows)[0] * span
     if model.form:
-        keep, span = append_form_decay(model, constants.params, keep, span, duration)
-    return decay_and_grow(model, constants, rows, keep, span)
+        keep, span = append_form_retention_and_growth(model, constants.params, keep, span, duration)
+    return revert_means_and_grow_variances(model, constants, rows, keep, span)
 
 
-def append_form_decay(
-    model: Model, params: Any, keep: Array | None, span: Array, duration: Array
+def append_form_retention_and_growth(
+    model: ModelSettings, params: Any, keep: Array | None, span: Array, duration: Array
 ) -> tuple[Array, Array]:
     """[..., D] shares that are kept, and what is added to the variances, where form falls back by a time of its own."""
     own = -duration / params.form_reversion
@@ -94,39 +99,50 @@ def append_form_decay(
     return keep, jnp.concatenate([span[..., :-1], added[..., None]], axis=-1)
 
 
-def apply_clock_seasons(model: Model, constants: Constants, rows: State, since: Array, until: Array) -> State:
+def apply_clock_seasons(model: ModelSettings, constants: Constants, rows: State, since: Array, until: Array) -> State:
     """After the seasons that begin later than `since`, and not later than `until`."""
     if not model.seasons:
         return rows
-    params, count = constants.params, mean_reversion.seasons_begun(model.seasons, since, until)
-    keep, added = mean_reversion.decay_over_seasons(params.season_keep, params.season_growth, count)
-    return decay_and_grow(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
+    params, count = constants.params, mean_reversion.count_seasons_begun(model.seasons, since, until)
+    keep, added = mean_reversion.season_retention_and_added_variance(params.season_keep, params.season_growth, count)
+    return revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
 
 
-def decay_and_grow(model: Model, constants: Constants, rows: State, keep: Array | None, added: Array) -> State:
-    """The share `keep` of what sets rows apart from newcomers, and variances that grow, but never beyond the highest.
+def revert_means_and_grow_variances(
+    model: ModelSettings, constants: Constants, rows: State, lead_retention: Array | None, added_variance: Array
+) -> State:
+    """The share `lead_retention` of what sets rows apart from newcomers, and variances that grow, but never beyond the
+    highest.
 
     Args:
-      keep: [...], or [..., D] of each part; None: all of it.
-      added: [..., D] to the variances; [...] if D = 1.
+      lead_retention: [...], or [..., D] of each part; None: all of it.
+      added_variance: [..., D] to the variances; [...] if D = 1.
     """
     mean, covariance = rows.mean, rows.covariance
-    newcomer, highest = constants.newcomer, player_growth_and_limits(model, constants, rows)[1]
+    newcomer, highest = constants.newcomer, variance_growth_and_limits_by_kind(model, constants, rows)[1]
     if model.size > 1:
         newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
-        keep = keep[..., None] if keep is not None and keep.ndim < mean.ndim else keep
-    if keep is not None:
-        mean = newcomer + keep * (mean - newcomer)
-        whole = model.size == 1 or keep.shape[-1] == 1
-        kept = (keep if model.size == 1 else keep[..., None]) ** 2 if whole else keep[..., :, None] * keep[..., None, :]
+        lead_retention = (
+            lead_retention[..., None]
+            if lead_retention is not None and lead_retention.ndim < mean.ndim
+            else lead_retention
+        )
+    if lead_retention is not None:
+        mean = newcomer + lead_retention * (mean - newcomer)
+        whole = model.size == 1 or lead_retention.shape[-1] == 1
+        kept = (
+            (lead_retention if model.size == 1 else lead_retention[..., None]) ** 2
+            if whole
+            else lead_retention[..., :, None] * lead_retention[..., None, :]
+        )
         covariance = kept * covariance
     variance, least = variance_diagonal(model, covariance), float(np.finfo(covariance.dtype).eps) ** 2
-    added = jnp.minimum(added, jnp.maximum(highest - variance, 0.0))
-    added = jnp.maximum(added, least * highest - variance)  # where all is forgotten and nothing grows
-    return rows._replace(mean=mean, covariance=add_to_diagonal(model, covariance, added))
+    added_variance = jnp.minimum(added_variance, jnp.maximum(highest - variance, 0.0))
+    added_variance = jnp.maximum(added_variance, least * highest - variance)  # where all is forgotten and nothing grows
+    return rows._replace(mean=mean, covariance=add_to_diagonal(model, covariance, added_variance))
 
 
-def player_growth_and_limits(model: Model, constants: Constants, rows: State) -> tuple[Any, Any]:
+def variance_growth_and_limits_by_kind(model: ModelSettings, constants: Constants, rows: State) -> tuple[Any, Any]:
     """[..., D] or [D] of these players: by how much variances grow, and how high time lets them."""
     if constants.second is None:
         return constants.growth, constants.highest
@@ -137,21 +153,21 @@ def player_growth_and_limits(model: Model, constants: Constants, rows: State) ->
     return growth, highest
 
 
-def variance_diagonal(model: Model, covariance: Array) -> Array:
+def variance_diagonal(model: ModelSettings, covariance: Array) -> Array:
     """[..., D] the variances."""
     return covariance if model.size == 1 else jnp.diagonal(covariance, axis1=-2, axis2=-1)
 
 
-def pad_common_skill_with_zeros(model: Model, x: Array) -> Array:
+def pad_common_skill_with_zeros(model: ModelSettings, x: Array) -> Array:
     """[..., D] of which the common skill has x, and the rest nothing; x itself if D = 1."""
     if model.size == 1:
         return x
     return jnp.concatenate([x[..., None], jnp.zeros((*x.shape, model.size - 1), x.dtype)], axis=-1)
 
 
-def add_to_diagonal(model: Model, covariance: Array, added: Array) -> Array:
+def add_to_diagonal(model: ModelSettings, covariance: Array, added_variance: Array) -> Array:
     """With [..., D] added to the variances."""
     if model.size == 1:
-        return covariance + added
+        return covariance + added_variance
     one = jnp.broadcast_to(jnp.eye(model.size, dtype=covariance.dtype), covariance.shape)
-    return covariance + one * added[..., None]
+    return covariance + one * added_variance[..., None]

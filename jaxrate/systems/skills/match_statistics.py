@@ -13,24 +13,26 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.systems.skills.match_strengths import Meeting, Strength, context_columns
-from jaxrate.systems.skills.model import Constants, Model, statistic_noise_name, statistic_scale_name
-from jaxrate.types import Array
+from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, context_columns
+from jaxrate.systems.skills.model import Constants, ModelSettings, statistic_noise_name, statistic_scale_name
 
 
-class MeasuredMatch(NamedTuple):
+class MatchAfterStatistics(NamedTuple):
     """A match after its statistics, and before its result."""
 
-    known: Meeting  # of which the first player has all of the variance of d
+    known: MatchStrengths  # of which the first player has all of the variance of d
     precision: Array  # [...] of what they say of d together
     surprise: Array  # [...] that, times by how much they put d ahead of what it was
     log_density: Array  # [...] of the statistics, in their own units
 
 
-def measure_statistics(model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods) -> MeasuredMatch:
+def condition_match_on_statistics(
+    model: ModelSettings, constants: Constants, match_strengths: MatchStrengths, event: Matches | Periods
+) -> MatchAfterStatistics:
     """What the statistics of each match say; one that is missing says nothing."""
-    lead, variance = meeting.lead, meeting.first.variance + meeting.second.variance
+    lead, variance = match_strengths.lead, match_strengths.first.variance + match_strengths.second.variance
     precision = surprise = log_density = jnp.zeros_like(lead)
     for name in model.statistics:
         value = context_columns(event)[name]
@@ -42,14 +44,16 @@ def measure_statistics(model: Model, constants: Constants, meeting: Meeting, eve
         density = jnp.log(scale * lax.rsqrt(square)) - 0.5 * (off * off * inverse) - 0.5 * math.log(2.0 * math.pi)
         log_density = log_density + jnp.where(mask, density, 0.0)
         weight = jnp.where(mask, 1.0 / noise, 0.0)
-        precision, surprise = precision + weight, surprise + weight * (value - meeting.lead)
+        precision, surprise = precision + weight, surprise + weight * (value - match_strengths.lead)
         lead = lead + jnp.where(mask, variance * inverse * off, 0.0)
         variance = jnp.where(mask, variance * noise * inverse, variance)
-    measured_meeting = Meeting(Strength(None, lead, variance), Strength(None, 0.0 * lead, 0.0 * variance), lead)
-    return MeasuredMatch(measured_meeting, precision, surprise, log_density)
+    measured_meeting = MatchStrengths(
+        StrengthBelief(None, lead, variance), StrengthBelief(None, 0.0 * lead, 0.0 * variance), lead
+    )
+    return MatchAfterStatistics(measured_meeting, precision, surprise, log_density)
 
 
-def combine_with_result(meeting: Meeting, measured: MeasuredMatch, result: Any) -> Any:
+def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchAfterStatistics, result: Any) -> Any:
     """What statistics and result say together of each player, from what the result says of d after the statistics."""
     precision, surprise = result
     surprise = measured.surprise + surprise + precision * (measured.known.lead - meeting.lead)

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.system import signed_side_advantage, split_sides
-from jaxrate.systems.skills.model import YEAR, Constants, Model, State, select_by_player_kind
-from jaxrate.types import Array
+from jaxrate.systems.skills.model import YEAR, Constants, ModelSettings, State, select_by_player_kind
 
 
-class Strength(NamedTuple):
+class StrengthBelief(NamedTuple):
     """x^T theta of a player."""
 
     picked: Array | None  # [..., D] x; None if D = 1
@@ -19,31 +19,31 @@ class Strength(NamedTuple):
     variance: Array  # [...]
 
 
-class Meeting(NamedTuple):
+class MatchStrengths(NamedTuple):
     """Two players before a match."""
 
-    first: Strength
-    second: Strength
+    first: StrengthBelief
+    second: StrengthBelief
     lead: Array  # [...] d, by how much the first should perform better
 
 
-def make_meeting(
-    model: Model, constants: Constants, rows: State, event: Matches | Periods, match_count: Any
-) -> Meeting:
+def make_match_strengths(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods, match_count: Any
+) -> MatchStrengths:
     """The two sides of each match, which counts as so many for the growth by matches; None: as one."""
     one, two = split_sides(rows, event)
-    met = make_loadings(model, event)
+    met = make_skill_loadings(model, event)
     first, second = (
-        make_strength(x, row, match_growth_variance(constants, row, match_count))
+        make_strength_belief(x, row, match_growth_variance(constants, row, match_count))
         for x, row in zip(met, (one, two), strict=True)
     )
     lead = first.mean - second.mean
     if constants.second is None:
         games = None if one.games is None else (one.games, two.games)
-        return Meeting(first, second, add_match_effects_to_lead(model, constants, lead, games, event))
+        return MatchStrengths(first, second, add_match_effects_to_lead(model, constants, lead, games, event))
     if one.games is not None:
         lead = lead + (experience_points(constants, one) - experience_points(constants, two))
-    return Meeting(first, second, add_match_effects_to_lead(model, constants, lead, None, event))
+    return MatchStrengths(first, second, add_match_effects_to_lead(model, constants, lead, None, event))
 
 
 def match_growth_variance(constants: Constants, row: State, match_count: Any) -> Any:
@@ -63,12 +63,12 @@ def experience_points(constants: Constants, row: State) -> Array:
 
 
 def add_match_effects_to_lead(
-    model: Model, constants: Constants, lead: Array, games: tuple[Array, Array] | None, event: Matches | Periods
+    model: ModelSettings, constants: Constants, lead: Array, games: tuple[Array, Array] | None, event: Matches | Periods
 ) -> Array:
     """[...] d, from the difference of x^T theta and the matches that both have played; None: these do not count."""
     params = constants.params
     if event.context.side is not None:
-        lead = lead + signed_side_advantage(event, side_advantage_at(model, params, event))
+        lead = lead + signed_side_advantage(event, side_advantage_at_event_time(model, params, event))
     for name in model.covariates:
         lead = lead + getattr(params, name) * context_columns(event)[name]
     if games is not None:
@@ -76,7 +76,7 @@ def add_match_effects_to_lead(
     return lead
 
 
-def side_advantage_at(model: Model, params: Any, event: Matches | Periods) -> Any:
+def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Matches | Periods) -> Any:
     """What the better side is worth at the time of the event."""
     if model.side_since is None:
         return params.side_advantage
@@ -89,7 +89,7 @@ def context_columns(event: Matches | Periods) -> dict[str, Array]:
     return named_columns
 
 
-def make_loadings(model: Model, event: Matches | Periods) -> tuple[Array | None, Array | None]:
+def make_skill_loadings(model: ModelSettings, event: Matches | Periods) -> tuple[Array | None, Array | None]:
     """x of both players [..., D]: the common skill, the category that they meet, the side on which they are, form."""
     if model.size == 1:
         return None, None
@@ -111,13 +111,13 @@ def make_loadings(model: Model, event: Matches | Periods) -> tuple[Array | None,
     return jnp.concatenate(first, axis=-1), jnp.concatenate(second, axis=-1)
 
 
-def make_strength(loading: Array | None, row: State, extra_variance: Any) -> Strength:
+def make_strength_belief(loading: Array | None, row: State, extra_variance: Any) -> StrengthBelief:
     """Of rows [...] that bring x."""
     mean, variance = row.mean, row.covariance
     if loading is not None:
         mean = jnp.sum(loading * mean, axis=-1)
         variance = jnp.maximum(jnp.sum(loading * covariance_with_strength(variance, loading), axis=-1), 0.0)
-    return Strength(loading, mean, variance if extra_variance is None else variance + extra_variance)
+    return StrengthBelief(loading, mean, variance if extra_variance is None else variance + extra_variance)
 
 
 def covariance_with_strength(covariance: Array, loading: Array) -> Array:

@@ -4,21 +4,21 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.parameters import (
+from jaxrate.array_types import Array
+from jaxrate.hyperparameter_definitions import (
     POSITIVE,
+    HyperparameterRange,
     Parameter,
-    Range,
 )
 from jaxrate.rules import Rating
 from jaxrate.system import full_leaf
-from jaxrate.types import Array
 
 GROWTH_UNIT = "points per sqrt(period)"
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
 YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
 
-class Model(NamedTuple):
+class ModelSettings(NamedTuple):
     """What is fixed before hyperparameters have values."""
 
     outcome: str  # "win" | "logistic" | "margin"
@@ -45,7 +45,9 @@ class Model(NamedTuple):
 
 STATISTIC_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the statistic is worth")
 STATISTIC_NOISE = Parameter(POSITIVE, "points", "deviation of the statistic about the difference of strengths")
-COVARIATE_PARAMETER = Parameter(Range("any number"), "points per unit", "rating points in a unit of the column")
+COVARIATE_PARAMETER = Parameter(
+    HyperparameterRange("any number"), "points per unit", "rating points in a unit of the column"
+)
 
 
 def statistic_scale_name(statistic: str) -> str:
@@ -92,7 +94,7 @@ def select_by_player_kind(kind: Array | None, first: Any, second: Any) -> Any:
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
-def stack_component_values(model: Model, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
+def stack_component_values(model: ModelSettings, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
     """[D] of a number for each kind of part; the number itself if D = 1."""
     if model.size == 1:
         return common
@@ -100,17 +102,17 @@ def stack_component_values(model: Model, common: Any, modifier: Any, own_side: A
     return jnp.stack([jnp.asarray(x, float) for x in each])
 
 
-def initial_variance(model: Model, params: Any) -> Any:
+def newcomer_variances(model: ModelSettings, params: Any) -> Any:
     """[D] of a newcomer."""
     own_side = params.initial_own_side_deviation
     deviations = params.initial_deviation, params.initial_modifier_deviation, own_side, params.form_deviation
     return stack_component_values(model, *(None if x is None else x**2 for x in deviations))
 
 
-def init(model: Model, params: Any, num_players: int) -> State:
+def init(model: ModelSettings, params: Any, num_players: int) -> State:
     mean, variance = (
         stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
-        initial_variance(model, params),
+        newcomer_variances(model, params),
     )
     if model.size == 1:
         mean, covariance = full_leaf(num_players, mean), full_leaf(num_players, variance)
@@ -123,8 +125,8 @@ def init(model: Model, params: Any, num_players: int) -> State:
     return State(mean, covariance, games, full_leaf(num_players, jnp.inf), kind, season)
 
 
-def prepare(model: Model, params: Any) -> Constants:
-    growth, highest = growth_and_limits(model, params)
+def prepare(model: ModelSettings, params: Any) -> Constants:
+    growth, highest = variance_growth_and_limits(model, params)
     return Constants(
         params,
         stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
@@ -136,7 +138,7 @@ def prepare(model: Model, params: Any) -> Constants:
     )
 
 
-def growth_and_limits(model: Model, params: Any) -> tuple[Any, Any]:
+def variance_growth_and_limits(model: ModelSettings, params: Any) -> tuple[Any, Any]:
     """[D] by how much variances grow per unit of time, and [D] how high time lets them."""
     highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
     growth = params.growth, params.modifier_growth, params.own_side_growth, 0.0
@@ -147,19 +149,19 @@ def growth_and_limits(model: Model, params: Any) -> tuple[Any, Any]:
     )
 
 
-def second_kind_constants(model: Model, params: Any) -> SecondKindConstants:
+def second_kind_constants(model: ModelSettings, params: Any) -> SecondKindConstants:
     """What players of the second kind have of their own."""
     own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
     by_match = params.second_kind_match_growth
     return SecondKindConstants(
-        initial_variance(model, own),
-        *growth_and_limits(model, own),
+        newcomer_variances(model, own),
+        *variance_growth_and_limits(model, own),
         None if by_match is None else by_match**2,
         params.second_kind_experience,
     )
 
 
-def summary(model: Model, params: Any, rows: State) -> Rating:
+def summary(model: ModelSettings, params: Any, rows: State) -> Rating:
     """What a player would bring to a neutral match: their common skill, their form, and their experience."""
     common, variance = (rows.mean, rows.covariance) if model.size == 1 else (rows.mean[:, 0], rows.covariance[:, 0, 0])
     if model.form:

@@ -9,13 +9,13 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import erfc, log_ndtr
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.special_functions import normal_tail, quotient, truncate_normal
+from jaxrate.numerics.special_functions import normal_tail, quotient, truncated_normal_moments
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
-from jaxrate.systems.skills.match_statistics import combine_with_result, measure_statistics
-from jaxrate.systems.skills.match_strengths import Meeting, context_columns
-from jaxrate.systems.skills.model import Constants, Model
-from jaxrate.types import Array
+from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
+from jaxrate.systems.skills.match_strengths import MatchStrengths, context_columns
+from jaxrate.systems.skills.model import Constants, ModelSettings
 
 Q = math.log(10.0) / 400.0
 OUTCOMES = "win", "logistic", "margin"
@@ -27,7 +27,7 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def expected_score(model: Model, constants: Constants, meeting: Meeting) -> Array:
+def expected_score(model: ModelSettings, constants: Constants, meeting: MatchStrengths) -> Array:
     """[...] of the first player; a draw is half a win."""
     variance = meeting.first.variance + meeting.second.variance
     if model.outcome == "logistic":
@@ -38,7 +38,7 @@ def expected_score(model: Model, constants: Constants, meeting: Meeting) -> Arra
     return 0.5 * (normal_cdf((meeting.lead - margin) * inverse) + normal_cdf((meeting.lead + margin) * inverse))
 
 
-def outcome_probabilities(constants: Constants, meeting: Meeting) -> OutcomeProbabilities:
+def outcome_probabilities(constants: Constants, meeting: MatchStrengths) -> OutcomeProbabilities:
     """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
     square = constants.noise + meeting.first.variance + meeting.second.variance
     inverse, margin = lax.rsqrt(square), constants.params.draw_margin
@@ -56,13 +56,13 @@ def normal_cdf(z: Array) -> Array:
 
 
 def game_messages(
-    model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods
+    model: ModelSettings, constants: Constants, meeting: MatchStrengths, event: Matches | Periods
 ) -> tuple[Message, Message]:
     """What each game says of the strength of its first and of its second player."""
     if model.statistics:
-        measured = measure_statistics(model, constants, meeting, event)
+        measured = condition_match_on_statistics(model, constants, meeting, event)
         result, _ = game_messages(model._replace(statistics=()), constants, measured.known, event)
-        return combine_with_result(meeting, measured, result)
+        return combine_statistics_with_result(meeting, measured, result)
     if model.outcome == "logistic":
         return (
             logistic_message(meeting.lead, meeting.second.variance, event.score),
@@ -74,7 +74,7 @@ def game_messages(
         return (first, first * surprise), (second, -second * surprise)
     square = constants.noise + meeting.first.variance + meeting.second.variance
     inverse = lax.rsqrt(square)
-    push, lost, left = probit_terms(constants, meeting.lead * inverse, inverse, event.score)
+    push, lost, left = probit_update_terms(constants, meeting.lead * inverse, inverse, event.score)
     push = push * inverse
 
     def message(mine: Array, theirs: Array, sign: float) -> Message:
@@ -92,7 +92,9 @@ def logistic_message(lead: Array, opponent_variance: Array, score: Array) -> Mes
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
 
 
-def probit_terms(constants: Constants, lead: Array, inverse: Array, score: Array) -> tuple[Array, Array, Array]:
+def probit_update_terms(
+    constants: Constants, lead: Array, inverse_deviation: Array, score: Array
+) -> tuple[Array, Array, Array]:
     """Of a difference N(lead, 1): the change of its mean, what its variance loses, and what is left of that."""
     margin = constants.params.draw_margin
     if margin is None:
@@ -108,41 +110,43 @@ def probit_terms(constants: Constants, lead: Array, inverse: Array, score: Array
         left = share * upset_left + (1.0 - share) * (1.0 - usual_lost)
         return jnp.where(ahead, -push, push), lost, left
     sign = jnp.where(score < 0.5, -1.0, 1.0)
-    push, lost, left, _ = truncate_normal(sign * lead, margin * inverse, score == 0.5)
+    push, lost, left, _ = truncated_normal_moments(sign * lead, margin * inverse_deviation, score == 0.5)
     return sign * push, lost, left
 
 
-def signed_margin_points(model: Model, constants: Constants, event: Matches | Periods) -> Array:
+def signed_margin_points(model: ModelSettings, constants: Constants, event: Matches | Periods) -> Array:
     """[...] y, the margin of the first player in rating points, compressed."""
-    return jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, margin_size(model, event))
+    return jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, absolute_margin(model, event))
 
 
-def margin_size(model: Model, event: Matches | Periods) -> Array:
+def absolute_margin(model: ModelSettings, event: Matches | Periods) -> Array:
     """[...] of the margin, in its own units."""
     margin_columns = [context_columns(event)[name] for name in model.margin]
     return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
 
 
-def margin_to_rating_points(constants: Constants, size: Array) -> Array:
+def margin_to_rating_points(constants: Constants, absolute_margins: Array) -> Array:
     """Margins of these sizes in rating points."""
     params: Any = constants.params
     if params.compression is not None:
-        size = params.compression * jnp.log1p(size / params.compression)
-    return params.margin_scale * size
+        absolute_margins = params.compression * jnp.log1p(absolute_margins / params.compression)
+    return params.margin_scale * absolute_margins
 
 
-def margin_loss(model: Model, constants: Constants, meeting: Meeting, event: Matches | Periods) -> Array:
+def margin_negative_log_density(
+    model: ModelSettings, constants: Constants, meeting: MatchStrengths, event: Matches | Periods
+) -> Array:
     """[...] minus the logarithm of the density of the margin, in its own units; of a draw, of less than half a unit.
 
     A draw has a probability and not a density, which compression could raise without end at 0. Statistics have theirs,
     in their own units.
     """
     if model.statistics:
-        measured = measure_statistics(model, constants, meeting, event)
-        result = margin_loss(model._replace(statistics=()), constants, measured.known, event)
+        measured = condition_match_on_statistics(model, constants, meeting, event)
+        result = margin_negative_log_density(model._replace(statistics=()), constants, measured.known, event)
         return result - measured.log_density
     params: Any = constants.params
-    size, drawn = margin_size(model, event), event.score == 0.5
+    size, drawn = absolute_margin(model, event), event.score == 0.5
     y, half = (
         signed_margin_points(model, constants, event),
         margin_to_rating_points(constants, jnp.full_like(size, 0.5)),

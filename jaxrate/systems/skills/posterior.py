@@ -7,22 +7,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import quotient
 from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
-from jaxrate.systems.skills.match_strengths import Meeting, covariance_with_strength, match_growth_variance
-from jaxrate.systems.skills.model import Constants, Model, State
+from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
+from jaxrate.systems.skills.model import Constants, ModelSettings, State
 from jaxrate.systems.skills.outcome_likelihoods import Message
-from jaxrate.types import Array
 
 
 def learn_from_messages(
-    model: Model,
+    model: ModelSettings,
     constants: Constants,
     rows: State,
     event: Matches | Periods,
-    meeting: Meeting,
+    meeting: MatchStrengths,
     messages: tuple[Message, ...],
 ) -> State:
     """The rows after their messages, as of `rows.time`.
@@ -52,7 +52,7 @@ def learn_from_messages(
     return _learn_period(model, constants, rows, *total)
 
 
-def _add_match_growth(model: Model, constants: Constants, rows: State, count: Array) -> State:
+def _add_match_growth(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
     """After `count` [...] matches, but for what they say."""
     covariance = rows.covariance
     added = match_growth_variance(constants, rows, count)
@@ -61,7 +61,9 @@ def _add_match_growth(model: Model, constants: Constants, rows: State, count: Ar
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 
 
-def _update_one_component_skill(model: Model, constants: Constants, rows: State, total: tuple[Array, ...]) -> State:
+def _update_one_component_skill(
+    model: ModelSettings, constants: Constants, rows: State, total: tuple[Array, ...]
+) -> State:
     information, surprise, count = total
     rows = _add_match_growth(model, constants, rows, count)
     variance = rows.covariance / (1.0 + rows.covariance * information)
@@ -69,20 +71,20 @@ def _update_one_component_skill(model: Model, constants: Constants, rows: State,
 
 
 def _learn_match(
-    model: Model, constants: Constants, row: State, loading: Any, message: Message, weight: Array
+    model: ModelSettings, constants: Constants, row: State, loading: Any, message: Message, weight: Array
 ) -> State:
     information, surprise = message
     row = _add_match_growth(model, constants, row, weight)
-    covariance, gain = condition_on_message(row.covariance, loading, information)
+    covariance, gain = condition_covariance_on_message(row.covariance, loading, information)
     return row._replace(mean=row.mean + gain * surprise[..., None], covariance=covariance)
 
 
 def _learn_period(
-    model: Model, constants: Constants, rows: State, information: Array, surprise: Array, count: Array
+    model: ModelSettings, constants: Constants, rows: State, information: Array, surprise: Array, count: Array
 ) -> State:
     """The matrix of a player is split into D messages about one direction each, told one after the other."""
     rows = _add_match_growth(model, constants, rows, count)
-    covariance, least = rows.covariance, _rounding_slack(model.size, information.dtype)
+    covariance, least = rows.covariance, _message_rounding_tolerance(model.size, information.dtype)
     rest, whole = information, jnp.diagonal(information, axis1=-2, axis2=-1)
     for i in range(model.size):
         pivot, column = rest[:, i, i], rest[:, :, i]
@@ -90,11 +92,11 @@ def _learn_period(
         direction = jnp.where(some[:, None], quotient(column, jnp.where(some, pivot, 1.0)[:, None]), 0.0)
         pivot = jnp.where(some, pivot, 0.0)
         rest = rest - pivot[:, None, None] * direction[:, :, None] * direction[:, None, :]
-        covariance, _ = condition_on_message(covariance, direction, pivot)
+        covariance, _ = condition_covariance_on_message(covariance, direction, pivot)
     return rows._replace(mean=rows.mean + covariance_with_strength(covariance, surprise), covariance=covariance)
 
 
-def condition_on_message(covariance: Array, loading: Array, information: Array) -> tuple[Array, Array]:
+def condition_covariance_on_message(covariance: Array, loading: Array, information: Array) -> tuple[Array, Array]:
     """P after a message of precision I about x^T theta, and the gain P' x.
 
     P' = P - P x x^T P I / (1 + x^T P x I). Rounding errs by less than the part of the diagonal of P that is added, so
@@ -104,12 +106,12 @@ def condition_on_message(covariance: Array, loading: Array, information: Array) 
     toward = covariance_with_strength(covariance, loading)
     variance = jnp.maximum(jnp.sum(loading * toward, axis=-1), 0.0)
     inverse = 1.0 / (1.0 + variance * information)
-    slack = jnp.asarray(1.0 + _rounding_slack(size, covariance.dtype) * np.eye(size), covariance.dtype)
+    slack = jnp.asarray(1.0 + _message_rounding_tolerance(size, covariance.dtype) * np.eye(size), covariance.dtype)
     kept = covariance * jnp.broadcast_to(slack, covariance.shape)
     shrunk = kept - (information * inverse)[..., None, None] * (toward[..., None] * toward[..., None, :])
     return shrunk, toward * inverse[..., None]
 
 
-def _rounding_slack(size: int, dtype: Any) -> float:
+def _message_rounding_tolerance(size: int, dtype: Any) -> float:
     """By how much, in units of the deviations, a message to a matrix of this size may be off."""
     return 2.0 * size * float(np.finfo(dtype).eps)

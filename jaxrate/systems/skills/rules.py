@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
@@ -11,40 +12,48 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import start_of_unapplied_seasons
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
-from jaxrate.systems.skills.match_strengths import Meeting, make_meeting
-from jaxrate.systems.skills.model import Constants, Model, State, prepare
-from jaxrate.systems.skills.outcome_likelihoods import expected_score, game_messages, margin_loss, outcome_probabilities
+from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
+from jaxrate.systems.skills.model import Constants, ModelSettings, State, prepare
+from jaxrate.systems.skills.outcome_likelihoods import (
+    expected_score,
+    game_messages,
+    margin_negative_log_density,
+    outcome_probabilities,
+)
 from jaxrate.systems.skills.posterior import learn_from_messages
-from jaxrate.types import Array
 
 
-def predict(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    return expected_score(model, constants, upcoming_meeting(model, constants, rows, event))
+    return expected_score(model, constants, upcoming_match_strengths(model, constants, rows, event))
 
 
 def predict_outcome_probabilities(
-    model: Model, constants: Constants, rows: State, event: Matches | Periods
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
 ) -> OutcomeProbabilities:
-    return outcome_probabilities(constants, upcoming_meeting(model, constants, rows, event))
+    return outcome_probabilities(constants, upcoming_match_strengths(model, constants, rows, event))
 
 
-def record_margin_loss(model: Model, rated: RatedEvent) -> Array:
+def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """What the margins lose, minus the logarithms of their densities."""
-    meeting = upcoming_meeting(model, rated.constants, rated.before, rated.event)
-    return margin_loss(model, rated.constants, meeting, rated.event)
+    meeting = upcoming_match_strengths(model, rated.constants, rated.before, rated.event)
+    return margin_negative_log_density(model, rated.constants, meeting, rated.event)
 
 
-def upcoming_meeting(model: Model, constants: Constants, rows: State, event: Matches | Periods) -> Meeting:
+def upcoming_match_strengths(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
+) -> MatchStrengths:
     rows = prepare_for_games(model, constants, rows, event)
-    return make_meeting(model, constants, rows, event, None)
+    return make_match_strengths(model, constants, rows, event, None)
 
 
-def update(model: Model, constants: Constants, rows: State, event: Matches | Periods, key: Array | None) -> State:
+def update(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods, key: Array | None
+) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
     del key
     rows, end = prepare_for_games(model, constants, rows, event), event.time
-    pair = make_meeting(model, constants, rows, event, event.context.weight)
+    pair = make_match_strengths(model, constants, rows, event, event.context.weight)
     after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
@@ -52,16 +61,16 @@ def update(model: Model, constants: Constants, rows: State, event: Matches | Per
     return after._replace(time=jnp.full_like(rows.time, end))
 
 
-def find_smoothing_model(system: RatingSystem) -> Model | None:
+def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
     """The model behind a system of skills, whatever it predicts, if hindsight is known of it."""
     rule: Any = system.rules.update
     while isinstance(rule, BoundFunction) and rule.function is not update:  # of predictions that are wrapped
         rule = next(iter(rule.bound_args), None)
     if not isinstance(rule, BoundFunction):
         return None
-    model: Model = rule.bound_args[0]
+    model: ModelSettings = rule.bound_args[0]
     return None if model.kinds or model.league_season or model.form else model
 
 
-def make_rules(model: Model) -> Rules:
+def make_rules(model: ModelSettings) -> Rules:
     return Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))

@@ -58,7 +58,7 @@ from typing import Annotated, Any
 from jaxrate.events import Matches, Periods, as_event_time
 from jaxrate.factory_hyperparameters import collect_params, factory_hyperparameter_space
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,
@@ -72,21 +72,14 @@ from jaxrate.parameters import (
 )
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.mean_reversion import season_starts
-from jaxrate.systems.skills.checks import (
-    DEFAULT_NOISE,
-    NOT_FOR_LOGISTIC,
-    check_column_names,
-    check_events_fit,
-    fill_defaults,
-)
+from jaxrate.systems.mean_reversion import parse_season_starts
 from jaxrate.systems.skills.model import (
     COVARIATE_PARAMETER,
     GROWTH_UNIT,
     SIDES,
     STATISTIC_NOISE,
     STATISTIC_SCALE,
-    Model,
+    ModelSettings,
     init,
     statistic_noise_name,
     statistic_scale_name,
@@ -94,6 +87,13 @@ from jaxrate.systems.skills.model import (
 )
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
 from jaxrate.systems.skills.rules import make_rules
+from jaxrate.systems.skills.settings_and_event_checks import (
+    DEFAULT_NOISE,
+    NOT_FOR_LOGISTIC,
+    check_events_fit,
+    fill_param_defaults,
+    parse_column_names,
+)
 
 
 @system_factory
@@ -269,21 +269,21 @@ def skills(
     check_whole_number("skills", "categories", categories, 1, 100)
     if not isinstance(own_side, bool):
         raise ValueError(f"skills: own_side must be True or False, got {own_side!r}")
-    margin, covariates = check_column_names("margin", margin), check_column_names("covariates", covariates)
-    statistics = check_column_names("statistics", statistics)
+    margin, covariates = parse_column_names("margin", margin), parse_column_names("covariates", covariates)
+    statistics = parse_column_names("statistics", statistics)
     if statistics and outcome == "logistic":
         raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
     if len(margin) not in (1, 2):
         raise ValueError("skills: margin must be one column, or two: the points of each side")
-    kinds = check_column_names("kinds", kinds)
+    kinds = parse_column_names("kinds", kinds)
     if kinds != (SIDES,) and len(kinds) not in (0, 2):
         raise ValueError(
             f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
         )
     if league_season is not None:
-        (league_season,) = check_column_names("league_season", league_season)
+        (league_season,) = parse_column_names("league_season", league_season)
     since = None if side_since is None else as_event_time("side_since", side_since)
-    times = season_starts("skills", seasons)
+    times = parse_season_starts("skills", seasons)
     if times and league_season is not None:
         raise ValueError("skills: give seasons, their first times, or league_season, and not both")
     setting_values: dict[str, Any] = {
@@ -311,9 +311,9 @@ def skills(
     abouts = (COVARIATE_PARAMETER,) * len(covariates) + (STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics)
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
     extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
-    model = Model(**setting_values, form=form_deviation is not None)
+    model = ModelSettings(**setting_values, form=form_deviation is not None)
     params, space = collect_params(skills, locals(), extra)
-    params = fill_defaults(model, params)
+    params = fill_param_defaults(model, params)
     return RatingSystem(
         "skills",
         params,

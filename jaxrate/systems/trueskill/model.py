@@ -6,13 +6,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.rules import Params, Rating
 from jaxrate.system import elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
-from jaxrate.systems.rounds.round_teams import Teams, gather_to_members, sum_by_team, unranked_teams_by_number
-from jaxrate.types import Array
+from jaxrate.systems.rounds.round_teams import (
+    Teams,
+    gather_team_values_to_members,
+    sum_by_team,
+    unranked_teams_by_number,
+)
 
 TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
 
@@ -35,7 +40,7 @@ def init(params: Params, num_players: int) -> State:
         full_leaf(num_players, params.initial_rating),
         full_leaf(num_players, params.initial_deviation**2),
     )
-    return State(rating, variance, full_leaf(num_players, jnp.inf) if needs_times(params) else None)
+    return State(rating, variance, full_leaf(num_players, jnp.inf) if depends_on_elapsed_time(params) else None)
 
 
 def prepare(params: Params) -> Constants:
@@ -48,15 +53,15 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     params, last, aged = constants.params, rows.time, rows
     if last is None:
         return rows
-    keep, span = fading.lead_decay_and_growth_time(params.reversion, elapsed_time(time, last))
+    keep, span = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, last))
     if params.drift is not None:
-        aged = fading.revert_rows(params, rows, keep, params.drift * span, None)
+        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, params.drift * span, None)
     elif keep is not None:
-        aged = fading.revert_rows(params, rows, keep, jnp.zeros_like(span), None)
+        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, jnp.zeros_like(span), None)
     return fading.apply_seasons(seasons, params, aged, last, time, None)
 
 
-def match_lead(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
+def match_lead_deviation_and_margin(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
     """By how much player 0 should perform better, the deviation c of that, and the margin."""
     spread = jnp.sqrt(jnp.sum(rows.variance) + 2.0 * (constants.growth + constants.noise))
     ahead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
@@ -69,9 +74,9 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     A draw is half a win. In rounds of more than `cdf_sums.SMALL` participants the margin is that of equal teams.
     """
     if isinstance(event, Matches):
-        return expected_score(*match_lead(constants, rows, event))
+        return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
     teams = unranked_teams_by_number(event)
-    mean, variance = team_performances(constants, rows, event, teams)
+    mean, variance = team_performance_moments(constants, rows, event, teams)
     mask, deviation = teams.size > 0, jnp.sqrt(variance)
     if len(event.rank) <= cdf_sums.DIRECT_LIMIT:
         size = teams.size.astype(mean.dtype)
@@ -81,19 +86,19 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
         others = mask[None, :] & ~jnp.eye(len(mask), dtype=bool)
         count = jnp.sum(mask.astype(mean.dtype)) - 1.0
         share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
-        return gather_to_members(teams, jnp.where(count > 0, share, 0.5))
+        return gather_team_values_to_members(teams, jnp.where(count > 0, share, 0.5))
     margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
-    below, _ = expected_wins.normal_wins(mean, deviation, mask, TABLE_POINTS, margin)
-    return gather_to_members(teams, expected_wins.win_share(below, mask))
+    below, _ = expected_wins.expected_normal_wins_and_losses(mean, deviation, mask, TABLE_POINTS, margin)
+    return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, mask))
 
 
-def expected_score(mean_lead: Array, spread: Array, margin: Array) -> Array:
+def expected_score(mean_lead: Array, deviation: Array, draw_margin: Array) -> Array:
     """Expected score, a draw half a win, of who should perform better by so much."""
-    low, high = (0.5 * erfc((0.5**0.5) * (x - mean_lead) / spread) for x in (margin, -margin))
+    low, high = (0.5 * erfc((0.5**0.5) * (x - mean_lead) / deviation) for x in (draw_margin, -draw_margin))
     return 0.5 * (low + high)
 
 
-def team_performances(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
+def team_performance_moments(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
     """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
     square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
     return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
@@ -104,6 +109,6 @@ def summary(params: Params, rows: State) -> Rating:
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-def needs_times(params: Params) -> bool:
+def depends_on_elapsed_time(params: Params) -> bool:
     """Whether elapsed time counts."""
     return any(x is not None for x in (params.drift, params.reversion, params.season_keep))

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead, stack_pair
-from jaxrate.numerics.special_functions import truncate_normal, truncate_normal_above
+from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.rounds.round_teams import Teams
-from jaxrate.systems.trueskill.model import Constants, State, team_performances
-from jaxrate.types import Array
+from jaxrate.systems.trueskill.model import Constants, State, team_performance_moments
 
 EXTRA_SWEEPS = 8  # sweeps beyond the logarithm of the number of teams
 STEPS_PER_PRODUCT = 16  # steps of a chain that are multiplied in one turn
@@ -21,14 +21,14 @@ IDENTITY_STEP = 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0  # of no step
 UNINFORMATIVE_VARIANCE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
 
 
-class LinkMessage(NamedTuple):
+class NeighbourDifferenceMessage(NamedTuple):
     """The message about a difference [T - 1] of neighbours."""
 
     mean: Array  # d
     variance: Array  # r
 
 
-def propagate_standing(
+def propagate_standing_to_team_evidence(
     sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
 ) -> tuple[Array, Array]:
     """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
@@ -36,28 +36,32 @@ def propagate_standing(
     That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
     w^2 sigma^4.
     """
-    mean, variance = team_performances(constants, rows, event, teams)
+    mean, variance = team_performance_moments(constants, rows, event, teams)
     size = teams.size.astype(mean.dtype)
     margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
     tied, mask = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
     gap, free = mean[:-1] - mean[1:], UNINFORMATIVE_VARIANCE * (variance[:-1] + variance[1:])
     pass_chain = chain_marginals_parallel if has_launch_overhead() else chain_marginals
 
-    def message(s: Array, m: Array) -> LinkMessage:
+    def message(s: Array, m: Array) -> NeighbourDifferenceMessage:
         """From the variance of each team and the distance of its mean from M, without the link's own message."""
         square = s[0, :-1] + s[1, -2::-1]
         spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
         known = ahead / spread, margin / spread
-        _, w, left, centre = truncate_normal(*known, tied) if event.strict is None else truncate_normal_above(*known)
+        _, w, left, centre = (
+            truncated_normal_moments(*known, tied) if event.strict is None else normal_moments_above_margin(*known)
+        )
         w = jnp.maximum(w, 1.0 / UNINFORMATIVE_VARIANCE)
-        return LinkMessage(jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free))
+        return NeighbourDifferenceMessage(
+            jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free)
+        )
 
-    def passed(link: LinkMessage) -> tuple[Array, Array]:
+    def passed(link: NeighbourDifferenceMessage) -> tuple[Array, Array]:
         """[2, T] s and m - M: what comes to each team from those above it; and, from the last team on, from below."""
         ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
         return pass_chain(both, *ways)
 
-    enough = sweeps or sweeps_of_teams(jnp.sum(teams.size > 0))  # whatever the padding
+    enough = sweeps or count_sweeps_for_teams(jnp.sum(teams.size > 0))  # whatever the padding
 
     def sweep(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], None]:
         link = message(*carry[1:])
@@ -65,7 +69,7 @@ def propagate_standing(
 
     both = stack_pair(variance, variance[::-1])
     most = sweeps or (1 if len(size) <= 2 else EXTRA_SWEEPS + (len(size) - 1).bit_length())
-    begin = LinkMessage(gap, gap), both, jnp.zeros_like(both)
+    begin = NeighbourDifferenceMessage(gap, gap), both, jnp.zeros_like(both)
     (link, s, m), _ = lax.scan(sweep, begin, jnp.arange(most, dtype=jnp.int32))
     (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
     zero = jnp.zeros(1, mean.dtype)
@@ -76,7 +80,7 @@ def propagate_standing(
     return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
 
 
-def sweeps_of_teams(count: Array) -> Array:
+def count_sweeps_for_teams(count: Array) -> Array:
     """[] how many sweeps a round of so many teams takes: more by one for each doubling."""
     return EXTRA_SWEEPS + 32 - lax.clz(count.astype(jnp.int32) - 1)
 
@@ -122,7 +126,7 @@ def chain_marginals_parallel(variance: Array, message_variance: Array, step: Arr
     while stride < len(number):
         before = product
         for i in range(1, STEPS_PER_PRODUCT):
-            product = _compose_steps(
+            product = _compose_chain_steps(
                 [_shift_right(x, i * stride, unit) for x, unit in zip(before, IDENTITY_STEP, strict=True)], product
             )
         stride *= STEPS_PER_PRODUCT
@@ -130,7 +134,7 @@ def chain_marginals_parallel(variance: Array, message_variance: Array, step: Arr
     return s / below, m / below
 
 
-def _compose_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tuple[Array, ...]:
+def _compose_chain_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tuple[Array, ...]:
     """The steps `later` after the steps `earlier`."""
     (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = earlier, later
     product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d

@@ -37,38 +37,38 @@ from typing import Annotated, Any
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.numerics.special_functions import truncate_normal
-from jaxrate.parameters import (
+from jaxrate.hyperparameter_definitions import (
     CLOCK_DRIFT,
     DEVIATION,
     PERFORMANCE_NOISE,
     RATING,
     SIDE_ADVANTAGE,
     SKILL_DRIFT,
+    HyperparameterRange,
     Parameter,
-    Range,
     check_whole_number,
 )
+from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.rules import Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import multi_team_players
-from jaxrate.systems.rounds.round_teams import gather_to_members, teams_by_standing
+from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_by_standing
 from jaxrate.systems.trueskill.model import (
     Constants,
     State,
     advance,
     init,
-    match_lead,
+    match_lead_deviation_and_margin,
     predict,
     prepare,
     summary,
 )
-from jaxrate.systems.trueskill.propagation import propagate_standing
-from jaxrate.types import Array
+from jaxrate.systems.trueskill.propagation import propagate_standing_to_team_evidence
 
 
 def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
@@ -76,9 +76,9 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
     del key
     variance, contested = rows.variance + constants.growth, True
     if isinstance(event, Matches):
-        ahead, spread, margin = match_lead(constants, rows, event)
+        ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
         sign = jnp.where(event.score < 0.5, -1.0, 1.0)
-        v, w, left, _ = truncate_normal(sign * ahead / spread, margin / spread, event.score == 0.5)
+        v, w, left, _ = truncated_normal_moments(sign * ahead / spread, margin / spread, event.score == 0.5)
         push, information = sign * v / spread, w / spread**2
         push = jnp.stack([push, -push])
         others = variance[::-1] + 2.0 * constants.noise
@@ -91,12 +91,13 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         teams = teams_by_standing(event)
         contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
         pull, information = (
-            gather_to_members(teams, x) for x in propagate_standing(sweeps, constants, rows, event, teams)
+            gather_team_values_to_members(teams, x)
+            for x in propagate_standing_to_team_evidence(sweeps, constants, rows, event, teams)
         )
         square = event.weight * variance
         least = constants.noise / (variance + constants.noise)  # if the performance were known
         kept = jnp.maximum(1.0 - event.weight * square * information, least)
-        change, kept = multi_team_players.merge_evidence(event, square * pull, kept)
+        change, kept = multi_team_players.merge_multi_team_evidence(event, square * pull, kept)
         rating = jnp.where(contested, rows.rating + change, rows.rating)
         variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:
@@ -114,7 +115,7 @@ def trueskill(
     draw_probability: Annotated[
         float,
         Parameter(
-            Range("0 to 1, without 1", 0.0, 1.0, below=True),
+            HyperparameterRange("0 to 1, without 1", 0.0, 1.0, below=True),
             "1",
             "share of draws between equals, which sets the margin",
             concerns_draws=True,
@@ -148,7 +149,7 @@ def trueskill(
     """
     if sweeps is not None:
         check_whole_number("trueskill", "sweeps", sweeps, 1, 10_000)
-    begin = fading.season_starts("trueskill", seasons)
+    begin = fading.parse_season_starts("trueskill", seasons)
     params, space = collect_params(trueskill, locals())
     season = {"season_keep": fading.DEFAULT_SEASON_KEEP, "season_growth": params.beta / 7.0}
     return RatingSystem(

@@ -4,18 +4,18 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import log_ndtr, ndtr
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.rounds import performance_distributions
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, unranked_teams_by_number
-from jaxrate.systems.trueskill.model import Constants, State, match_lead, team_performances
+from jaxrate.systems.trueskill.model import Constants, State, match_lead_deviation_and_margin, team_performance_moments
 from jaxrate.systems.trueskill.model import predict as expected_score
-from jaxrate.types import Array
 
 
 def predict_outcome_probabilities(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
     if isinstance(event, Matches):
-        ahead, spread, margin = match_lead(constants, rows, event)
+        ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
         win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
         behind = -jnp.abs(ahead)  # where the tails keep their digits
         draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
@@ -24,7 +24,7 @@ def predict_outcome_probabilities(constants: Constants, rows: State, event: Matc
         quality = _match_quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
         return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
     teams = unranked_teams_by_number(event)
-    mean, variance = team_performances(constants, rows, event, teams)
+    mean, variance = team_performance_moments(constants, rows, event, teams)
     win, mask = _win_probabilities(constants, teams, mean, variance), teams.size > 0
     draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)
     others = jnp.sum(mask.astype(mean.dtype)) - 1.0

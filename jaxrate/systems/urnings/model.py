@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.rules import Params
 from jaxrate.system import split_sides
-from jaxrate.types import Array
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 INFINITE_LEAD = 1e4  # difference of logits of which nothing but 0 or 1 comes
@@ -44,20 +44,20 @@ def urn_logit(green: Array, size: Array) -> Array:
     return jnp.log((green + 1).astype(dtype) / (size - green + 1).astype(dtype))
 
 
-def score_probabilities(constants: Constants, lead: Array) -> list[Array]:
+def score_probabilities(constants: Constants, logit_lead: Array) -> list[Array]:
     """P(x) for x = 0..m, of a difference of logits."""
     m = len(constants.weights) - 1
-    parts = [w * jnp.exp(x * lead - jnp.maximum(m * lead, 0.0)) for x, w in enumerate(constants.weights)]
+    parts = [w * jnp.exp(x * logit_lead - jnp.maximum(m * logit_lead, 0.0)) for x, w in enumerate(constants.weights)]
     total = sum(parts)
     return [part / total for part in parts]
 
 
-def mean_logit_difference(one: State, two: State) -> Array:
+def posterior_mean_logit_difference(one: State, two: State) -> Array:
     """The difference of the logits of (r + 1) / (n + 2)."""
     return urn_logit(*one) - urn_logit(*two)
 
 
-def share_logit_difference(one: State, two: State) -> Array:
+def green_share_logit_difference(one: State, two: State) -> Array:
     """That of r / n: 0 of two empty or two full urns, and else `FAR` where it is infinite."""
     dtype = jnp.result_type(float)
     up, down = (x.green.astype(dtype) * (y.size - y.green).astype(dtype) for x, y in ((one, two), (two, one)))
@@ -66,7 +66,7 @@ def share_logit_difference(one: State, two: State) -> Array:
     return jnp.where(finite, jnp.log(ratio), INFINITE_LEAD * (jnp.sign(up) - jnp.sign(down)))
 
 
-ESTIMATES = {"mean": mean_logit_difference, "share": share_logit_difference}
+ESTIMATES = {"mean": posterior_mean_logit_difference, "share": green_share_logit_difference}
 
 
 def predict(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:

@@ -39,10 +39,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, fail_where
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.parameters import OPEN_UNIT_INTERVAL, POSITIVE, Parameter, Range, as_float, as_floats, check_whole_number
+from jaxrate.hyperparameter_definitions import (
+    OPEN_UNIT_INTERVAL,
+    POSITIVE,
+    HyperparameterRange,
+    Parameter,
+    check_whole_number,
+    to_float_or_inf,
+    to_floats_or_inf,
+)
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules
 from jaxrate.system import FactoryCall, RatingSystem, split_sides, system_factory
 from jaxrate.systems.urnings.model import (
@@ -55,8 +64,7 @@ from jaxrate.systems.urnings.model import (
     predict,
     prepare,
 )
-from jaxrate.text_format import format_cell
-from jaxrate.types import Array
+from jaxrate.text_format import format_value_for_error
 
 VARIANTS = ("U2", "U1", "accept_all")
 MAX_OUTCOMES = 101  # outcomes: those of hundredths
@@ -128,7 +136,7 @@ def move_balls(one: State, two: State, gain: Array) -> tuple[State, State]:
     return one._replace(green=one.green + gain), two._replace(green=two.green - gain)
 
 
-def play_game(
+def green_gain_from_game(
     variant: str,
     constants: Constants,
     one: State,
@@ -157,7 +165,7 @@ def score_level(constants: Constants, event: Matches) -> Array:
 
 def update(variant: str, constants: Constants, rows: State, event: Matches, key: Array) -> State:
     one, two = split_sides(rows, event)
-    urns = move_balls(one, two, play_game(variant, constants, one, two, score_level(constants, event), key))
+    urns = move_balls(one, two, green_gain_from_game(variant, constants, one, two, score_level(constants, event), key))
     return jax.tree.map(lambda *x: jnp.stack(x), *urns)
 
 
@@ -198,7 +206,7 @@ def urnings(
     size: Annotated[
         float,
         Parameter(
-            Range(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
+            HyperparameterRange(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
             "balls",
             "size of a newcomer's urn",
             fitted=False,
@@ -249,7 +257,7 @@ def urnings(
     check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    score_weighting = (1.0,) * outcomes if weights is None else tuple(as_float(w) for w in weights)
+    score_weighting = (1.0,) * outcomes if weights is None else tuple(to_float_or_inf(w) for w in weights)
     if len(score_weighting) != outcomes:
         raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(score_weighting)} weights")
     if not all(0.0 <= w < np.inf for w in score_weighting) or score_weighting[0] == 0.0 or score_weighting[-1] == 0.0:
@@ -257,7 +265,7 @@ def urnings(
             f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {score_weighting}"
         )
     if variant not in VARIANTS:
-        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {format_cell(variant)}")
+        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {format_value_for_error(variant)}")
     if estimate not in ESTIMATES:
         raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
     params, space = collect_params(urnings, locals())
@@ -315,7 +323,7 @@ def make_urns(size: Any, proportion: Any = 0.5) -> State:
     fail_where(
         (sizes < 1) | (sizes > MAX_URN_SIZE), lambda row: f"an urn has 1 to {MAX_URN_SIZE} balls, not {sizes[row]}"
     )
-    shares = as_floats(proportion)
+    shares = to_floats_or_inf(proportion)
     if shares.shape not in ((), sizes.shape):
         raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
     shares = np.broadcast_to(shares, sizes.shape)

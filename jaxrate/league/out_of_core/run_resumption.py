@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.data.parquet_table import ParquetTable
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE, read_checkpoint
@@ -18,7 +19,6 @@ from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunPro
 from jaxrate.metrics.running_metrics import MetricSums
 from jaxrate.storage.run_validation import restore_state
 from jaxrate.system import RatingSystem
-from jaxrate.types import Array, HostArray
 
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
@@ -26,7 +26,7 @@ LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
 GAMES_KEY, NAMES_KEY = "players.games", "players.names"  # in a checkpoint, beside leaves of the state
 
 
-def run_settings(
+def settings_that_must_match(
     system: RatingSystem, roles: ColumnRoles, period: float | None, chunk: int, brief: bool, key: Array | None
 ) -> dict[str, Any]:
     """The settings that a run must have in common with one that it goes on with."""
@@ -57,7 +57,7 @@ class ResumedRun(NamedTuple):
     initial_rows: int  # rows of the table when the run began
 
 
-def resume_run(
+def read_run_to_resume(
     system: RatingSystem,
     folder: Path,
     parquet_table: ParquetTable,
@@ -127,7 +127,7 @@ def file_fingerprints(parquet_table: ParquetTable) -> list[Any]:
     return [[file.path.name, file.first_row, file.digest] for file in parquet_table.files]
 
 
-def remove_leftovers(folder: Path, parts: int) -> None:
+def remove_leftover_run_files(folder: Path, parts: int) -> None:
     """Remove the files of an interrupted run that follow its first `parts` parts; files of other names stay."""
     for path in (*folder.iterdir(), *(folder / PREDICTIONS_FOLDER).iterdir()):
         number = re.fullmatch(r"part-(\d+)\.parquet", path.name)
@@ -136,7 +136,7 @@ def remove_leftovers(folder: Path, parts: int) -> None:
 
 
 @contextmanager
-def add_resume_hint(folder: Path) -> Iterator[None]:
+def add_resume_hint_to_errors(folder: Path) -> Iterator[None]:
     """Errors say how to go on."""
     try:
         yield

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import row_tiles
 from jaxrate.numerics.linear_systems import solve_definite_systems
-from jaxrate.types import Array
 
 MAX_ITERATIONS = 200  # iterations of a search
 
@@ -109,7 +109,7 @@ def decreasing_root(
     return lax.custom_root(value, lax.stop_gradient(guess), solve, solve_tangent)
 
 
-def concave_maximum(
+def concave_function_argmax(
     function: Callable[[Array], tuple[Array, Array]], guess: Array, is_done: Array, unit: float = 1.0
 ) -> Array:
     """The maxima of concave functions of a few variables, one function per row, to machine precision.

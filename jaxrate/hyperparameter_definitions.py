@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, is_whole_number
-from jaxrate.text_format import format_cell
+from jaxrate.text_format import format_value_for_error
 
 RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32
 
 
-class Range(NamedTuple):
+class HyperparameterRange(NamedTuple):
     """Which values a hyperparameter may have, and how people say that."""
 
     text: str
@@ -38,21 +38,23 @@ class Range(NamedTuple):
         return self.text
 
 
-ANY = Range("any number")
-POSITIVE = Range("> 0", low=0.0, above=True)
-NOT_NEGATIVE = Range(">= 0", low=0.0)
-MAYBE_ANY = Range("any number or None", optional=True)
-MAYBE_POSITIVE = Range("> 0 or None", low=0.0, above=True, optional=True)
-MAYBE_NOT_NEGATIVE = Range(">= 0 or None", low=0.0, optional=True)
-UNIT_INTERVAL = Range("0 to 1", low=0.0, high=1.0)
-MAYBE_OPEN_UNIT_INTERVAL = Range("above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True)
-OPEN_UNIT_INTERVAL = Range("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
+ANY = HyperparameterRange("any number")
+POSITIVE = HyperparameterRange("> 0", low=0.0, above=True)
+NOT_NEGATIVE = HyperparameterRange(">= 0", low=0.0)
+MAYBE_ANY = HyperparameterRange("any number or None", optional=True)
+MAYBE_POSITIVE = HyperparameterRange("> 0 or None", low=0.0, above=True, optional=True)
+MAYBE_NOT_NEGATIVE = HyperparameterRange(">= 0 or None", low=0.0, optional=True)
+UNIT_INTERVAL = HyperparameterRange("0 to 1", low=0.0, high=1.0)
+MAYBE_OPEN_UNIT_INTERVAL = HyperparameterRange(
+    "above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True
+)
+OPEN_UNIT_INTERVAL = HyperparameterRange("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
 
 
 class Parameter(NamedTuple):
     """What a hyperparameter means and what `fit` may do with it."""
 
-    range: Range
+    range: HyperparameterRange
     unit: str
     meaning: str
     least: float = 0.0  # that the system's settings allow of a positive one
@@ -86,16 +88,17 @@ def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     return make_params_class(fields)(*values)
 
 
-def check_whole_number(system: str, name: str, value: Any, minimum: int, maximum: int) -> int:
+def check_whole_number(system_name: str, setting_name: str, value: Any, minimum: int, maximum: int) -> int:
     """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
     if not is_whole_number(value) or not minimum <= value <= maximum:
         raise ValueError(
-            f"{system}: {name} must be a whole number from {minimum} to {maximum}, got {format_cell(value)}"
+            f"{system_name}: {setting_name} must be a whole number from {minimum} to {maximum}, got "
+            f"{format_value_for_error(value)}"
         )
     return int(value)
 
 
-def check_params(name: str, params: Any, space: Any) -> Any:
+def check_params(system_name: str, params: Any, space: Any) -> Any:
     """The hyperparameters of a system of this name as floats.
 
     Raises:
@@ -104,37 +107,39 @@ def check_params(name: str, params: Any, space: Any) -> Any:
     values: dict[str, float | None] = {}
     for field, value in params._asdict().items():
         check_not_traced(
-            f"{name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)"
+            f"{system_name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)"
         )
     for field, value, about in zip(params._fields, params, space, strict=True):
         if value is None and about.range.optional:
             values[field] = None
             continue
-        number = _as_real(value)
+        number = _real_to_float_or_none(value)
         if number is None or not about.range.allows(number):
             required = "a number" if isinstance(value, str) else about.range
-            raise ValueError(f"{name}: {field} must be {required}, got {format_cell(value)}")
+            raise ValueError(f"{system_name}: {field} must be {required}, got {format_value_for_error(value)}")
         if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
-            raise ValueError(f"{name}: {field} must be at least {about.least:g} with these settings, got {value!r}")
+            raise ValueError(
+                f"{system_name}: {field} must be at least {about.least:g} with these settings, got {value!r}"
+            )
         values[field] = number
     for field, about in zip(params._fields, space, strict=True):
         chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]
         if any(values[x] > values[y] for x, y in pairwise(chain)):  # type: ignore[operator]
             names = ", ".join(chain[:-1])
             numbers = ", ".join(f"{x}={values[x]:g}" for x in chain)
-            raise ValueError(f"{name}: {names} and {chain[-1]} must not decrease, got {numbers}")
+            raise ValueError(f"{system_name}: {names} and {chain[-1]} must not decrease, got {numbers}")
     return params._replace(**values)
 
 
-def _as_real(value: Any) -> float | None:
+def _real_to_float_or_none(value: Any) -> float | None:
     """A real number of any kind, also an array of no dimension, as a float; None if it is none."""
     if isinstance(value, (bool, np.bool_)):
         return None
     array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
-    return as_float(value) if array or isinstance(value, Real) else None
+    return to_float_or_inf(value) if array or isinstance(value, Real) else None
 
 
-def as_float(value: Any) -> float:
+def to_float_or_inf(value: Any) -> float:
     """A number as a float; infinite if it is too large for one."""
     try:
         return float(value)
@@ -142,12 +147,12 @@ def as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def as_floats(values: Any) -> np.ndarray[Any, Any]:
+def to_floats_or_inf(values: Any) -> np.ndarray[Any, Any]:
     """[...] float64, infinite where a number is too large."""
     try:
         return np.asarray(values, np.float64)
     except OverflowError:
-        return np.asarray(np.vectorize(as_float)(np.asarray(values, object)), np.float64)
+        return np.asarray(np.vectorize(to_float_or_inf)(np.asarray(values, object)), np.float64)
 
 
 # What many systems have, with the same meaning.

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.player_history import career
-from jaxrate.league.rated_history import Rated, find_player
-from jaxrate.types import HostArray
+from jaxrate.league.player_careers_and_ratings import career
+from jaxrate.league.rated_history import Rated, find_player_id
 
 PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
 RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
@@ -68,8 +68,8 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     Raises:
       ValueError: if there is no such player, if both are the same, or for contests.
     """
-    _check_matches(rated)
-    player_name, opponent_name = (rated.players[find_player(rated.players, x)] for x in (player, opponent))
+    _check_history_is_of_matches(rated)
+    player_name, opponent_name = (rated.players[find_player_id(rated.players, x)] for x in (player, opponent))
     if player_name == opponent_name:
         raise ValueError("head to head takes two different players")
     compute, table = import_pyarrow().compute, rated.predictions
@@ -124,14 +124,14 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
 
 def _tabulate_decisive_matches(rated: Rated, player: Any, top: int) -> ColumnTable:
     """All matches that were won outright; with `player`, by that player."""
-    _check_matches(rated)
+    _check_history_is_of_matches(rated)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     table = rated.predictions
     score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
     is_first_winner, is_decisive = score == 1, (score == 1) | (score == 0)
     if player is not None:
-        name, equal = rated.players[find_player(rated.players, player)], import_pyarrow().compute.equal
+        name, equal = rated.players[find_player_id(rated.players, player)], import_pyarrow().compute.equal
         is_decisive &= np.where(is_first_winner, *(equal(table[side], name).to_numpy() for side in "ab"))
     match_rows = np.flatnonzero(is_decisive)
     table, is_first_winner = table.take(match_rows), is_first_winner[match_rows]
@@ -166,14 +166,15 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     Raises:
       ValueError: if there is no such player, `last` is below 1, or for contests.
     """
-    _check_matches(rated)
+    _check_history_is_of_matches(rated)
     if last < 1:
         raise ValueError(f"last must be at least 1, got {last}")
     names = (
         leaderboard(rated).player
         if players is None
         else [
-            rated.players[find_player(rated.players, x)] for x in ([players] if isinstance(players, str) else players)
+            rated.players[find_player_id(rated.players, x)]
+            for x in ([players] if isinstance(players, str) else players)
         ]
     )
     rows = []
@@ -187,6 +188,6 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*rows, strict=True), strict=True)})
 
 
-def _check_matches(rated: Rated) -> None:
+def _check_history_is_of_matches(rated: Rated) -> None:
     if rated.contests is not None:
         raise ValueError("this is of matches of two, and the history is of contests")

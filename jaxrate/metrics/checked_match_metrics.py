@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced, to_floats
+from jaxrate.array_types import HostArray
 from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 
 class Calibration(NamedTuple):
@@ -22,7 +22,7 @@ class Calibration(NamedTuple):
 
 def probability_clip_margin(prediction: Any) -> float:
     """The distance from 0 and 1 at which predictions of this precision are clipped."""
-    return 1e-15 if np.asarray(expected_score(prediction)).dtype == np.float64 else 2.0**-24
+    return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
 def weighted_log_loss(prediction_score_weight: tuple[HostArray, HostArray, HostArray], clip_margin: float) -> float:
@@ -30,8 +30,8 @@ def weighted_log_loss(prediction_score_weight: tuple[HostArray, HostArray, HostA
     return float(np.average(log_losses_of_samples(p, s, clip_margin), weights=w))
 
 
-def log_losses_of_samples(p: HostArray, s: HostArray, margin: float) -> HostArray:
-    p = np.clip(p, margin, 1.0 - margin)
+def log_losses_of_samples(p: HostArray, s: HostArray, clip_margin: float) -> HostArray:
+    p = np.clip(p, clip_margin, 1.0 - clip_margin)
     return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
 
 
@@ -56,7 +56,9 @@ def weighted_calibration_bins(
         return Calibration(predicted / total, observed / total, total, error)
 
 
-def select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[HostArray, HostArray, HostArray]:
+def check_and_select_samples(
+    prediction: Any, score: Any, weight: Any, mask: Any
+) -> tuple[HostArray, HostArray, HostArray]:
     """The predictions, scores and weights under the mask, checked."""
     if hasattr(prediction, "predictions"):
         raise ValueError(
@@ -65,9 +67,14 @@ def select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple
         )
     if isinstance(score, Dataset):
         raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
-    for name, x in (("prediction", expected_score(prediction)), ("score", score), ("weight", weight), ("mask", mask)):
+    for name, x in (
+        ("prediction", expected_score_from_prediction(prediction)),
+        ("score", score),
+        ("weight", weight),
+        ("mask", mask),
+    ):
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
-    p, s = to_floats("prediction", expected_score(prediction)), to_floats("score", score)
+    p, s = to_floats("prediction", expected_score_from_prediction(prediction)), to_floats("score", score)
     w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:

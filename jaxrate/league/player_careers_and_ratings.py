@@ -6,17 +6,17 @@ import jax
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import period_end
-from jaxrate.league.prediction_columns import prediction_columns_for_player
-from jaxrate.league.query_time import parse_query_time, parse_time_after_end
-from jaxrate.league.rated_history import Rated, days_to_dates, find_player, times_to_days
-from jaxrate.league.ratings_at_times import advance_state, ratings
+from jaxrate.league.prediction_columns import orient_prediction_columns_to_player
+from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
+from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, times_to_event_clock
+from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.break_even_ranks import PERFORMANCE_COLUMNS
-from jaxrate.types import HostArray
+from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
 
 
 @enforce_argument_annotations
@@ -46,7 +46,7 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     """
     if isinstance(rated, Smoothed):
         return _smoothed_career(rated, player)
-    player_id = find_player(rated.players, player)
+    player_id = find_player_id(rated.players, player)
     table, arrow, name = rated.predictions, import_pyarrow(), rated.players[player_id]
     final = np.asarray(ratings(rated).mean)[player_id]
     if rated.contests is not None:
@@ -73,7 +73,7 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
             "opponent": np.where(is_first, prediction_columns["b"], prediction_columns["a"]),
             "score": np.where(is_first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
             "probability": np.where(is_first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
-        } | prediction_columns_for_player(prediction_columns, is_first)
+        } | orient_prediction_columns_to_player(prediction_columns, is_first)
     change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
     after = {
         key: prediction_columns[key].astype(float)
@@ -85,7 +85,7 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
 
 def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
     names, matches = smoothed.players, smoothed.matches
-    player_id = find_player(names, player, len(smoothed.state.time) if names is None else None)
+    player_id = find_player_id(names, player, len(smoothed.state.time) if names is None else None)
     row, side = np.nonzero(np.asarray(matches.player) == player_id)
     opponent, is_first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
     score, prediction = matches.score[row], np.asarray(smoothed.prediction)[row]
@@ -124,7 +124,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     query_time, career_columns = parse_query_time(rated, date), career(rated, player)
     if query_time is None:
         raise ValueError("date must be a number or a date, got None")
-    times = times_to_days(career_columns["time"])
+    times = times_to_event_clock(career_columns["time"])
     if np.isnan(times).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
     if rated.period is not None:
@@ -136,9 +136,9 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
             float(career_columns["rating"][later_rows[0]]),
             None if deviation is None else float(deviation[later_rows[0]]),
         )
-    player_id, system = find_player(rated.players, player), rated.system
+    player_id, system = find_player_id(rated.players, player), rated.system
     row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
-    mean, deviation = system.summary(system.params, advance_state(system, row, query_time, system.params))
+    mean, deviation = system.summary(system.params, advance_state_to_time(system, row, query_time, system.params))
     return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
 
@@ -150,8 +150,8 @@ def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
 
     `time` is as in `ratings`.
     """
-    query_time = parse_time_after_end(rated, rated.state, time, rated.players)
-    state = advance_state(rated.system, rated.state, query_time, rated.system.params)
+    query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+    state = advance_state_to_time(rated.system, rated.state, query_time, rated.system.params)
     rating = ratings(rated.system, state)
     columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
     if rating.deviation is not None:

@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.expected_wins import PerformanceIntegrals
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
-from jaxrate.systems.rounds.performance_inference import NoiseDensity
-from jaxrate.types import Array, HostArray
+from jaxrate.systems.rounds.performance_inference import NoiseDensityFunctions
 
 TABLE_RANGE, CELLS_PER_DEVIATION, MAX_SLOPE = (
     64,
@@ -90,7 +90,7 @@ def _interpolate_cells(cells: Array, low: Array, z: Array) -> tuple[Array, Array
     number = jnp.minimum(place.astype(jnp.int32), count - 1)
     u = place - number.astype(place.dtype)
     c = jnp.moveaxis(cells[number], -1, 0)
-    return cdf_sums.horner(c, u), cdf_sums.polynomial_slope(c, u) * CELLS_PER_DEVIATION, z - inside
+    return cdf_sums.evaluate_quintic(c, u), cdf_sums.quintic_slope(c, u) * CELLS_PER_DEVIATION, z - inside
 
 
 def tie_dominance_margins(table: HazardTable, num_opponents: Array) -> tuple[Array, Array]:
@@ -100,7 +100,7 @@ def tie_dominance_margins(table: HazardTable, num_opponents: Array) -> tuple[Arr
     return below, higher
 
 
-def distribution_at(table: HazardTable, z: Array) -> tuple[Array, Array, Array, Array]:
+def cdf_and_density_at(table: HazardTable, z: Array) -> tuple[Array, Array, Array, Array]:
     """The cdf, its complement, the density and its derivative, each to its own relative accuracy."""
     v, h = side_hazard(table, 1, -z)[0], side_hazard(table, 0, z)[0]
     total = v + h
@@ -109,17 +109,17 @@ def distribution_at(table: HazardTable, z: Array) -> tuple[Array, Array, Array, 
     return below, v / total, density, density * log_density_slope(table, z)[0]
 
 
-def make_noise_density(table: HazardTable) -> NoiseDensity:
+def make_noise_density(table: HazardTable) -> NoiseDensityFunctions:
     """The noise density of these hazards, as `performance_inference.standing_performance` takes it."""
-    return NoiseDensity(
+    return NoiseDensityFunctions(
         partial(side_hazard, table), partial(log_density_slope, table), partial(tie_dominance_margins, table)
     )
 
 
-def make_integrals(table: HazardTable, tabulated_density: TabulatedDensity) -> PerformanceIntegrals:
+def make_performance_integrals(table: HazardTable, tabulated_density: TabulatedDensity) -> PerformanceIntegrals:
     """What `expected.general` needs."""
     coarse, fine = (
-        PerformanceDistribution(partial(distribution_at, table), 1.0, *rule)
+        PerformanceDistribution(partial(cdf_and_density_at, table), 1.0, *rule)
         for rule in (tabulated_density.coarse, tabulated_density.finer)
     )
     return PerformanceIntegrals(
@@ -133,14 +133,14 @@ def make_integrals(table: HazardTable, tabulated_density: TabulatedDensity) -> P
 
 
 def _win_probability(
-    table: HazardTable, rule: Quadrature, lead: Array, deviation: Array, other_deviation: Array
+    table: HazardTable, quadrature: Quadrature, lead: Array, deviation: Array, other_deviation: Array
 ) -> tuple[Array, Array]:
     """As `pairs.logistic`: the narrower performance is integrated over; its opponent is as wide or wider."""
     narrow = deviation <= other_deviation
     widest = jnp.maximum(deviation, other_deviation)
     lead, part = jnp.where(narrow, lead, -lead) / widest, jnp.minimum(deviation, other_deviation) / widest
-    nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in rule)
-    below, beyond, _, _ = distribution_at(table, lead[..., None] + part[..., None] * nodes)
+    nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in quadrature)
+    below, beyond, _, _ = cdf_and_density_at(table, lead[..., None] + part[..., None] * nodes)
     below, beyond = jnp.sum(weights * below, axis=-1), jnp.sum(weights * beyond, axis=-1)
     return jnp.where(narrow, below, beyond), jnp.where(narrow, beyond, below)
 
@@ -152,12 +152,12 @@ def tabulate_density(density: Density) -> TabulatedDensity:
     The density is moved and scaled to mean 0 and variance 1. It is integrated by Gauss's rule in every cell, from each
     end inwards in logs, so that both tails keep their relative accuracy.
     """
-    log = _differentiate_log(density)
-    mean, scale = _mean_and_scale(density, log)
+    log = _make_log_density_derivatives(density)
+    mean, scale = _density_mean_and_deviation(density, log)
     z = np.arange(-TABLE_RANGE * CELLS_PER_DEVIATION, TABLE_RANGE * CELLS_PER_DEVIATION + 1) / CELLS_PER_DEVIATION
     g, d, bend, twist = log(mean + scale * z)
     d, bend, twist = d * scale, bend * scale**2, twist * scale**3
-    first, last = _table_extent(density, mean + scale * z, g, d, bend, twist)
+    first, last = _find_log_concave_table_extent(density, mean + scale * z, g, d, bend, twist)
     z, g, d, bend, twist = (x[first : last + 1] for x in (z, g, d, bend, twist))
     inside = mean + scale * (z[:-1, None] + 0.5 * (1.0 + _NODES) / CELLS_PER_DEVIATION)
     mass = np.logaddexp.reduce(log(inside)[0] + np.log(0.5 * _WEIGHTS / CELLS_PER_DEVIATION), axis=1)
@@ -175,12 +175,14 @@ def tabulate_density(density: Density) -> TabulatedDensity:
     total = np.logaddexp(below[start], beyond[start])
     below[end:] = total + np.log1p(-np.exp(beyond[end:] - total))
     beyond[:start] = total + np.log1p(-np.exp(below[:start] - total))
-    _check_nowhere(density, mean + scale * z, ~np.isfinite(below + beyond), "is not finite further out than")
+    _check_no_density_failures(
+        density, mean + scale * z, ~np.isfinite(below + beyond), "is not finite further out than"
+    )
     both = (z, g - beyond, d, bend), (-z[::-1], (g - below)[::-1], -d[::-1], bend[::-1])
     table = HazardTable(
-        np.stack([_hazard_cells(h, slope, curve) for _, h, slope, curve in both]),
+        np.stack([_log_hazard_cells(h, slope, curve) for _, h, slope, curve in both]),
         np.array([z[0], -z[-1]]),
-        _polynomial_cells(d, bend, twist),
+        _interpolating_polynomials(d, bend, twist),
         np.array([d[0], -d[-1]]),
         np.array([bend[0], bend[-1]]),
         np.stack([_log_hazard_to_slope_ratios(*side[:3]) for side in both]),
@@ -192,7 +194,7 @@ def tabulate_density(density: Density) -> TabulatedDensity:
 LogDerivatives = Callable[[HostArray], list[HostArray]]  # of x: the log of a density and three derivatives
 
 
-def _differentiate_log(density: Density) -> LogDerivatives:
+def _make_log_density_derivatives(density: Density) -> LogDerivatives:
     def slope(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
         return lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1]
 
@@ -213,7 +215,7 @@ def _differentiate_log(density: Density) -> LogDerivatives:
     return evaluate
 
 
-def _mean_and_scale(density: Density, log: LogDerivatives) -> tuple[float, float]:
+def _density_mean_and_deviation(density: Density, log: LogDerivatives) -> tuple[float, float]:
     """The mean and the deviation of the density as it is given."""
     scales = 2.0 ** np.arange(-20, 41)
     low, high = _bracket_density_mode(density, log, np.concatenate([-scales[::-1], [0.0], scales]))
@@ -231,7 +233,7 @@ def _mean_and_scale(density: Density, log: LogDerivatives) -> tuple[float, float
     width = np.diff(edge)[:, None]
     x = edge[:-1, None] + 0.5 * (1.0 + _NODES) * width
     mass = np.exp(log(x)[0] - top) * _WEIGHTS * width
-    _check_nowhere(density, x, np.isnan(mass), "is not a number")
+    _check_no_density_failures(density, x, np.isnan(mass), "is not a number")
     mean = np.sum(mass * x) / np.sum(mass)
     return float(mean), float(np.sqrt(np.sum(mass * (x - mean) ** 2) / np.sum(mass)))
 
@@ -246,12 +248,12 @@ def _bracket_density_mode(density: Density, log: LogDerivatives, x: HostArray) -
     return min(low, high), max(low, high)
 
 
-def _check_nowhere(density: Density, x: HostArray, failures: HostArray, complaint: str) -> None:
+def _check_no_density_failures(density: Density, x: HostArray, failures: HostArray, complaint: str) -> None:
     if failures.any():
         raise ValueError(f"density {density.name}: its log {complaint} at x = {x[failures][0]:.6g}")
 
 
-def _table_extent(density: Density, x: HostArray, *values: HostArray) -> tuple[int, int]:
+def _find_log_concave_table_extent(density: Density, x: HostArray, *values: HostArray) -> tuple[int, int]:
     """The first and the last point of the table; ValueError if the density is not log-concave between them."""
     d, middle = values[1], TABLE_RANGE * CELLS_PER_DEVIATION
     finite = np.all(np.isfinite(values), axis=0)
@@ -260,28 +262,28 @@ def _table_extent(density: Density, x: HostArray, *values: HostArray) -> tuple[i
     first = middle + 1 - int(np.argmin(np.append(tame[middle::-1], False)))
     beside = np.zeros(len(x), bool)
     beside[[max(first - 1, 0), min(last + 1, len(x) - 1)]] = True
-    _check_nowhere(density, x, beside & ~finite, "or one of its first three derivatives is not finite")
+    _check_no_density_failures(density, x, beside & ~finite, "or one of its first three derivatives is not finite")
     part = slice(first, last + 1)
     change, size = np.append(np.diff(d[part]), 0.0), 1.0 + np.abs(d[part])
-    _check_nowhere(density, x[part], change > 1e-9 * size, "is not concave: its slope rises")
+    _check_no_density_failures(density, x[part], change > 1e-9 * size, "is not concave: its slope rises")
     bend = values[2][part] / CELLS_PER_DEVIATION
     sudden = np.abs(change - 0.5 * (bend + np.roll(bend, -1))) > 0.01 * size
-    _check_nowhere(density, x[part], sudden & (change < 0), "has a corner, or bends too suddenly,")
+    _check_no_density_failures(density, x[part], sudden & (change < 0), "has a corner, or bends too suddenly,")
     ends = np.zeros(len(d[part]), bool)
     ends[0], ends[-1] = not d[first] > 0, not d[last] < 0
-    _check_nowhere(density, x[part], ends, "does not fall outwards")
+    _check_no_density_failures(density, x[part], ends, "does not fall outwards")
     return first, last
 
 
-def _polynomial_cells(value: HostArray, slope: HostArray, curve: HostArray) -> HostArray:
+def _interpolating_polynomials(value: HostArray, slope: HostArray, curve: HostArray) -> HostArray:
     """[cells, 6] polynomials between points, from values and derivatives at these [cells + 1]."""
     mask = value, slope / CELLS_PER_DEVIATION, curve / CELLS_PER_DEVIATION**2
-    return np.stack(cdf_sums.hermite_coefficients(*(x[:-1] for x in mask), *(x[1:] for x in mask)), axis=-1)
+    return np.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in mask), *(x[1:] for x in mask)), axis=-1)
 
 
-def _hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostArray:
+def _log_hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostArray:
     h = np.exp(log_h)
-    return _polynomial_cells(log_h, d + h, bend + h * (d + h))
+    return _interpolating_polynomials(log_h, d + h, bend + h * (d + h))
 
 
 def _log_hazard_to_slope_ratios(z: HostArray, log_h: HostArray, d: HostArray) -> HostArray:

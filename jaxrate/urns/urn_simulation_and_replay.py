@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, fail_where
 from jaxrate.replay.checked_replay import Run, check_system_takes_events
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
@@ -25,16 +26,15 @@ from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.rules import PredictRuleProtocol
 from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.model import Constants, State
-from jaxrate.systems.urnings.system import play_game, score_level
-from jaxrate.text_format import format_cell
-from jaxrate.types import Array
-from jaxrate.urns.batched_games import GameRule, draw_true_score, play_in_batches
+from jaxrate.systems.urnings.system import green_gain_from_game, score_level
+from jaxrate.text_format import format_value_for_error
+from jaxrate.urns.batched_games import GameSettings, draw_true_score, play_in_batches
 from jaxrate.urns.matchmakers import (
     Matchmaker,
-    log_chooser_probability,
+    log_chooser_pair_probability,
     log_pair_probability_ratio,
-    log_similar_probability,
-    log_uniform_probability,
+    log_similar_pair_probability,
+    log_uniform_pair_probability,
     pick_similar_pair,
     pick_uniform_pair,
     uniform_matchmaker,
@@ -80,7 +80,7 @@ def simulate_world(
       ValueError: for another system, proportions out of range, less than two players or one game, a `record_every` that
         does not divide games, a state of other players, or a matchmaker that leaves groups of players who never meet.
     """
-    _check_urnings(system)
+    _check_is_urnings(system)
     truth = np.asarray(proportions, np.float64)
     if truth.ndim != 1 or len(truth) < 2 or not ((truth > 0) & (truth < 1)).all():
         raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
@@ -88,7 +88,7 @@ def simulate_world(
     if games < 1 or record_every < 1 or games % record_every:
         raise ValueError(
             "games must be at least 1, and a multiple of record_every; "
-            f"got {format_cell(games)} and {format_cell(record_every)}"
+            f"got {format_value_for_error(games)} and {format_value_for_error(record_every)}"
         )
     state = system.init(system.params, len(truth)) if state is None else state
     if len(state.green) != len(truth):
@@ -96,11 +96,11 @@ def simulate_world(
     matchmaker = uniform_matchmaker() if matchmaker is None else matchmaker
     functions = matchmaker.pick, matchmaker.log_probability
     proposes_pairs = functions in (
-        (pick_uniform_pair, log_uniform_probability),
-        (pick_similar_pair, log_similar_probability),
+        (pick_uniform_pair, log_uniform_pair_probability),
+        (pick_similar_pair, log_similar_pair_probability),
     )
-    table = _matchmaker_table(matchmaker, state)
-    rule = GameRule(system.settings["variant"], proposes_pairs, corrected, matchmaker)
+    table = _make_checked_matchmaker_table(matchmaker, state)
+    rule = GameSettings(system.settings["variant"], proposes_pairs, corrected, matchmaker)
     constants = _prepare_constants(system)
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // record_every)
@@ -128,10 +128,10 @@ def replay_history(
       ValueError: for another system, matches that `run` refuses, ids beyond the state, a matchmaker that leaves groups
         of players who never meet, or a match of two whom it could not have matched (names the first).
     """
-    _check_urnings(system)
+    _check_is_urnings(system)
     check_system_takes_events(system, matches, key)
     state = init_or_copy_state(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
-    table = _matchmaker_table(matchmaker, state)
+    table = _make_checked_matchmaker_table(matchmaker, state)
     constants = _prepare_constants(system)
     uniforms = draw_random_numbers_for_events(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
     rules = system.settings["variant"], system.rules.predict, matchmaker
@@ -150,7 +150,7 @@ def replay_history(
     return Run(state, prediction)
 
 
-def _check_urnings(system: RatingSystem) -> None:
+def _check_is_urnings(system: RatingSystem) -> None:
     if system.name != "urnings":
         raise ValueError(f"only urnings has a matchmaker, not {system.name}")
 
@@ -160,19 +160,19 @@ def _prepare_constants(system: RatingSystem) -> Constants:
     return constants
 
 
-def _matchmaker_table(matchmaker: Matchmaker, state: State) -> Any:
+def _make_checked_matchmaker_table(matchmaker: Matchmaker, state: State) -> Any:
     """The matchmaker's table; ValueError unless all players can meet, directly or through others."""
     table = matchmaker.table(state)
     if matchmaker.log_probability not in (
-        log_uniform_probability,
-        log_similar_probability,
-        log_chooser_probability,
+        log_uniform_pair_probability,
+        log_similar_pair_probability,
+        log_chooser_pair_probability,
     ):  # by these any two players may meet
-        check_connected(matchmaker, table, state)
+        check_players_can_meet(matchmaker, table, state)
     return table
 
 
-def check_connected(matchmaker: Matchmaker, table: Any, state: State) -> None:
+def check_players_can_meet(matchmaker: Matchmaker, table: Any, state: State) -> None:
     """ValueError if the players fall into groups that never meet with these urns."""
     num_players = len(state.green)
     players = jnp.arange(num_players, dtype=jnp.int32)
@@ -196,7 +196,7 @@ def check_connected(matchmaker: Matchmaker, table: Any, state: State) -> None:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _simulate_history(
-    rule: GameRule, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
+    rule: GameSettings, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
 ) -> tuple[State, Array]:
     play = play_in_batches if rule.proposes_pairs else _play_sequentially
 
@@ -224,7 +224,7 @@ def _rate_game(
         if matchmaker is None
         else lambda gain: jnp.exp(log_pair_probability_ratio(matchmaker, table, state, pair, gain))
     )
-    gain = play_game(variant, constants, first, second, score, uniforms, ratio)
+    gain = green_gain_from_game(variant, constants, first, second, score, uniforms, ratio)
     return state._replace(green=state.green.at[pair].add(jnp.stack([gain, -gain])))
 
 
@@ -255,7 +255,7 @@ def _replay_games(
 
 
 def _play_sequentially(
-    rule: GameRule, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: GameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     matchmaker = rule.matchmaker if rule.corrected else None
 

@@ -7,15 +7,15 @@ import jax
 import numpy as np
 
 from jaxrate.events import Matches
+from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.event_log import PackedEvent
-from jaxrate.live.event_programs import pack_event
-from jaxrate.live.single_events import MATCH_FORMS, build_match, check_number
+from jaxrate.live.single_event_arguments import MATCH_FORMS, build_match, check_number
 from jaxrate.system import EventCheck, RatingSystem, accept_any_events
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 
 
-class MatchRequirements(NamedTuple):
+class RequiredMatchColumns(NamedTuple):
     """The columns that a system needs of a match."""
 
     system: RatingSystem
@@ -24,16 +24,16 @@ class MatchRequirements(NamedTuple):
     is_simple: bool  # whether it needs no columns, and has no checks of its own
 
 
-def match_requirements(system: RatingSystem) -> MatchRequirements:
+def required_match_columns(system: RatingSystem) -> RequiredMatchColumns:
     """The columns that a system needs, by its settings."""
     margins = tuple(system.settings.get("margin", ())) if system.settings.get("outcome") == "margin" else ()
     columns = *margins, *system.settings.get("covariates", ())
     check = system.check.check if isinstance(system.check, EventCheck) else system.check
-    return MatchRequirements(system, margins, columns, check is accept_any_events and not columns)
+    return RequiredMatchColumns(system, margins, columns, check is accept_any_events and not columns)
 
 
-def pack_match(
-    requirements: MatchRequirements,
+def check_and_pack_match(
+    requirements: RequiredMatchColumns,
     first_name: Any,
     ids: list[int],
     score: float,

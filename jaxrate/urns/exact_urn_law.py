@@ -13,11 +13,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.events import fail_where
+from jaxrate.hyperparameter_definitions import to_floats_or_inf
 from jaxrate.memory_checks import check_memory_fits
-from jaxrate.parameters import as_floats
-from jaxrate.text_format import format_cell
-from jaxrate.types import HostArray
+from jaxrate.text_format import format_value_for_error
 
 MAX_STATES = 1_000_000  # joint states
 NEGLIGIBLE_RATIO = 1e-60  # numbers of balls with less than this times the greatest probability are left out
@@ -65,7 +65,7 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUN
         )
     green = _enumerate_states(sizes, total)
     logs = green @ (np.log(share) - np.log1p(-share))
-    logs += sum(_log_choose(n)[green[:, k]] for k, n in enumerate(sizes.tolist()))
+    logs += sum(_log_binomial_coefficients(n)[green[:, k]] for k, n in enumerate(sizes.tolist()))
     weights = np.exp(logs - logs.max())
     return UrnLaw(green, weights / weights.sum())
 
@@ -113,7 +113,7 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_
 
 def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, HostArray]:
     """Sizes and proportions [num_players]; ValueError for invalid ones."""
-    sizes, share = np.asarray(size), as_floats(proportion)
+    sizes, share = np.asarray(size), to_floats_or_inf(proportion)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or share.shape != sizes.shape or not len(sizes):
         raise ValueError(
             f"size must be integers [num_players] with a proportion each, got {sizes.dtype} of shape {sizes.shape} "
@@ -124,12 +124,12 @@ def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, Host
     balls = int(sizes.sum())
     if isinstance(total, bool) or not isinstance(total, (int, np.integer)) or not 0 <= total <= balls:
         raise ValueError(
-            f"total must be a whole number from 0 to the {balls} balls of the urns, got {format_cell(total)}"
+            f"total must be a whole number from 0 to the {balls} balls of the urns, got {format_value_for_error(total)}"
         )
     return sizes.astype(np.int64), share
 
 
-def _log_choose(n: int) -> HostArray:
+def _log_binomial_coefficients(n: int) -> HostArray:
     """[n + 1] ln of (n choose r)."""
     log_factorial = np.array([math.lgamma(r + 1) for r in range(n + 1)])
     return np.asarray(log_factorial[n] - log_factorial - log_factorial[::-1])
@@ -182,7 +182,7 @@ def _trim_improbable_counts(counts: BallCountDistribution) -> BallCountDistribut
 
 def _binomial_distribution(n: int, logit: float) -> BallCountDistribution:
     """The number of green balls among n, each green with a probability of this logit."""
-    logs = _log_choose(n) + np.arange(n + 1) * logit
+    logs = _log_binomial_coefficients(n) + np.arange(n + 1) * logit
     return _trim_improbable_counts(BallCountDistribution(0, np.exp(logs - logs.max())))
 
 
@@ -205,12 +205,12 @@ def _distributions_of_other_urns(urns: list[BallCountDistribution], total: int) 
             outside, sibling = others[k // 2], k ^ 1
             if sibling < len(level):
                 outside = _convolve_distributions(outside, level[sibling])
-            inner_others.append(_trim_outside_to_total(outside, inside, total))
+            inner_others.append(_trim_counts_unreachable_total(outside, inside, total))
         others = inner_others
     return others
 
 
-def _trim_outside_to_total(
+def _trim_counts_unreachable_total(
     outside: BallCountDistribution, inside: BallCountDistribution, total: int
 ) -> BallCountDistribution:
     """The numbers outside that can add up to the total with a number inside."""

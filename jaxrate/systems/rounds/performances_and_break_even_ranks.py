@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics import array_sums
 from jaxrate.systems.rounds import cdf_sums, performance_inference
-from jaxrate.types import Array
 
 
 class Performances(NamedTuple):
@@ -26,7 +26,9 @@ class Performances(NamedTuple):
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 
-def make_performances_with_ranks(performance: Array, rating: Array, worst_rank: Array, event: Rounds) -> Performances:
+def make_performances_respecting_ceiling(
+    performance: Array, rating: Array, worst_rank: Array, event: Rounds
+) -> Performances:
     """Of ratings before, performances, and ranks that would have kept the rating but for the ceiling."""
     if event.ceiling is not None:
         worst_rank = jnp.where(event.ceiling < rating, 0, worst_rank)
@@ -39,25 +41,25 @@ def worst_rank_within_gain_budget(gain_budget: Array, gain: Array, event: Rounds
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, gain)
     ahead = jnp.append(
-        array_sums.exclusive_sums(tied), jnp.sum(gain)
+        array_sums.exclusive_prefix_or_suffix_sums(tied), jnp.sum(gain)
     )  # [P + 1] in the standings; of those tied, of all
-    gain_budget = gain_budget + _sum_rounding(ahead) * ahead[-1]
+    gain_budget = gain_budget + _relative_sum_rounding(ahead) * ahead[-1]
 
     def last(most: Array) -> Array:
         return jnp.searchsorted(ahead, most, side="right").astype(jnp.int32) - 1
 
     without, own = last(gain_budget), last(gain_budget + gain)
-    return _rank_at_place(jnp.where(without < rank, without, own), rank, event)
+    return _rank_excluding_self(jnp.where(without < rank, without, own), rank, event)
 
 
-def logistic_rank_to_keep_rating(logistic_sums: performance_inference.LogisticSums, event: Rounds) -> Array:
+def logistic_worst_rank_keeping_rating(logistic_sums: performance_inference.LogisticCdfSums, event: Rounds) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
     centre, _, gain, *_ = logistic_sums.participants
     return worst_rank_within_gain_budget(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
 
 
-def worst_rank_keeping_rating(
-    standing: performance_inference.RoundStanding, event: Rounds, split_ties: performance_inference.TieSplit
+def bisected_worst_rank_keeping_rating(
+    standing: performance_inference.RoundStandingSums, event: Rounds, split_ties: performance_inference.TieSplit
 ) -> Array:
     """The same among any, by bisection; the arguments are those of `performance_inference.general`."""
     noise, (centre, inverse, *_) = standing.noise, standing.participants
@@ -75,7 +77,7 @@ def worst_rank_keeping_rating(
     def keeps(place: Array) -> Array:
         """Whether Q(mu) >= 0 behind all before a place, which begins a group."""
         value = standing.losses(place)(centre)[0] + standing.wins(place)(centre)[0]
-        return value - (jnp.where(place > rank, lost, won) - tied) * inverse >= -_sum_rounding(value) * total
+        return value - (jnp.where(place > rank, lost, won) - tied) * inverse >= -_relative_sum_rounding(value) * total
 
     def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -85,15 +87,15 @@ def worst_rank_keeping_rating(
 
     low, high = jnp.zeros_like(rank), jnp.full_like(rank, 1) + players
     place_index = lax.fori_loop(0, (count + 1).bit_length(), halve, (low, high))[0]
-    return _rank_at_place(begin[place_index], rank, event)
+    return _rank_excluding_self(begin[place_index], rank, event)
 
 
-def _sum_rounding(x: Array) -> float:
+def _relative_sum_rounding(x: Array) -> float:
     """How exact sums over everybody are, relative to what all count."""
     return 32.0 * float(np.finfo(x.dtype).eps)
 
 
-def _rank_at_place(place: Array, rank: Array, event: Rounds) -> Array:
+def _rank_excluding_self(place: Array, rank: Array, event: Rounds) -> Array:
     """The rank in a place of the standings, without oneself."""
     place = jnp.minimum(place, jnp.sum(cdf_sums.participant_mask(event), dtype=jnp.int32))
     return place + 1 - (place > rank).astype(jnp.int32)

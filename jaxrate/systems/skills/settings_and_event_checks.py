@@ -9,14 +9,14 @@ import numpy as np
 from jaxrate.events import Context, Matches, Ragged, fail_where
 from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
-from jaxrate.systems.skills.model import SIDES, Model
+from jaxrate.systems.skills.model import SIDES, ModelSettings
 
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
 DEFAULT_FORM_REVERSION = 30.0  # days
 NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
 
 
-def fill_defaults(model: Model, params: Params) -> Params:
+def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
     """With a usual value for each hyperparameter of a part that the model has, unless it is given.
 
     Raises:
@@ -53,7 +53,7 @@ def fill_defaults(model: Model, params: Params) -> Params:
     return params
 
 
-def check_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
+def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
     """The names of columns, from one or several."""
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
@@ -64,7 +64,7 @@ def check_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, .
     return names
 
 
-def check_events_fit(model: Model, events: Matches | Ragged) -> None:
+def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     context: Context = flat.context
@@ -98,12 +98,12 @@ def check_events_fit(model: Model, events: Matches | Ragged) -> None:
     fail_where(highest >= model.categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
-def check_player_kinds(model: Model, events: Any) -> None:
+def check_player_kinds(model: ModelSettings, events: Any) -> None:
     """ValueError where a player is on both sides, which tell the kinds, or where their column has another number."""
     flat: Any = events.events if isinstance(events, Ragged) else events
     for name in model.kinds if model.kinds != (SIDES,) else ():
         values = np.asarray(flat.context.columns[name])
-        fail_where(~np.isin(values, (0, 1)), partial(_kind_message, name, values))
+        fail_where(~np.isin(values, (0, 1)), partial(_invalid_kind_message, name, values))
     if model.kinds != (SIDES,):
         return
     pair = np.asarray(flat.player)
@@ -118,5 +118,5 @@ def _missing_number_message(name: str, row: int) -> str:
     return f"column {name!r} has no number, which only statistics may lack"
 
 
-def _kind_message(name: str, values: Any, row: int) -> str:
+def _invalid_kind_message(name: str, values: Any, row: int) -> str:
     return f"column {name!r} is {values[row]:g}; it must be 1 for players of the second kind, 0 for those of the first"

@@ -28,7 +28,7 @@ def import_duckdb() -> Any:
         raise ImportError('putting rows in order needs duckdb: pip install "jaxrate[large]"') from error
 
 
-def sort_by_time(
+def sort_by_time_and_assign_ids(
     parquet_table: ParquetTable,
     player_columns: Sequence[str],
     time: str | None,
@@ -57,10 +57,10 @@ def sort_by_time(
     if not ordered.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with (
-            _open_duckdb(folder / "duckdb", memory) as run,
+            _duckdb_query_runner(folder / "duckdb", memory) as run,
             atomic_replacement(ordered, names) as (ordered_path, names_path),
         ):
-            _create_source_views(run, parquet_table, player_columns, time, other_columns)
+            _create_source_view_and_ids(run, parquet_table, player_columns, time, other_columns)
             _copy_to_parquet(run, "SELECT name, id FROM ids ORDER BY id", names_path, rows)
             columns = ", ".join(_quote_identifier(x) for x in (*([] if time is None else [time]), *other_columns))
             joined = "".join(
@@ -78,7 +78,7 @@ def sort_by_time(
 
 
 @contextmanager
-def _open_duckdb(folder: Path, memory: str) -> Iterator[Any]:
+def _duckdb_query_runner(folder: Path, memory: str) -> Iterator[Any]:
     """A function that runs a query of DuckDB, in a folder that is removed afterwards; its errors become plain ones."""
     engine = import_duckdb()
     settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
@@ -107,7 +107,7 @@ def _open_duckdb(folder: Path, memory: str) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _create_source_views(
+def _create_source_view_and_ids(
     run: Any, parquet_table: ParquetTable, player_columns: Sequence[str], time: str | None, other_columns: Sequence[str]
 ) -> None:
     """The view s of the source with the number of each row, and the table of ids by name."""

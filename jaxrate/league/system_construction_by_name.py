@@ -15,9 +15,9 @@ from jaxrate.league.system_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate
-from jaxrate.systems.draw_models import DrawParams, add_outcomes, own_draw_predict_rule
+from jaxrate.systems.draw_probability_models import DrawParams, add_outcomes, own_draw_predict_rule
 from jaxrate.systems.prediction_wrapping import SystemWrapper
-from jaxrate.text_format import suggest_name
+from jaxrate.text_format import did_you_mean_suffix
 
 NO_FACTS = DataFacts()
 CONTEST_SYSTEMS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate a match as a contest of two
@@ -36,7 +36,7 @@ def default_system_name(data: Dataset) -> str:
     return DEFAULT_SYSTEMS[kind]
 
 
-def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FACTS) -> RatingSystem:
+def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFacts = NO_FACTS) -> RatingSystem:
     """The system of this name with these hyperparameters and settings, else as these facts ask for.
 
     A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
@@ -46,10 +46,14 @@ def make_system(name: str, changes: Mapping[str, Any], facts: DataFacts = NO_FAC
       ValueError: if there is no such system, or as its factory does.
     """
     if name not in SYSTEMS:
-        raise ValueError(f"unknown system {name!r}{suggest_name(name, SYSTEMS)} (there are {', '.join(SYSTEMS)})")
+        raise ValueError(
+            f"unknown system {name!r}{did_you_mean_suffix(name, SYSTEMS)} (there are {', '.join(SYSTEMS)})"
+        )
     default = SYSTEMS[name]()
     several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
-    options = {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in changes.items()}
+    options = {
+        key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in explicit_settings.items()
+    }
     lacking = options.keys() - {*default.params._fields, *default.settings}
     asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
     options = ADAPTATIONS[name](facts, options) if name in ADAPTATIONS else options
@@ -72,7 +76,7 @@ def make_wrapped_system(
     return system
 
 
-def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
+def addable_wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
     if Matches not in system.events and Periods not in system.events:
         return ()
@@ -81,9 +85,9 @@ def wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     )
 
 
-def adapt_system(
+def make_system_for_data(
     name: str,
-    changes: Mapping[str, Any],
+    explicit_settings: Mapping[str, Any],
     period: float | None,
     data: Dataset,
     past_share: float = PAST_SHARE,
@@ -104,13 +108,13 @@ def adapt_system(
         score, side = data.events.score, data.events.context.side is not None
         facts = facts._replace(score=score, side=side, side_score=smoothed_mean_side_score(data.events, unscored_count))
         if len(score):
-            facts = add_measurements(
+            facts = add_margin_and_noise_facts(
                 facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
             )
-    return make_system(name, changes, facts)
+    return make_system(name, explicit_settings, facts)
 
 
-def add_measurements(facts: DataFacts, matches: Matches) -> DataFacts:
+def add_margin_and_noise_facts(facts: DataFacts, matches: Matches) -> DataFacts:
     """With the size of margins, and the noise of statistics, as these matches have them."""
     columns: Any = matches.context.columns
     player, side = np.asarray(matches.player), matches.context.side
@@ -121,7 +125,7 @@ def add_measurements(facts: DataFacts, matches: Matches) -> DataFacts:
     return facts._replace(statistic_noise=tuple(noise))
 
 
-def add_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
+def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
     """The system, knowing further seasons: those that begin after its last one. The same if it knows none."""
     known = system.settings.get("seasons") or ()
     new = sorted(x for x in starts if known and x > known[-1])
@@ -130,7 +134,7 @@ def add_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:
     return system.make(seasons=(*known, *new), **system.params._asdict())
 
 
-def rates_events(system: RatingSystem, data: Dataset) -> bool:
+def can_rate_dataset(system: RatingSystem, data: Dataset) -> bool:
     """Whether it rates such events, be it in rating periods."""
     kinds = (Matches, Periods) if isinstance(data.events, Matches) else (Rounds,)
     return any(kind in system.events for kind in kinds)

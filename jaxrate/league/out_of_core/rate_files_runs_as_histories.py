@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.dataset_rating import rated_match_columns
-from jaxrate.league.event_ratings import History
+from jaxrate.league.dataset_rating import match_prediction_table_columns
 from jaxrate.league.out_of_core.checkpoints import read_checkpoint
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.resumption import GAMES_KEY, NAMES_KEY
+from jaxrate.league.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.rules import Rating
 from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
-from jaxrate.types import HostArray
 
 
-def rated_from_files(rated_files: RatedFiles) -> Rated:
+def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
     """The result of `rate_files` as a rated history, which has no predictions of its own."""
     none, clock = np.zeros(0), rated_files.clock
     events = Matches(np.zeros((0, 2), np.int32), none, none)
@@ -30,7 +30,7 @@ def rated_from_files(rated_files: RatedFiles) -> Rated:
         rated_files.system.params, rated_files.system.init(rated_files.system.params, 1)
     ).deviation
     before = Rating(floats, None if deviation is None else floats)
-    columns = rated_match_columns(
+    columns = match_prediction_table_columns(
         data, History(None, floats[:, 0], before), import_pyarrow().array(rated_files.players)
     )
     predictions = import_pyarrow().table(columns)
@@ -47,7 +47,7 @@ class StoredFileRun(NamedTuple):
     games: HostArray
 
 
-def read_file_run(folder: Path) -> StoredFileRun | None:
+def read_rate_files_run(folder: Path) -> StoredFileRun | None:
     """The run of `rate_files` in a folder; None if there is none.
 
     Raises:

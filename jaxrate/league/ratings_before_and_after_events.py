@@ -41,31 +41,42 @@ def rating_history(
         history = jr.league.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
         change = history.after.mean - history.before.mean  # [2, 2]
     """
-    return record_history(system, events, after=after, **options)[0]
+    return rating_history_and_performances(system, events, after=after, **options)[0]
 
 
-def record_history(
+def rating_history_and_performances(
     system: RatingSystem,
     events: Matches | Ragged | Dataset,
-    performances: Record | None = None,
+    performance_function: Record | None = None,
     after: bool = False,
     **options: Any,
 ) -> tuple[History, Any]:
-    """The history, and what `performances` says of each event; None without it."""
+    """The history, and what `performance_function` says of each event; None without it."""
     check_system(system)
-    record = bind(record_ratings, system.summary, performances, after)
+    record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
     return History(state, prediction, before, left), inferred
 
 
-def record_ratings(summary: Any, performances: Record | None, after: bool, rated: RatedEvent) -> tuple[Any, ...]:
+def record_prediction_and_ratings(
+    summary: Any, performance_function: Record | None, with_ratings_after: bool, rated_event: RatedEvent
+) -> tuple[Any, ...]:
     """The prediction, the ratings before, those after and the performances; None in place of what is not asked for."""
-    before = _event_ratings(summary, rated.params, rated.before, rated.event)
-    left = _event_ratings(summary, rated.params, rated.after, rated.event) if after else None
-    return rated.prediction, before, left, None if performances is None else performances(rated)
+    before = _ratings_of_event_players(summary, rated_event.params, rated_event.before, rated_event.event)
+    left = (
+        _ratings_of_event_players(summary, rated_event.params, rated_event.after, rated_event.event)
+        if with_ratings_after
+        else None
+    )
+    return (
+        rated_event.prediction,
+        before,
+        left,
+        None if performance_function is None else performance_function(rated_event),
+    )
 
 
-def _event_ratings(summary: Any, params: Params, rows: State, event: Any) -> Rating:
+def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: Any) -> Rating:
     """The ratings of both players of a match or of each pair, or of participants."""
     rating = summary(params, rows)
     if isinstance(event, Periods):

@@ -14,36 +14,36 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.system_adaptation import MEAN_MARGIN_POINTS
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.systems.outcome_probabilities import expected_score
-from jaxrate.types import HostArray
+from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 MARGIN_POINTS_GRID = np.array([200.0, 300.0, 450.0, MEAN_MARGIN_POINTS, 800.0, 1100.0])  # points, of a mean margin
 MARGIN_POINTS_DEVIATION = 200.0  # points, of leagues about `MEAN_MARGIN_POINTS`
 MAX_FIT_MATCHES = 200_000  # matches, the first ones, that are rated
 
 
-def adapt_margin_scale(
-    system: RatingSystem, changes: Mapping[str, Any], data: Dataset, period: float | None, num_past: int
+def system_with_best_margin_scale(
+    system: RatingSystem, explicit_settings: Mapping[str, Any], data: Dataset, period: float | None, num_past: int
 ) -> RatingSystem:
     """The system with the margin scale that predicted the first `num_past` matches best.
 
-    The same system if it learns from no margins, if the scale is among the `changes` that the user made, or without a
-    past.
+    The same system if it learns from no margins, if the scale is among the `explicit_settings` that the user made, or
+    without a past.
 
     Args:
       system: adapted to the data, so that a mean margin is worth `MEAN_MARGIN_POINTS`.
-      changes: the settings and hyperparameters that the user gave.
+      explicit_settings: the settings and hyperparameters that the user gave.
       data: the dataset.
       period: the length of the rating periods; None: match by match.
       num_past: matches before the scored ones.
     """
-    is_adaptable = system.settings.get("outcome") == "margin" and "margin_scale" not in changes
+    is_adaptable = system.settings.get("outcome") == "margin" and "margin_scale" not in explicit_settings
     if not is_adaptable or not num_past or not isinstance(data.events, Matches):
         return system
     matches = slice_events(data.events, 0, min(num_past, MAX_FIT_MATCHES))
@@ -54,23 +54,25 @@ def adapt_margin_scale(
     for ratio in MARGIN_POINTS_GRID / MEAN_MARGIN_POINTS:
         params = system.params._replace(margin_scale=ratio * system.params.margin_scale)
         result = run(system, events, params=params, num_players=len(data.players))
-        losses.append(log_loss(expected_score(result.prediction), matches.score, weight=weight, mask=second_half))
+        losses.append(
+            log_loss(expected_score_from_prediction(result.prediction), matches.score, weight=weight, mask=second_half)
+        )
     scale = (
         system.params.margin_scale
-        * best_margin_points(np.array(losses) * weight[second_half].sum())
+        * loss_minimising_mean_margin_points(np.array(losses) * weight[second_half].sum())
         / MEAN_MARGIN_POINTS
     )
     return replace_params(system, system.params._replace(margin_scale=float(f"{scale:.3g}")))
 
 
-def best_margin_points(losses: HostArray) -> float:
+def loss_minimising_mean_margin_points(losses_on_grid: HostArray) -> float:
     """The best worth of a mean margin in points, from the summed log losses of `MARGIN_POINTS_GRID` [6].
 
     It is the usual one if some losses are not finite.
     """
-    if not np.isfinite(losses).all():
+    if not np.isfinite(losses_on_grid).all():
         return MEAN_MARGIN_POINTS
-    penalised_losses = losses + 0.5 * ((MARGIN_POINTS_GRID - MEAN_MARGIN_POINTS) / MARGIN_POINTS_DEVIATION) ** 2
+    penalised_losses = losses_on_grid + 0.5 * ((MARGIN_POINTS_GRID - MEAN_MARGIN_POINTS) / MARGIN_POINTS_DEVIATION) ** 2
     middle = int(np.clip(np.argmin(penalised_losses), 1, len(MARGIN_POINTS_GRID) - 2))
     neighbours = slice(middle - 1, middle + 2)
     square, linear, _ = np.polyfit(MARGIN_POINTS_GRID[neighbours], penalised_losses[neighbours], 2)

@@ -2,8 +2,9 @@
 
 A system that has draws of its own tells what it believes of them. Any other system of matches predicts an expected
 score p, and Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison
-experiments") divides it, by `davidson_outlook` of `outcome_probabilities.py`. nu is `draw_odds`. Where draws depend on
-strength (Glickman 2025), log nu grows by `draw_strength` for each point that the mean rating of both players lies above
+experiments") divides it, by `davidson_outcome_probabilities` of `outcome_probabilities.py`. nu is `draw_odds`. Where
+draws depend on strength (Glickman 2025), log nu grows by `draw_strength` for each point that the mean rating of both
+players lies above
 a newcomer's.
 """
 
@@ -12,18 +13,19 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
-from jaxrate.parameters import MAYBE_ANY, POSITIVE, Parameter
+from jaxrate.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.rules import PredictRuleProtocol, State
 from jaxrate.system import RatingSystem, check_param_names, split_sides
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, davidson_outlook
+from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, davidson_outcome_probabilities
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
-    OwnOutcomes,
+    OwnDrawPredictRule,
     WrappedConstants,
     check_not_wrapped,
-    wrap_factory,
+    make_wrapped_factory_call,
     wrap_predictions,
     wrapper_names,
 )
@@ -31,7 +33,6 @@ from jaxrate.systems.skills import rules as skills
 from jaxrate.systems.trueskill import model as trueskill
 from jaxrate.systems.trueskill import win_draw_probabilities
 from jaxrate.systems.urnings import model as urnings
-from jaxrate.types import Array
 
 LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 
@@ -82,7 +83,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
     """
     predict = own_draw_predict_rule(system)
-    if predict is None and not isinstance(system.rules.predict, OwnOutcomes):
+    if predict is None and not isinstance(system.rules.predict, OwnDrawPredictRule):
         check_param_names("add_outcomes", draw_params, DrawParams._fields)
         return wrap_predictions(
             system,
@@ -95,8 +96,8 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
         raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
     check_not_wrapped(system, "add_outcomes")
     assert predict is not None
-    make = wrap_factory(system, add_outcomes, ())
-    return system._replace(rules=system.rules._replace(predict=OwnOutcomes(predict)), make=make)
+    make = make_wrapped_factory_call(system, add_outcomes, ())
+    return system._replace(rules=system.rules._replace(predict=OwnDrawPredictRule(predict)), make=make)
 
 
 def has_outcome_wrapper(system: RatingSystem) -> bool:
@@ -113,7 +114,7 @@ def predict_davidson(
     if draws.draw_strength is not None:
         one, two = split_sides(inner.summary(inner.own(draws), rows).mean, event)
         odds = odds + draws.draw_strength * (0.5 * (one + two) - constants.newcomer)
-    return davidson_outlook(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
+    return davidson_outcome_probabilities(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
 
 
 OWN_OUTCOMES: dict[Any, Any] = {

@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
-from jaxrate.replay.row_gather_and_scatter import gather_rows, ids_to_write, scatter_rows
+from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (
     PreparedReplay,
     ReplayRules,
@@ -28,7 +29,6 @@ from jaxrate.replay.scan_programs import (
 )
 from jaxrate.rules import Params, State
 from jaxrate.system import split_sides
-from jaxrate.types import Array, HostArray
 
 
 class EventStructure(NamedTuple):
@@ -157,7 +157,7 @@ def update_with_event(
     def rate_round(state: State, rows: Any) -> tuple[State, Any, Array]:
         rows, outputs = rate_event(rules, prepared, rows, event, random_numbers)
         return (
-            scatter_rows(state, ids_to_write(event), rows),
+            scatter_rows(state, unique_ids_to_write(event), rows),
             rows,
             concatenate_leaf_columns(outputs, len(event.player)),
         )
@@ -189,7 +189,7 @@ def predict_live_event(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def summarise_rows(
+def summarise_player_ratings(
     rules: ReplayRules,
     spec: tuple[ConstantsStructure, Any],
     params: Params,
@@ -218,19 +218,19 @@ def concatenate_leaf_columns(tree: Any, count: int) -> Array:
     return jnp.concatenate([x.reshape(count, -1).astype(float) for x in jax.tree.leaves(tree)], axis=1)
 
 
-def unflatten_leaves(table: HostArray, shapes: Any, kind: type) -> Any:
+def unflatten_output_rows(output_rows: HostArray, shapes: Any, event_type: type) -> Any:
     """The tree with these shapes from rows [n, k] of matches or of participants of rounds; leaves [n, ...]."""
     leaves, structure = jax.tree.flatten(shapes)
     values, offset = [], 0
     for x in leaves:
-        shape = x.shape if kind is Matches else x.shape[1:]
+        shape = x.shape if event_type is Matches else x.shape[1:]
         width = int(np.prod(shape))
-        values.append(table[:, offset : offset + width].reshape(len(table), *shape).astype(x.dtype))
+        values.append(output_rows[:, offset : offset + width].reshape(len(output_rows), *shape).astype(x.dtype))
         offset += width
     return jax.tree.unflatten(structure, values)
 
 
-def pad_round(ragged: Ragged) -> Rounds:
+def pad_round_to_power_of_two(ragged: Ragged) -> Rounds:
     """The only round of a history, padded to a power of two of participants as in a run."""
     flat: Any = ragged.events
     count = len(flat.player)

@@ -10,8 +10,8 @@ from jaxrate.argument_checks import check_not_traced
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import similar_names_hint, unstorable_reason
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
-from jaxrate.live.event_programs import pack_event
-from jaxrate.text_format import format_cell
+from jaxrate.live.compiled_event_programs import pack_event
+from jaxrate.text_format import format_value_for_error
 
 MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
 EVENT_NAMES = {Matches: "matches", Rounds: "contests"}
@@ -36,7 +36,7 @@ def check_number(name: str, value: Any, low: float, high: float, exclusive_low: 
         check_not_traced(name, value, "jr.scan rates what is traced")
         array = np.asarray(value)
         if array.shape != () or array.dtype.kind not in "biuf":
-            raise ValueError(f"{name} must be a number, got {format_cell(value)}")
+            raise ValueError(f"{name} must be a number, got {format_value_for_error(value)}")
         value = float(array)
     if not (low <= value <= high) or (exclusive_low and value <= low) or value == np.inf:
         bounds = f"a finite number above {low:g}" if exclusive_low else f"from {low:g} to {high:g}"
@@ -44,18 +44,19 @@ def check_number(name: str, value: Any, low: float, high: float, exclusive_low: 
     return value
 
 
-def check_player_name(name: Any, others: Sequence[Any]) -> None:
+def check_player_name_storable(name: Any, others: Sequence[Any]) -> None:
     """ValueError unless a table can hold the name together with others."""
     kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_usable_as_name(name):
-        raise ValueError(f"{format_cell(name)} cannot be the name of a player")
+        raise ValueError(f"{format_value_for_error(name)} cannot be the name of a player")
     if isinstance(name, str) and not name.strip():
         raise ValueError(f"a player needs a name, got {name!r}")
     if reason := unstorable_reason(name):
-        raise ValueError(f"player {format_cell(name)} {reason}")
+        raise ValueError(f"player {format_value_for_error(name)} {reason}")
     if others and not isinstance(others[0], kind):
         raise ValueError(
-            f"player {format_cell(name)} is of another type than {format_cell(others[0])}; a table needs names of one"
+            f"player {format_value_for_error(name)} is of another type than "
+            f"{format_value_for_error(others[0])}; a table needs names of one"
         )
 
 
@@ -63,7 +64,7 @@ def warn_similar_newcomers(newcomers: Sequence[Any], names: Sequence[Any], stack
     """UserWarning where text names somebody who has not played, and looks like one of these names."""
     for name in newcomers if len(names) <= MAX_COMPARED_NAMES else ():
         if isinstance(name, str) and (similar := similar_names_hint(name, names)):
-            text = f"{format_cell(name)} has not played, and is predicted as a newcomer{similar}"
+            text = f"{format_value_for_error(name)} has not played, and is predicted as a newcomer{similar}"
             warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
@@ -71,7 +72,7 @@ def check_player_names(players: Sequence[Any] | None) -> list[Any]:
     """The names of players; ValueError for one that a table cannot hold with the others, or that is repeated."""
     names: list[Any] = np.asarray([] if players is None else players, object).tolist()
     for name in names:
-        check_player_name(name, names[:1])
+        check_player_name_storable(name, names[:1])
     if len(set(names)) < len(names):
         raise ValueError("players names somebody twice")
     return names
@@ -105,7 +106,9 @@ def _category_index(value: Any, categories: Any) -> Any:
 def to_teams(players: Any) -> list[list[Any]]:
     """Teams as lists of names; a name outside a list is a team of one."""
     if not isinstance(players, (list, tuple, np.ndarray)) or not len(players):
-        raise ValueError(f"players must be a list of names, or of lists of names, got {format_cell(players)}")
+        raise ValueError(
+            f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"
+        )
     teams = [list(x) if isinstance(x, (list, tuple, np.ndarray)) else [x] for x in players]
     if not all(teams):
         raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
@@ -124,7 +127,8 @@ def build_contest(
     rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
     if rank.shape != (len(sizes),):
         raise ValueError(
-            f"rank must have {len(sizes)} numbers, one for each player or team, got {format_cell(rank.tolist())}"
+            f"rank must have {len(sizes)} numbers, one for each player or team, got "
+            f"{format_value_for_error(rank.tolist())}"
         )
     team, count = np.repeat(np.arange(len(sizes)), sizes), len(ids)
     round_columns = {
@@ -144,7 +148,7 @@ def build_contest(
     )
 
 
-def match_context(match: Matches, categories: Any) -> dict[str, Any]:
+def match_context_to_arguments(match: Matches, categories: Any) -> dict[str, Any]:
     """The context of a match, as arguments of `build_match`."""
     context = match.context
     match_columns: dict[str, Any] = {"side": context.side, "weight": context.weight, "category": context.category}
@@ -156,7 +160,7 @@ def match_context(match: Matches, categories: Any) -> dict[str, Any]:
     return match_columns
 
 
-def contest_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
+def contest_to_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
     """The arguments of `build_contest` of a padded contest: ids, sizes of teams, time, (weight, ceiling, noise)."""
     is_participant = contest.rank != LAST_ID
     sizes = np.unique(contest.team[is_participant], return_counts=True)[1]

@@ -21,17 +21,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.array_types import Array, HostArray
 from jaxrate.numerics import row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
-from jaxrate.types import Array, HostArray
 
 LEVEL_COUNT = 6
 _FLOOR_COUNT = 64  # powers of two by which deviations may have to be raised
 
 
-class TablePrecision(NamedTuple):
+class PrecisionSettings(NamedTuple):
     """What suits float32 or float64."""
 
     density: int  # of the points, by what is enough for float32
@@ -40,16 +40,19 @@ class TablePrecision(NamedTuple):
     weights: HostArray
 
 
-def _make_table_precision(density: int, widest: float, step: float, count: int) -> TablePrecision:
+def _make_precision_settings(point_density: int, widest: float, step: float, count: int) -> PrecisionSettings:
     nodes = step * np.arange(-count, count + 1)
     weights = np.exp(-0.5 * nodes * nodes)
-    return TablePrecision(density, widest, nodes, weights / weights.sum())
+    return PrecisionSettings(point_density, widest, nodes, weights / weights.sum())
 
 
-SINGLE_PRECISION, DOUBLE_PRECISION = _make_table_precision(1, 1.25, 0.5, 10), _make_table_precision(4, 0.35, 0.35, 21)
+SINGLE_PRECISION, DOUBLE_PRECISION = (
+    _make_precision_settings(1, 1.25, 0.5, 10),
+    _make_precision_settings(4, 0.35, 0.35, 21),
+)
 
 
-class LevelLayout(NamedTuple):
+class DeviationLevelGrid(NamedTuple):
     """Where the points of each level [L] lie."""
 
     edge: Array  # its least deviation m
@@ -63,25 +66,25 @@ class LevelLayout(NamedTuple):
 def interpolated_wins_and_losses(
     performances: PriorPerformances, mask: Array, table_points: int, count: Array | None = None
 ) -> tuple[Array, Array]:
-    """[P] how many each is expected to beat, and to be beaten by; `table_points` are enough for float32."""
+    """[P] how many each is expected to beat, and to be beaten by; `count_table_points` are enough for float32."""
     precise = SINGLE_PRECISION if performances.centre.dtype == jnp.float32 else DOUBLE_PRECISION
     table_points *= precise.density
-    layout, narrow = _lay_out_levels(precise, performances, mask, table_points)
+    layout, narrow = _lay_out_deviation_level_grid(precise, performances, mask, table_points)
     floor = layout.edge[0]
     wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
-    wins = _interpolate_wins(precise, layout, wide, mask, table_points, count)
+    wins = _tabulate_and_interpolate_wins(precise, layout, wide, mask, table_points, count)
     return evaluate_where_needed(
         jnp.any(narrow),
-        partial(pairwise_wins.batched_wins_and_losses, pairwise_wins.normal_win_probability),
+        partial(pairwise_wins.batched_expected_wins_and_losses, pairwise_wins.normal_win_probability),
         performances,
         mask,
         wins,
     )
 
 
-def _lay_out_levels(
-    precision: TablePrecision, performances: PriorPerformances, mask: Array, table_points: int
-) -> tuple[LevelLayout, Array]:
+def _lay_out_deviation_level_grid(
+    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, table_points: int
+) -> tuple[DeviationLevelGrid, Array]:
     """The points, and who [P] is too narrow for them."""
     centre, deviation, margin = lax.stop_gradient(performances)
     least, most = jnp.min(jnp.where(mask, deviation, np.inf)), jnp.max(jnp.where(mask, deviation, 0.0))
@@ -98,7 +101,7 @@ def _lay_out_levels(
     used = (edge <= most) | (np.arange(LEVEL_COUNT) == 0)[None]
     rest = jnp.sqrt(jnp.minimum(4.0 * edge**2, jnp.maximum(most, floor)[:, None] ** 2) - square)
     reach = float(precision.nodes[-1]) * rest
-    first, last = _rating_range_by_level(precision, performances, mask, edge[0])
+    first, last = _rating_range_by_deviation_level(precision, performances, mask, edge[0])
     start, end = (low - reach).at[0].set(first), (high + reach).at[0].set(last)
     width = jnp.where(used, jnp.maximum(end - start, 0.0), 0.0)
     step = jnp.sum(width / scale, axis=1) / (
@@ -110,11 +113,11 @@ def _lay_out_levels(
     step = jnp.where(used, step[chosen] * scale, 1.0)
     count = jnp.where(used, (width / step).astype(jnp.int32) + 2, 0)
     first = jnp.sum(jnp.where(np.tri(LEVEL_COUNT, LEVEL_COUNT, -1, bool), count[None], 0), axis=1, dtype=jnp.int32)
-    return LevelLayout(edge, square, start, step, first, count), mask & (deviation < floor[chosen])
+    return DeviationLevelGrid(edge, square, start, step, first, count), mask & (deviation < floor[chosen])
 
 
-def _rating_range_by_level(
-    precision: TablePrecision, performances: PriorPerformances, mask: Array, edge: Array
+def _rating_range_by_deviation_level(
+    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, edge: Array
 ) -> tuple[Array, Array]:
     """[L] the least and the largest rating that anybody of each level asks for, if no deviation is raised."""
     centre, deviation, margin = lax.stop_gradient(performances)
@@ -127,9 +130,9 @@ def _rating_range_by_level(
     return jnp.where(anybody, low, 0.0), jnp.where(anybody, high, 0.0)
 
 
-def _interpolate_wins(
-    precision: TablePrecision,
-    layout: LevelLayout,
+def _tabulate_and_interpolate_wins(
+    precision: PrecisionSettings,
+    layout: DeviationLevelGrid,
     performances: PriorPerformances,
     mask: Array,
     table_points: int,
@@ -139,12 +142,12 @@ def _interpolate_wins(
     level = jnp.sum((number[:, None] >= layout.first[None]) & (layout.count > 0)[None], axis=1, dtype=jnp.int32) - 1
     step = layout.step[level]
     at = layout.start[level] + (number - layout.first[level]).astype(step.dtype) * step
-    below, above, first, second = _tabulate_sums(performances, mask, at, layout.square[level], count)
+    below, above, first, second = _tabulate_normal_cdf_sums(performances, mask, at, layout.square[level], count)
     first, second = first * step, second * step**2
     sides = (above, -first, -second), (below, first, second)
     cells = jnp.stack(
         [
-            jnp.stack(cdf_sums.hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
+            jnp.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
             for side in sides
         ]
     )
@@ -171,14 +174,14 @@ def _interpolate_wins(
         for shift in shifts:
             index, u = cell((centre + shift)[:, None] + rest[:, None] * nodes[None])
             c = jnp.moveaxis(cells[side[:, None], index], -1, 0)
-            total += cdf_sums.horner(c, u) @ weights / len(shifts)
+            total += cdf_sums.evaluate_quintic(c, u) @ weights / len(shifts)
         return side == 1, total
 
     is_below, smaller = row_tiles.map_row_tiles(expect, count, performances, mask)
-    return cdf_sums.exclude_self(is_below, smaller, mask)
+    return cdf_sums.counts_excluding_self(is_below, smaller, mask)
 
 
-def _tabulate_sums(
+def _tabulate_normal_cdf_sums(
     performances: PriorPerformances, mask: Array, grid: Array, square: Array, count: Array | None
 ) -> list[Array]:
     """[points] each: the sums of the cdf, its complement and two derivatives."""
