@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.numerics.special_functions import truncated_normal_moments
+from jaxrate.systems.category_glicko.posterior import OUTCOME_DISTRIBUTIONS, update_mean_variance
 from jaxrate.systems.rounds import performance_inference
 
 
@@ -130,3 +131,55 @@ def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart(in_a_hu
         return performance_inference.infer_logistic_performance(sums, event, False)
 
     assert np.isfinite(jax.jacrev(performances)(107.0)).all()
+
+
+def finite_slopes(function, *args, sizes=(0.0, 1.0)):
+    """Whether slopes are finite of these multiples of all that the function returns: what is unused counts 0 times."""
+    result, pull = jax.vjp(function, *args)
+    found = [pull(jax.tree.map(lambda x, size=size: jnp.full_like(x, size), result)) for size in sizes]
+    return all(np.isfinite(x).all() for x in jax.tree.leaves(found))
+
+
+def test_slopes_of_draws_between_strangers_are_finite(in_a_hurry):
+    """Of the variance of the difference a draw within 2e-4 points leaves 1e-20, whose square underflowed in float32."""
+    system = jr.skills(statistics=("xg",), noise=3e-3, draw_margin=2e-4)
+    matches = jr.matches([[0, 1]], [0.5], columns={"xg": [np.nan]})
+    state = system.init(system.params, 2)
+
+    def rate(variance, mean):
+        done = jr.run(system, matches, state=state._replace(mean=mean, covariance=variance))
+        return done.prediction, done.state.mean
+
+    assert finite_slopes(rate, jnp.array([4e14, 5e14]), jnp.zeros(2))
+
+
+def test_slopes_are_finite_where_a_period_says_next_to_nothing(in_a_hurry):
+    """The game of a favourite who is sure to win has a precision of 1e-28."""
+    system = jr.skills(own_side=True)
+    period = jr.periods(jr.matches([[0, 1]], [1.0], side=[1.0]), period=[0])
+    state = system.init(system.params, 2)
+
+    def rate(lead):
+        mean = state.mean.at[0, 0].add(lead)
+        return jr.run(system, period, state=state._replace(mean=mean)).state.mean
+
+    assert finite_slopes(rate, jnp.asarray(4000.0))
+
+
+@pytest.mark.parametrize("outcome", ["probit", "logistic"])
+def test_slopes_of_beliefs_far_narrower_than_the_scale_are_finite(outcome):
+    """1 / variance^2 was inf in float32 from a variance of 5e-20 of the scale's on, even of players who are padding."""
+    density = OUTCOME_DISTRIBUTIONS[outcome].density
+    assert finite_slopes(density, jnp.array([0.0, 1e-9]), jnp.array([1e-20, 2e-21]), sizes=(0.0, 1e-20))
+
+
+def test_a_slope_is_0_where_nothing_bounds_a_variance_but_its_maximum():
+    """Neither prior nor likelihood is curved there: the variance is 1 / 0."""
+    some, zero = jnp.ones(1, bool), jnp.zeros(1)
+
+    def variance(scale, q):
+        _, found = update_mean_variance(~some, some, zero, zero + 1.0, zero, zero, q)
+        return jnp.minimum(scale**2 * found, 1e9)
+
+    assert variance(1e3, zero) == 1e9
+    assert finite_slopes(variance, jnp.asarray(1e3), zero)

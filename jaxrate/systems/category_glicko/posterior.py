@@ -227,6 +227,7 @@ def update_mean_variance(
     """New means and variances: combined by precisions where `by_precision`, else of the maximum with the prior."""
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
-    alone = quotient(1.0, jnp.where(changed, q + h, 1.0))
+    precision = jnp.maximum(q + h, float(np.finfo(h.dtype).tiny))  # 0 where nothing is curved
+    alone = quotient(1.0, jnp.where(changed, precision, 1.0))
     mean = jnp.where(by_precision, mean + left * h * (optimum - mean), jnp.where(played, optimum, mean))
     return mean, jnp.where(by_precision, left, jnp.where(changed, alone, variance))

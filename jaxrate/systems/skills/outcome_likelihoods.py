@@ -11,7 +11,7 @@ from jax.scipy.special import erfc, log_ndtr
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.special_functions import normal_tail, quotient, truncated_normal_moments
+from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, context_columns
@@ -75,11 +75,11 @@ def game_messages(
     square = constants.noise + meeting.first.variance + meeting.second.variance
     inverse = lax.rsqrt(square)
     push, lost, left = probit_update_terms(constants, meeting.lead * inverse, inverse, event.score)
-    push = push * inverse
+    push = push * (square * inverse)
 
     def message(mine: Array, theirs: Array, sign: float) -> Message:
-        kept = (constants.noise + theirs + mine * left) / square  # 1 - mine lost / square, which would cancel
-        return quotient(lost / square, kept), quotient(sign * push, kept)
+        rest = constants.noise + theirs + mine * left  # square - mine lost, which would cancel
+        return lost / rest, sign * push / rest
 
     one, two = meeting.first.variance, meeting.second.variance
     return message(one, two, 1.0), message(two, one, -1.0)
