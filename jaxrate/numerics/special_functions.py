@@ -48,7 +48,8 @@ def _normal_tail_moments(z: Array) -> tuple[Array, Array, Array, Array, Array]:
 @_normal_tail_moments.defjvp
 def _normal_tail_jvp(primal: tuple[Array], tangent: tuple[Array]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     h, excess, product, variance, lift = _normal_tail_moments(*primal)
-    (dz,), change = tangent, h * (excess * excess - variance)
+    (dz,), length = tangent, jnp.where(h > 0, excess, 0.0)  # whose square may overflow where h is 0
+    change = h * (length * length - variance)
     slopes = product, -variance, change, -change, lift / excess - 2.0
     return (h, excess, product, variance, lift), tuple(slope * dz for slope in slopes)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.numerics.special_functions import truncated_normal_moments
+from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from jaxrate.systems.category_glicko.posterior import OUTCOME_DISTRIBUTIONS, update_mean_variance
 from jaxrate.systems.rounds import performance_inference
 
@@ -183,3 +183,8 @@ def test_a_slope_is_0_where_nothing_bounds_a_variance_but_its_maximum():
 
     assert variance(1e3, zero) == 1e9
     assert finite_slopes(variance, jnp.asarray(1e3), zero)
+
+
+def test_slopes_of_a_tail_that_is_everything_are_finite():
+    """From 2e19 deviations on the square of the excess overflowed in float32, and was multiplied by a hazard of 0."""
+    assert finite_slopes(normal_tail, jnp.array([-1e20, 1e20]))
