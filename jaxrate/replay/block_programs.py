@@ -11,6 +11,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.events import Periods, Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead
+from jaxrate.numerics.row_tiles import has_tiles
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state_if_faster
 from jaxrate.replay.scan_programs import (
@@ -65,7 +66,8 @@ def _replay_block_of_packed_state(
     """The same of a packed state."""
     state, prediction = so_far
     one = partial(rate_event, rules, prepare_replay(rules, params))
-    if count is not None and index.shape[1] == 1 and isinstance(flat, Rounds) and not has_launch_overhead():
+    single = count is not None and index.shape[1] == 1 and isinstance(flat, Rounds)
+    if single and has_tiles(size[0]) and not has_launch_overhead():
         events, position = gather_events(flat, starts, index[:, 0], size, counted=True)
         drawn = draw_random_numbers_for_events(rules, key, index[:, 0])
         state, guess = scan_single_events(one, state, events, drawn, count)
