@@ -17,6 +17,7 @@ from typing import Any, get_type_hints
 SECTION_HEADER = re.compile(r"(?:Args|Fields|Raises|Returns|Warns|Yields):$")
 LIST_ITEM = re.compile(r"\s*(?:-|\d+\.) ")
 ALIGNED_ROW = re.compile(r"\S+(?:, \S+)* {2,}\S")
+FILE_ROW = re.compile(r"\w+(\.py|/) +\S")
 PYTHON_CODE = re.compile(r"\bjr\.|\bimport |\btesting\.")
 INLINE_CODE = re.compile(r"(`[^`]+`)")
 
@@ -38,7 +39,9 @@ def to_restructured(lines: list[str], public: Collection[str], namespace: str = 
     while rows:
         in_section = in_section or SECTION_HEADER.match(rows[0]) is not None
         block = [] if in_section else _code_block(rows, is_after_blank=not text or not text[-1])
-        if block:
+        if block and FILE_ROW.match(block[0]):
+            pass  # the files of a folder concern those who read its code
+        elif block:
             language = "python" if PYTHON_CODE.search("\n".join(block)) else "text"
             body = textwrap.dedent("\n".join(block)).splitlines()
             result += _inline_markup(text, public, namespace)

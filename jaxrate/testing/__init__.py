@@ -3,7 +3,7 @@
 batch_and_chunk_properties.py  properties of a replay as a pure function of hyperparameters and events
 compilation_properties.py      properties of compiled replays
 event_transforms.py            transforms of histories under which results change in a known way
-gradient_properties.py         properties of slopes in hyperparameters, beyond those in `scan_properties`
+gradient_properties.py         properties of slopes in hyperparameters, beyond those of batches and chunks
 match_properties.py            properties of replays of matches, and of matches in rating periods
 case_and_assertions.py         test cases, the conditions under which they run, and comparisons of results
 replay_properties.py           properties of replays in every form
@@ -12,8 +12,8 @@ scan_chunks.py                 histories in chunks of equal shape, for `jr.scan`
 synthetic_histories.py         synthetic histories for tests of systems
 system_properties.py           properties of systems themselves, without a replay
 
-from jaxrate import testing
-testing.check(my_system())
+    from jaxrate import testing
+    testing.check(my_system())
 """
 
 from collections.abc import Callable, Iterator
