@@ -26,7 +26,8 @@ def test_systems_lists_them_all(jaxrate):
     assert code == 0
     listed, defaults = text.split("\n\n")
     assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.SYSTEMS)
-    assert "matches: glicko, contests: elo_mmr, teams: trueskill" in defaults and "elo, glicko, glicko2" in defaults
+    defaults = " ".join(defaults.split())
+    assert "glicko for matches, elo_mmr for contests" in defaults and "elo, glicko, glicko2" in defaults
     for name in jr.extend.SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0

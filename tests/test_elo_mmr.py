@@ -223,8 +223,14 @@ def brute_force(gaussian, mu, delta, count):
     return np.array(by) * (z[1] - z[0])
 
 
+WINS = {
+    "logistic": expected_wins.expected_logistic_wins,
+    "normal": expected_wins.expected_normal_wins_and_losses,
+}
+
+
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("kind", ["logistic", "normal"])
+@pytest.mark.parametrize("kind", WINS)
 def test_expected_places_equal_brute_force(kind, x64):
     for players, slots in ((40, 50), (100, 120), (520, 530)):
         mu, delta, _ = a_round(players, False, seed=5)
@@ -239,7 +245,7 @@ def test_expected_places_equal_brute_force(kind, x64):
         )
 
         def shares(centre, deviation, points=points, there=there):
-            found = getattr(expected_wins, f"{kind}_wins")(centre, deviation, jnp.asarray(there), points)
+            found = WINS[kind](centre, deviation, jnp.asarray(there), points)
             below = found if kind == "logistic" else found[0]
             return below, expected_wins.expected_win_share(below, jnp.asarray(there))
 

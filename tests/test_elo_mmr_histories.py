@@ -24,6 +24,8 @@ from tests.test_elo_mmr_properties import (
     some_beliefs,
 )
 
+pytestmark = pytest.mark.usefixtures("double")
+
 # Section 4.1: the pseudodiffusion
 
 

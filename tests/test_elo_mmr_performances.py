@@ -3,10 +3,13 @@
 import math
 
 import numpy as np
+import pytest
 
 from jaxrate.systems.rounds import cdf_sums
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr_properties import LOGISTIC, MODELS, NUMBER, TIES, functions, performances, some_rounds
+
+pytestmark = pytest.mark.usefixtures("double")
 
 # Section 3.1: performances
 

@@ -25,7 +25,7 @@ FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
         "fit_problem",
         "trust_region",
         "multistart_search",
-        "derivatives",
+        "history_loss_derivatives",
         "prediction_task",
     )
 )

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 
 PROBLEM, SEARCH, SLOPE = (
-    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "derivatives")
+    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "history_loss_derivatives")
 )
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 

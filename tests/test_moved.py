@@ -95,7 +95,7 @@ def test_one_player_moves():
 def alarms(make, sets, monkeypatch, **given):
     """In how many sets somebody is said to have moved."""
     monkeypatch.setattr(
-        module, "_mixture_losses", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0)
+        module, "_static_and_drifting_losses", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0)
     )
     monkeypatch.setattr(module, "_build_drift_result", lambda found, votes, change, error, p, adjusted, out, *rest: out)
     return sum(jr.arena.detect_drift(make(seed), **given).any() for seed in range(sets))

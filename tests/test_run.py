@@ -56,7 +56,7 @@ def test_players_beyond_the_state_are_refused(form):
 
 @pytest.mark.parametrize("schedule", ["periods", "Stream"])
 def test_an_unknown_schedule_is_refused(schedule):
-    with refused("run: schedule must be text, a Plan or a Blocks, got 7"):
+    with refused("run: schedule must be text, a Plan or a BlockPlan, got 7"):
         jr.run(jr.elo(), league(), schedule=7)
     with refused(f'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got {schedule!r}'):
         jr.run(jr.elo(), league(), schedule=schedule)

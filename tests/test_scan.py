@@ -328,7 +328,7 @@ def test_one_more_contest_compiles_nothing(in_a_hurry):
 def test_padding_changes_no_bit(form, monkeypatch):
     system, (events, options) = jr.glicko2(), FORMS[form](league(500, 70))
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "step_assignment", "blocks", "checked_replay", "padded_arrays"):
+    for place in ("schedule", "step_assignment", "blocks", "checked_replay", "padded_states_and_columns"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](league(500, 70))
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

@@ -256,7 +256,7 @@ def test_a_wide_history_is_walked_through_once(monkeypatch):
     monkeypatch.setattr(step_assignment, "SAMPLE_MATCHES", 60)
     walked, assign = [], step_assignment.assign_steps_and_slots
     monkeypatch.setattr(
-        step_assignment, "assign_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
+        step_assignment, "assign_steps_and_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
     )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
     assert make_plan(wide, max_width=16).number.shape[1] == 16 and walked == [60, 400]

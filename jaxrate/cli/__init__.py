@@ -108,7 +108,7 @@ def main() -> None:
         print_escaped(help_text.format_message())
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
-        reason = str(stop.__cause__ or stop)  # click makes an Abort of Ctrl-C
+        reason = str(stop.__cause__ or stop.__context__ or stop)  # click makes an Abort of Ctrl-C
         print_escaped(f"jaxrate: stopped{reason and f'; {reason}'}", err=True)
         sys.exit(130)
     except BrokenPipeError:  # the reader of the output has closed it

@@ -36,7 +36,7 @@ def choose_noun(rated: Rated, noun: Any) -> Noun:
     """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
     if noun is None:
         return TEAMS if rated.options.get("teams") else PLAYERS
-    words = [x.strip() for x in noun] if isinstance(noun, (tuple, list)) else []
+    words = [x.strip() for x in noun if isinstance(x, str)] if isinstance(noun, (tuple, list)) else []
     if len(words) != 2 or not all(words):
         raise ValueError(f'noun must be two words, for one and for many, as ("team", "teams"), got {noun!r}')
     return Noun(*words)
