@@ -136,3 +136,9 @@ def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
 def format_number(x: float) -> str:
     """A number in up to 15 digits, without trailing zeros: 20075, 0.25, 1704067200."""
     return f"{x:.15g}"
+
+
+def join_names(names: Iterable[Any], conjunction: str = "and") -> str:
+    """Names joined for a sentence: "a, b and c"."""
+    *earlier, last = map(str, names)
+    return f"{', '.join(earlier)} {conjunction} {last}" if earlier else last

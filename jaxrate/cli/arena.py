@@ -115,10 +115,10 @@ def arena(
             raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
         check_output_file("--out", out, "table.csv")
     if page is not None:
-        from jaxrate.site.page_templates import load_template_and_assets
+        from jaxrate.site.page_templates import make_template_environment
 
         check_html_output_file("--report", page, "page.html")
-        load_template_and_assets()
+        make_template_environment()
     votes = read_votes(report, file, options, (wins, losses, tied), clusters, moved)
     with report.stage("fitting strengths"), add_file_rows_to_errors(votes.source, votes.rows):
         settings: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}

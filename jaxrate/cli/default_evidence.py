@@ -13,7 +13,7 @@ from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_d
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.text_format import to_one_line
+from jaxrate.text_format import join_names, to_one_line
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
 
@@ -34,9 +34,7 @@ def read_events_with_evidence(
     if plain and not _is_side_option_given():
         columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
         return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
-    if plain:
-        return read_events(report, file, request.columns), request
-    if request.name is not None or request.changes:
+    if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = _recognise_evidence_columns(file, request.columns)
     data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
@@ -63,7 +61,7 @@ def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: 
 
 def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> str:
     """What a system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.league.comparison_notes import has_sides, join_names, unused_data_features
+    from jaxrate.league.comparison_notes import has_sides, unused_data_features
 
     unused = unused_data_features(system, data)
     points = getattr(system.params, "side_advantage", None)

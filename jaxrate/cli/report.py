@@ -79,12 +79,12 @@ def report(
     from jaxrate.league.rated_history import find_player_id
     from jaxrate.league.system_comparison import BASELINES
     from jaxrate.league.system_construction_by_name import make_system
-    from jaxrate.site.page_templates import load_template_and_assets
+    from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.wording import choose_noun
 
     check_html_output_file("--out", out, "report.html")
-    load_template_and_assets()
+    make_template_environment()
     check_system_request(request)
     for other in others:
         make_system(other, {})

@@ -129,7 +129,7 @@ def check_system_and_hint(
 
 def _format_systems_that_do(names: Iterable[str]) -> str:
     """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
-    from jaxrate.league.comparison_notes import join_names
+    from jaxrate.text_format import join_names
 
     systems = [*names]
     return f"{join_names(systems)} {'do' if len(systems) > 1 else 'does'}"

@@ -32,6 +32,7 @@ match_tables.py                  a table with one row per match: its columns as 
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory
 evidence_columns.py              columns that improve predictions, by the names that people give them
+candidate_columns.py             columns that may have a role: loaded once, and whether their contents suit it
 """
 
 from typing import TYPE_CHECKING, Any

@@ -6,12 +6,17 @@ what is left these spellings.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
+from jaxrate.data.candidate_columns import (
+    CandidateColumns,
+    is_flag_column,
+    is_mostly_numeric,
+    is_numeric_column,
+    load_columns_to_inspect,
+    table_with_loaded_columns,
+)
+from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.column_roles import COLUMN_ROLES, CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_role_arguments
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
@@ -25,9 +30,10 @@ from jaxrate.data.column_spellings import (
     SIDE_PAIRS,
     TIME_NAMES,
     SidesSpelling,
+    normalise_column_name,
 )
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_results, partly_numeric_results, replace_na_texts
+from jaxrate.data.result_parsing import parse_results, replace_na_texts
 from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
@@ -84,7 +90,7 @@ def recognise_columns(
         ]
     needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
-    inspected = _CandidateColumns(
+    inspected = CandidateColumns(
         results=_matching_columns(spelt, RESULT_NAMES) if needs_result else [],
         points=_point_columns(spelt, spelling) if needs_result else [],
         times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
@@ -99,7 +105,7 @@ def recognise_columns(
     doubtful = find_column_ignoring_case(table.names, "score") if seeks_score else None
     if doubtful is not None:
         inspected = inspected._replace(results=[doubtful])
-    columns = _load_columns_to_inspect(table, inspected, unsure, players)
+    columns = load_columns_to_inspect(table, inspected, unsure, players)
     if doubtful is not None and columns and all(players):
         column = replace_na_texts(columns[doubtful], na_values)
         if parse_results(doubtful, column, *(columns[name] for name in players)) is None:
@@ -117,7 +123,7 @@ def recognise_columns(
     if has_home and arguments["side"] is None and "a" not in table.names:
         arguments["side"] = "a"
     for name in inspected.neutral:
-        if arguments["side"] == "a" and columns and _is_flag_column(name, columns[name]):
+        if arguments["side"] == "a" and columns and is_flag_column(name, columns[name]):
             arguments["neutral"] = name
             notes.append(f"{name} for neutral")
     for name in inspected.side:
@@ -134,7 +140,7 @@ def recognise_columns(
         and _is_nondefault_time_column(table.names, arguments["time"])
     )
     return RecognisedColumnRoles(
-        arguments, _table_with_loaded_columns(table, columns), points, timeless, unix, tuple(notes)
+        arguments, table_with_loaded_columns(table, columns), points, timeless, unix, tuple(notes)
     )
 
 
@@ -145,7 +151,7 @@ def _choose_time(
     ours = [name for name in times if not _is_nondefault_time_column(names, name)]
     time = next((name for name in times if is_time_column(name, columns[name], dates)), None)
     if time is None:
-        time = next((name for name in ours if _is_numeric_column(name, columns[name])), None)
+        time = next((name for name in ours if is_numeric_column(name, columns[name])), None)
     if time is None:
         note = f"nothing for the time, as {', '.join(map(str, times))} has no dates" if ours else ""
         return None, note
@@ -155,21 +161,6 @@ def _choose_time(
 def time_columns(names: Sequence[str]) -> list[str]:
     """The columns that are called as times are."""
     return [name for name in names if normalise_column_name(name) in TIME_NAMES]
-
-
-class _CandidateColumns(NamedTuple):
-    """Columns whose values are looked at."""
-
-    results: list[str]
-    points: list[tuple[str, str]]
-    times: list[str]
-    neutral: list[str]
-    side: list[str]
-
-
-def normalise_column_name(name: Any) -> str:
-    """A name in lower case, without anything but letters and digits."""
-    return "".join(x for x in str(name).casefold() if x.isalnum())
 
 
 def _is_nondefault_time_column(names: Sequence[str], name: str) -> bool:
@@ -279,37 +270,8 @@ def _point_columns(column_by_spelling: dict[str, str], spelling: SidesSpelling |
     return [(column_by_spelling[x], column_by_spelling[y]) for x, y in pairs]
 
 
-def _load_columns_to_inspect(
-    table: TableSource, inspected: _CandidateColumns, unsure: bool, player_columns: list[Any]
-) -> dict[str, Column]:
-    """The columns to look at, of a single reading; none if nothing has to be looked at."""
-    numbers = [*inspected.times, *(name for pair in inspected.points for name in pair), *inspected.neutral]
-    text = [*filter(None, player_columns), *inspected.results, *inspected.side]
-    if not (unsure or inspected.results or inspected.points or inspected.neutral or inspected.side):
-        return {}
-    names = list(dict.fromkeys([*text, *numbers]))
-    if any(name not in table.names or table.names.count(name) > 1 for name in names):
-        return {}
-    loaded = table.load(names, text, numbers)
-    return {name: to_column(name, loaded[name]) for name in names}
-
-
-def _table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
-    if not columns:
-        return table
-
-    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
-        others = [name for name in wanted if name not in columns]
-        loaded = (
-            table.load(others, [x for x in text if x in others], [x for x in numbers if x in others]) if others else {}
-        )
-        return columns | {name: loaded[name] for name in others}
-
-    return table._replace(load=load)
-
-
 def _find_result(
-    inspected: _CandidateColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
+    inspected: CandidateColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column of results, or those of both sides' points."""
     empty: str | None = None
@@ -322,39 +284,10 @@ def _find_result(
     numeric = [
         pair
         for pair in inspected.points
-        if all(_is_numeric_column(x, replace_na_texts(columns[x], na_values)) for x in pair)
+        if all(is_numeric_column(x, replace_na_texts(columns[x], na_values)) for x in pair)
     ]
     full = [pair for pair in numeric if not all(missing_mask(columns[x], nan_is_missing=True).all() for x in pair)]
     if full or empty is None:
-        mostly = (pair for pair in inspected.points if all(_is_mostly_numeric(columns[x], na_values) for x in pair))
+        mostly = (pair for pair in inspected.points if all(is_mostly_numeric(columns[x], na_values) for x in pair))
         return None, next(iter([*full, *numeric, *mostly]), ())  # whose other rows are mistakes
     return empty, ()
-
-
-def _is_numeric_column(name: str, column: Column) -> bool:
-    with suppress(ValueError):
-        to_numbers(name, column, default=np.nan)
-        return True
-    return False
-
-
-def _is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
-    """Whether at least `MIN_READABLE_SHARE` of the rows that are not missing are numbers."""
-    column = replace_na_texts(column, na_values)
-    if _is_numeric_column("", column):
-        return True
-    present = ~missing_mask(column, nan_is_missing=True)
-    if isinstance(column, np.ndarray):
-        readable = np.array([to_float_or_none(value) is not None for value in column])
-    elif (partly := partly_numeric_results(column)) is not None:
-        readable = partly.readable
-    else:
-        return False
-    return bool(np.count_nonzero(readable & present) >= max(MIN_READABLE_SHARE * np.count_nonzero(present), 1))
-
-
-def _is_flag_column(name: str, column: Column) -> bool:
-    with suppress(ValueError):
-        to_flags(name, column)
-        return True
-    return False

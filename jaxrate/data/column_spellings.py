@@ -1,6 +1,6 @@
 """Names that people give to columns, in lower-case letters and digits; {} is a side. Earlier ones come first."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class SidesSpelling(NamedTuple):
@@ -185,3 +185,8 @@ RANK_NAMES: tuple[str, ...] = (
     "pos",
 )
 RANK_NAMES += ("placing", "placement", "standing", "teamplacement", "rank")
+
+
+def normalise_column_name(name: Any) -> str:
+    """A name in lower case, without anything but letters and digits."""
+    return "".join(x for x in str(name).casefold() if x.isalnum())

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxrate.data.column_recognition import matching_pair, normalise_column_name, player_columns
+from jaxrate.data.column_recognition import matching_pair, player_columns
 from jaxrate.data.column_roles import CONTEST_ROLES
-from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS
+from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
 from jaxrate.data.role_resolution import default_column
 from jaxrate.data.table_sources import find_column_ignoring_case
 
@@ -18,7 +18,7 @@ FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_scor
 def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
 
-        recognise_evidence(["date", "home", "away", "home_goals", "away_goals", "season"], {})
+        recognise_evidence_columns(["date", "home", "away", "home_goals", "away_goals", "season"], {})
         # {"margin": ["home_goals", "away_goals"], "season": "season"}
 
     Args:

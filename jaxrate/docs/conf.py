@@ -77,14 +77,14 @@ copybutton_prompt_text = r">>> |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def convert_docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def convert_docstring(app: Any, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Before napoleon reads a docstring, make it reStructuredText."""
-    own = class_docstring(value, lines) if what == "class" else lines
+    own = class_docstring(value, lines) if kind == "class" else lines
     namespace = name.removeprefix("jaxrate.").rpartition(".")[0]
     lines[:] = to_restructured(own, PUBLIC, namespace)
 
 
-def skip_field(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+def skip_field(app: Any, kind: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
     """Fields of NamedTuples have a section of the docstring, and what Python makes is not shown."""
     if type(value).__name__ == "_tuplegetter" or name in ("count", "index"):
         return True

@@ -48,7 +48,7 @@ def to_restructured(lines: list[str], public: Collection[str], namespace: str = 
             result += ["", f".. code-block:: {language}", "", *(f"   {x}".rstrip() for x in body), ""]
             text = []
         else:
-            if not in_section and LIST_ITEM.match(rows[0]) and text and text[-1] and not _in_list(text):
+            if not in_section and LIST_ITEM.match(rows[0]) and text and text[-1] and not _ends_in_list(text):
                 text.append("")
             text.append(rows[0])
         del rows[: len(block) or 1]
@@ -67,7 +67,7 @@ def _code_block(rows: list[str], is_after_blank: bool) -> list[str]:
     return rows[:end]
 
 
-def _in_list(lines: list[str]) -> bool:
+def _ends_in_list(lines: list[str]) -> bool:
     """Whether the last line belongs to a list."""
     paragraph = lines[len(lines) - next((i for i, x in enumerate(reversed(lines)) if not x), len(lines)) :]
     return bool(paragraph) and LIST_ITEM.match(paragraph[0]) is not None

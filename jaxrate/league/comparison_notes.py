@@ -1,13 +1,13 @@
 """The notes beneath the table of a comparison: hyperparameters, and data that systems do not use."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, smoothed_mean_side_score
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
+from jaxrate.text_format import join_names
 
 
 def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]:
@@ -90,9 +90,3 @@ def describe_ignored_data(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
     for name, kinds in unused.items():
         names_by_kinds.setdefault(kinds, []).append(name)
     return [f"Not used by {join_names(names)}: {', '.join(kinds)}." for kinds, names in names_by_kinds.items() if kinds]
-
-
-def join_names(names: Iterable[Any]) -> str:
-    """Names joined for a sentence: "a, b and c"."""
-    *earlier, last = map(str, names)
-    return f"{', '.join(earlier)} and {last}" if earlier else last

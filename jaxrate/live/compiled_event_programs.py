@@ -230,6 +230,12 @@ def unflatten_output_rows(output_rows: HostArray, shapes: Any, event_type: type)
     return jax.tree.unflatten(structure, values)
 
 
+def unflatten_prediction(shapes: dict[type, Any], kind: type, outputs: Any) -> Any:
+    """The prediction in the outputs of one event of this kind; `shapes` are those of outputs by kind."""
+    prediction = unflatten_output_rows(outputs, shapes[kind][0], kind)
+    return jax.tree.map(lambda x: x[0], prediction) if kind is Matches else prediction
+
+
 def pad_round_to_power_of_two(ragged: Ragged) -> Rounds:
     """The only round of a history, padded to a power of two of participants as in a run."""
     flat: Any = ragged.events

@@ -274,7 +274,7 @@ class LiveHistory:
         return (
             outputs.item(0)
             if self.predicts_one_number and event.kind is Matches
-            else self._unpack_prediction(event.kind, outputs[:size])
+            else compiled_event_programs.unflatten_prediction(self.shapes, event.kind, outputs[:size])
         )
 
     def _keep_checkpoint(self, current: LiveState) -> None:
@@ -307,11 +307,6 @@ class LiveHistory:
         return to_host_prediction(
             jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), prediction)
         )
-
-    def _unpack_prediction(self, kind: type, outputs: Any) -> Any:
-        """The prediction in the outputs of an event."""
-        prediction = compiled_event_programs.unflatten_output_rows(outputs, self.shapes[kind][0], kind)
-        return jax.tree.map(lambda x: x[0], prediction) if kind is Matches else prediction
 
     # --- Results. ---
 

@@ -25,17 +25,14 @@ from jaxrate.replay.scan_programs import (
     scan_steps,
     scatter_predictions,
 )
-from jaxrate.rules import (
-    Params,
-    State,
-)
+from jaxrate.rules import Params, State
 
 
 def replay_block(
     rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
-    so_far: tuple[State, Any],
+    carry: tuple[State, Any],
     flat: Periods | Rounds,
     starts: tuple[Array, Array | None],
     index: Array,
@@ -43,7 +40,7 @@ def replay_block(
     count: Array | None,
 ) -> tuple[State, Any]:
     """Some steps, each of disjoint events."""
-    state, prediction = so_far
+    state, prediction = carry
     packed = pack_state_if_faster(state, len(index))
     state, prediction = _replay_block_of_packed_state(
         rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
@@ -56,7 +53,7 @@ def _replay_block_of_packed_state(
     size: tuple[int, int],
     params: Params,
     packed: PackedState,
-    so_far: tuple[Any, Any],
+    carry: tuple[Any, Any],
     flat: Periods | Rounds,
     starts: tuple[Array, Array | None],
     index: Array,
@@ -64,23 +61,19 @@ def _replay_block_of_packed_state(
     count: Array | None,
 ) -> tuple[Any, Any]:
     """The same of a packed state."""
-    state, prediction = so_far
+    state, prediction = carry
     one = partial(rate_event, rules, prepare_replay(rules, params))
-    single = count is not None and index.shape[1] == 1 and isinstance(flat, Rounds)
-    if single and has_tiles(size[0]) and not has_launch_overhead():
-        events, position = gather_events(flat, starts, index[:, 0], size, counted=True)
-        drawn = draw_random_numbers_for_events(rules, key, index[:, 0])
+    is_single = index.shape[1] == 1
+    in_tiles = is_single and count is not None and isinstance(flat, Rounds) and has_tiles(size[0])
+    in_tiles = in_tiles and not has_launch_overhead()
+    index = index[:, 0] if in_tiles else index
+    events, position = gather_events(flat, starts, index, size, counted=in_tiles)
+    drawn = draw_random_numbers_for_events(rules, key, index)
+    if in_tiles:
         state, guess = scan_single_events(one, state, events, drawn, count)
-        return state, scatter_predictions(prediction, position, guess)
-    events, position = gather_events(flat, starts, index, size)
-    many = _rate_batch_of_one(one) if has_launch_overhead() and index.shape[1] == 1 else jax.vmap(one)
-    state, guess = scan_steps(
-        adapt_rating_to_packed_rows(packed, many),
-        state,
-        events,
-        draw_random_numbers_for_events(rules, key, index),
-        count,
-    )
+    else:
+        many = _rate_batch_of_one(one) if has_launch_overhead() and is_single else jax.vmap(one)
+        state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     return state, scatter_predictions(prediction, position, guess)
 
 
@@ -97,19 +90,19 @@ def replay_consecutive_equal_blocks(
     rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
-    so_far: tuple[State, Any],
+    carry: tuple[State, Any],
     flat: Periods | Rounds,
     starts: tuple[Array, Array | None],
     index: Array,
     key: Array | None,
 ) -> tuple[State, Any]:
     """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
-    packed = pack_state_if_faster(so_far[0], index.shape[0] * index.shape[1])
+    packed = pack_state_if_faster(carry[0], index.shape[0] * index.shape[1])
 
-    def one(so_far: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
-        return _replay_block_of_packed_state(rules, size, params, packed, so_far, flat, starts, index, key, None), None
+    def one(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
+        return _replay_block_of_packed_state(rules, size, params, packed, carry, flat, starts, index, key, None), None
 
-    state, prediction = lax.scan(one, (packed.state, so_far[1]), index)[0]
+    state, prediction = lax.scan(one, (packed.state, carry[1]), index)[0]
     return packed.unpack(state), prediction
 
 

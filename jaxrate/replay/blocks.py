@@ -9,7 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
-from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
+from jaxrate.events import (
+    LAST_ID,
+    Context,
+    Periods,
+    Ragged,
+    Rounds,
+    count_teams,
+    has_teammates,
+    has_tied_teams,
+)
 from jaxrate.numerics.row_tiles import TILE_ROWS
 from jaxrate.replay.block_sizes import (
     CALL_COST,
@@ -75,12 +84,12 @@ class BlockPlan(NamedTuple):
         """
         own = ROUND_COLUMNS if isinstance(self.events, Rounds) else PERIOD_COLUMNS
 
-        def place(name: str, values: Any) -> Array:
+        def pad_event_column(name: str, values: Any) -> Array:
             each = name in COLUMNS_BY_EVENT
             column = check_column(name, values, self.num_events if each else self.num_rows)
             return pad_to_size(column, len(self.events.time) if each else self.size, "edge")
 
-        return self._replace(events=replace_columns(self.events, own, place, columns))
+        return self._replace(events=replace_columns(self.events, own, pad_event_column, columns))
 
 
 class BlockShape(NamedTuple):
@@ -305,3 +314,21 @@ def gather_events(  # type: ignore[no-untyped-def]
     columns = jax.tree.map(lambda x: x.at[at].get(mode="clip"), ragged.context.columns)
     pair, score = get(ragged.pair, at, inside, 0), get(ragged.score, at, inside, 0.5)
     return Periods(player, pair, score, time, context._replace(columns=columns)), drop(at, inside)
+
+
+def resolve_block_schedule(events: Ragged, schedule: Any, tiled: bool) -> BlockPlan:
+    """Periods or rounds, arranged."""
+    if isinstance(schedule, BlockPlan):
+        starts = events.player_start if events.pair_start is None else events.pair_start
+        if (schedule.num_events, schedule.num_rows) != (len(starts) - 1, starts[-1]):
+            raise ValueError(
+                f"the schedule is not of these {len(starts) - 1} events; make it by schedule_by_level(events)"
+            )
+        if schedule.events.time.dtype != jnp.result_type(float):  # made in the other precision
+            return arrange_blocks(events, [one._replace(number=np.asarray(one.number)) for one in schedule.blocks])
+        return schedule
+    if schedule not in ("auto", "levels"):
+        raise ValueError(
+            f'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got {schedule!r}'
+        )
+    return arrange_blocks(events, tiled=tiled)

@@ -12,7 +12,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
-from jaxrate.replay.blocks import BlockPlan, arrange_blocks
+from jaxrate.replay.blocks import BlockPlan, resolve_block_schedule
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import (
     check_contest_features_supported,
@@ -142,7 +142,7 @@ def run(
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):
             check_contest_order_if_time_matters(system, params, history)
-        plan = _resolve_block_schedule(
+        plan = resolve_block_schedule(
             history, schedule, calculates_little_of_padding(system, (params, state, key), history)
         )
         n = plan.num_rows
@@ -163,24 +163,6 @@ def run(
         rules, params, state, plan, key, ids_checked=True, exact_length=True, engine=engine, policy=policy
     )
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
-
-
-def _resolve_block_schedule(events: Ragged, schedule: Any, tiled: bool) -> BlockPlan:
-    """Periods or rounds, arranged."""
-    if isinstance(schedule, BlockPlan):
-        starts = events.player_start if events.pair_start is None else events.pair_start
-        if (schedule.num_events, schedule.num_rows) != (len(starts) - 1, starts[-1]):
-            raise ValueError(
-                f"the schedule is not of these {len(starts) - 1} events; make it by schedule_by_level(events)"
-            )
-        if schedule.events.time.dtype != jnp.result_type(float):  # made in the other precision
-            return arrange_blocks(events, [one._replace(number=np.asarray(one.number)) for one in schedule.blocks])
-        return schedule
-    if schedule not in ("auto", "levels"):
-        raise ValueError(
-            f'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got {schedule!r}'
-        )
-    return arrange_blocks(events, tiled=tiled)
 
 
 @enforce_argument_annotations

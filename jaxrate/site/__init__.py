@@ -19,6 +19,7 @@ percent_heat_map.py  a heat map of percentages as a small PNG, in the colours of
 permalinks.py        permanent addresses of players
 ranking_rows.py      rows of the ranking as HTML
 reliability_plot.py  the diagram of predicted chances and how often they came true
+palette_png.py       images with a palette as PNG
 """
 
 from jaxrate.site.arena_page import arena_page_html

@@ -7,6 +7,7 @@ import numpy as np
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
 from jaxrate.array_types import HostArray
+from jaxrate.text_format import join_names
 
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
@@ -24,7 +25,7 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
     if not others:
         return f"{first} is surely the best"
     if len(others) <= MAX_LISTED_NAMES - 2:
-        return f"{first} leads, but {_join([names[i] for i in others])} may be better"
+        return f"{first} leads, but {join_names([names[i] for i in others])} may be better"
     return f"{first} leads, but any of {len(others):,} others may be better"
 
 
@@ -36,7 +37,7 @@ def certain_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets
     if ranks is not None:
         leaders = _possible_leaders(strengths, ranks)
         if 1 < len(leaders) <= MAX_LISTED_NAMES:
-            findings.append(f"The best is one of {_join([names[i] for i in leaders], 'or')}.")
+            findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
         elif len(leaders) > 1:
             findings.append(f"The best is one of {len(leaders):,} players.")
         findings += _top_findings(names, strengths, ranks)
@@ -59,7 +60,9 @@ def _top_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets) -
             break
         inside = [i for i in order.tolist() if ranks.greatest[i] <= size]
         if len(inside) >= least:
-            who = _join([names[i] for i in inside]) if len(inside) <= MAX_LISTED_NAMES else f"{len(inside)} players"
+            who = (
+                join_names([names[i] for i in inside]) if len(inside) <= MAX_LISTED_NAMES else f"{len(inside)} players"
+            )
             return [f"{who} {'is' if len(inside) == 1 else 'are'} surely among the first {size}."]
     return []
 
@@ -72,7 +75,3 @@ def _rated_ids(strengths: Strengths) -> HostArray:
 def _possible_leaders(strengths: Strengths, ranks: RankSets) -> list[int]:
     """Ids of all who may have rank 1, the best first."""
     return [i for i in strengths.order.tolist() if ranks.least[i] == 1]
-
-
-def _join(names: Sequence[str], word: str = "and") -> str:
-    return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,8 +1,6 @@
 """Fitted strengths as one HTML page that needs no network: one table with intervals and ranks, and who beats whom."""
 
 from base64 import b64encode
-from hashlib import sha256
-from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +13,8 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.site.arena_findings import certain_findings, headline
-from jaxrate.site.page_templates import concatenate_page_files, make_template_environment
+from jaxrate.site.drawings import Axis, round_step
+from jaxrate.site.page_templates import load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
 
 STYLE_FILES = "page.css", "arena.css"
@@ -26,18 +25,6 @@ MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_AXIS_STEPS = 5
 MAX_DRIFT_ROWS = 10
-
-
-class Axis(NamedTuple):
-    """An axis of bars: its ends, and ticks with their positions in percent."""
-
-    low: float
-    high: float
-    ticks: list[tuple[float, str]]
-
-    def position(self, value: float) -> float:
-        """The position of a value, in percent."""
-        return round(100.0 * (value - self.low) / (self.high - self.low), 2)
 
 
 class Bar(NamedTuple):
@@ -99,8 +86,7 @@ def arena_page_html(
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
-    template = make_template_environment().get_template("arena.html")
-    script = concatenate_page_files(SCRIPT_FILES)
+    template, assets = load_template_and_assets("arena.html", STYLE_FILES, SCRIPT_FILES)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
@@ -121,10 +107,7 @@ def arena_page_html(
     }
     return str(
         template.render(
-            version=version("jaxrate"),
-            style=concatenate_page_files(STYLE_FILES),
-            script=script,
-            hash=b64encode(sha256(script.encode()).digest()).decode(),
+            **assets,
             title=title,
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
@@ -152,10 +135,9 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
 
-def _round_step(length: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that divides a length into at most five steps."""
-    size = 10.0 ** np.floor(np.log10(length / MAX_AXIS_STEPS))
-    return float(next(size * digit for digit in (1, 2, 5, 10) if size * digit * MAX_AXIS_STEPS >= length * (1 - 1e-9)))
+def _position_percent(axis: Axis, value: float) -> float:
+    """The position of a value on an axis, in percent."""
+    return round(100.0 * axis.fraction(value), 2)
 
 
 def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:
@@ -163,18 +145,17 @@ def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:
     low, high = float((rating - half_width).min(initial=np.inf)), float((rating + half_width).max(initial=-np.inf))
     if not low < high:
         low, high = (low - 50.0, low + 50.0) if np.isfinite(low) else (1000.0, 2000.0)
-    step = max(_round_step(high - low), 1.0)
+    step = max(round_step(high - low, MAX_AXIS_STEPS), 1.0)
     while np.ceil(high / step) - np.floor(low / step) > MAX_AXIS_STEPS:
-        step = _round_step(1.01 * step * MAX_AXIS_STEPS)
+        step = round_step(1.01 * step * MAX_AXIS_STEPS, MAX_AXIS_STEPS)
     low, high = step * np.floor(low / step), step * np.ceil(high / step)
     count = round((high - low) / step)
-    ticks = [(round(100.0 * i / count, 2), f"{low + i * step:,.0f}") for i in range(count + 1)]
-    return Axis(low, high, ticks)
+    return Axis(low, high, [(round(100.0 * i / count, 2), f"{low + i * step:,.0f}") for i in range(count + 1)])
 
 
 def _rank_axis(count: int) -> Axis:
     """An axis of ranks; a rank reaches half a rank to either side."""
-    step = max(int(_round_step(count)), 1)
+    step = max(int(round_step(count, MAX_AXIS_STEPS)), 1)
     shown = [1, *(rank for rank in range(step, count, step) if rank <= 0.75 * count), count]
     return Axis(
         0.5, count + 0.5, [(round(100.0 * (rank - 0.5) / count, 2), f"{rank:,}") for rank in dict.fromkeys(shown)]
@@ -195,14 +176,16 @@ def _build_row(
     rating, interval, rank_bar, margin = float(strengths.rating[player]), None, None, ""
     if np.isfinite(rating):
         margin = "held" if strengths.is_anchor[player] else f"± {half_width:.0f}"
-        start, end = (rating_axis.position(rating + sign * half_width) for sign in (-1.0, 1.0))
+        start, end = (_position_percent(rating_axis, rating + sign * half_width) for sign in (-1.0, 1.0))
         text = f"{rating - half_width:,.0f} to {rating + half_width:,.0f}"
-        interval = Bar(start, round(end - start, 2), rating_axis.position(rating), text)
+        interval = Bar(start, round(end - start, 2), _position_percent(rating_axis, rating), text)
     if ranks is not None:
         least, greatest = int(ranks.least[player]), int(ranks.greatest[player])
-        start, end = rank_axis.position(least - 0.5), rank_axis.position(greatest + 0.5)
+        start, end = _position_percent(rank_axis, least - 0.5), _position_percent(rank_axis, greatest + 0.5)
         text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
-        rank_bar = Bar(start, round(end - start, 2), rank_axis.position(place) if np.isfinite(rating) else None, text)
+        rank_bar = Bar(
+            start, round(end - start, 2), _position_percent(rank_axis, place) if np.isfinite(rating) else None, text
+        )
     rating_text = f"{rating:,.0f}" if np.isfinite(rating) else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
     score = f"{100.0 * strengths.score[player]:.0f} %" if np.isfinite(strengths.score[player]) else ""
     votes = f"{strengths.games[player]:,.15g}"
@@ -234,7 +217,7 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         rows.append(np.where(weight > 0, total / np.maximum(weight, 1), np.nan))
     percent = np.stack(rows)
     places = [[low + 1, high] for low, high in pairwise(starts.tolist())]
-    step = max(int(_round_step(count)), 1)
+    step = max(int(round_step(count, MAX_AXIS_STEPS)), 1)
     ticks = [(round(100.0 * (place - 0.5) / count, 2), f"{place:,}") for place in [1, *range(step, count + 1, step)]]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
     images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]

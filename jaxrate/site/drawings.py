@@ -1,8 +1,6 @@
 """Drawings of one line each as SVG: intervals on an axis, the course of a career, the mark of the site."""
 
 import math
-import struct
-import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.site.palette_png import encode_palette_png
 from jaxrate.text_format import LARGE_RATING
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
@@ -26,14 +25,22 @@ class Axis(NamedTuple):
 
     def position(self, rating: float, length: int = 1000) -> int:
         """Where a rating is, from the left."""
-        return round(length * (rating - self.low) / (self.high - self.low))
+        return round(length * self.fraction(rating))
+
+    def fraction(self, value: float) -> float:
+        """The part of the axis that lies before a value."""
+        return (value - self.low) / (self.high - self.low)
+
+
+def round_step(length: float, most: int) -> float:
+    """The least of 1, 2 and 5 times a power of ten that divides a length into at most so many steps."""
+    size = 10.0 ** math.floor(math.log10(length / most))
+    return next(size * digit for digit in (1, 2, 5, 10) if size * digit * most >= length * (1 - 1e-9))
 
 
 def round_marks(low: float, high: float, most: int) -> list[float]:
     """Round numbers between two others, at most so many."""
-    rough = (high - low) / most
-    size = 10.0 ** math.floor(math.log10(rough))
-    step = size * next(k for k in (1, 2, 5, 10) if size * k >= rough * (1 - 1e-9))
+    step = round_step(high - low, most)
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
@@ -102,16 +109,8 @@ def site_icon() -> str:
 
 def preview_image(bars: Sequence[float] = (1.0, 0.8, 0.6), width: int = 1200, height: int = 630) -> bytes:
     """The mark as a PNG for previews: three bars of these lengths on navy."""
-    colours = [bytes.fromhex(x[1:]) for x in (NAVY, *MARK_COLOURS)]
     pixels = np.zeros((height, width), np.uint8)
     for i, length in enumerate(bars):
         top = 115 + 145 * i
         pixels[top : top + 110, 150 : 150 + round((width - 300) * length)] = i + 1
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1).tobytes()
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    parts = chunk(b"IHDR", header), chunk(b"PLTE", b"".join(colours)), chunk(b"IDAT", zlib.compress(rows, 9))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
+    return encode_palette_png(pixels, bytes.fromhex("".join(x[1:] for x in (NAVY, *MARK_COLOURS))))

@@ -13,7 +13,6 @@ from typing import Any
 PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css"
 SHARED_SCRIPTS = "words.js", "drawings.js", "table.js", "ranking.js", "picker.js", "chart.js", "careers.js", "pair.js"
-PAGE_SCRIPTS = {"page.html": (*SHARED_SCRIPTS, "report.js"), "arena.html": ("words.js", "table.js", "page.js")}
 FIGURE_PATTERN = re.compile(
     r"(?P<time>\b\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"
     r"|(?P<number>(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,]))"
@@ -46,13 +45,15 @@ def make_template_environment() -> Any:
     return environment
 
 
-def load_template_and_assets(name: str = "page.html") -> tuple[Any, dict[str, Any]]:
-    """The template of this name, and variables for its style and script; ImportError if jinja2 is not installed."""
-    template, script = make_template_environment().get_template(name), concatenate_page_files(PAGE_SCRIPTS[name])
+def load_template_and_assets(
+    name: str, style_files: Iterable[str], script_files: Iterable[str]
+) -> tuple[Any, dict[str, Any]]:
+    """The template of a page that is one file, and variables for its style and script; ImportError without jinja2."""
+    template, script = make_template_environment().get_template(name), concatenate_page_files(script_files)
     script_hash = b64encode(sha256(script.encode()).digest()).decode()
     return template, {
         "version": version("jaxrate"),
-        "style": concatenate_page_files(STYLE_FILES),
+        "style": concatenate_page_files(style_files),
         "script": script,
         "hash": script_hash,
     }

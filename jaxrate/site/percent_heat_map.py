@@ -1,12 +1,11 @@
 """A heat map of percentages as a small PNG, in the colours of light and of dark pages."""
 
-import struct
-import zlib
 from base64 import b64encode
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.site.palette_png import encode_palette_png
 
 LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 100
 DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"
@@ -21,21 +20,11 @@ def whole_percentages(percent: HostArray) -> HostArray:
 
 def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
     """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey."""
-    height, width = percent.shape
     anchors = np.array([_rgb(colour) for colour in colours], float)
     positions = np.linspace(0.0, 100.0, len(colours))
     palette = np.stack([np.interp(np.arange(101), positions, channel) for channel in anchors.T], axis=1).round()
     palette = np.append(palette, [_rgb(NO_VALUE_COLOURS[colours])], axis=0).astype(np.uint8)
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), whole_percentages(percent)], axis=1)
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
-        (b"PLTE", palette.tobytes()),
-        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    image = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
+    image = encode_palette_png(whole_percentages(percent), palette.tobytes())
     return f"data:image/png;base64,{b64encode(image).decode()}"
 
 

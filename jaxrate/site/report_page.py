@@ -19,7 +19,7 @@ from jaxrate.site.career_charts import draw_career_charts
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_rows, heading_row
 from jaxrate.site.headline import write_headline
-from jaxrate.site.page_templates import load_template_and_assets
+from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_courses, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
@@ -77,7 +77,7 @@ def report_html(
       ValueError: for an unknown player, a smoothed history of other matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
-    page, libraries = load_template_and_assets()
+    page, libraries = load_template_and_assets("page.html", STYLE_FILES, (*SHARED_SCRIPTS, "report.js"))
     options = {"active": active, "min_games": min_games}
     site_data = build_site_data(rated, {}, {}, None, smoothed, options, noun)
     chosen = [find_player_id(rated.players, name) for name in players]

@@ -110,7 +110,7 @@ def cdf_and_density_at(table: HazardTable, z: Array) -> tuple[Array, Array, Arra
 
 
 def make_noise_density(table: HazardTable) -> NoiseDensityFunctions:
-    """The noise density of these hazards, as `performance_inference.standing_performance` takes it."""
+    """The noise density of these hazards, as `performance_inference.infer_performance_from_standing` takes it."""
     return NoiseDensityFunctions(
         partial(side_hazard, table), partial(log_density_slope, table), partial(tie_dominance_margins, table)
     )

@@ -265,9 +265,8 @@ def rank_information_about_performance(
     if cdf_sums.uses_all_pairs(len(event.rank)):
         every = jnp.arange(len(group), dtype=jnp.int32)
         return jnp.maximum(own - _make_exact_q_function(noise, split_ties, every, everyone, group)(performance)[1], 0.0)
-    slope = _make_group_q_function(round_standing, split_ties)(performance[round_standing.order])[1][
-        group
-    ]  # a group's number is the place of one of its members
+    slope = _make_group_q_function(round_standing, split_ties)(performance[round_standing.order])[1]
+    slope = slope[group]  # a group's number is the place of one of its members
 
     def again(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
         return _make_exact_q_function(noise, split_ties, indices, participants, group)(p[indices])[1]

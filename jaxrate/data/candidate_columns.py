@@ -1,0 +1,79 @@
+"""Columns that may have a role: loaded once, and whether their contents suit it."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_texts
+from jaxrate.data.table_sources import Column, TableSource
+
+
+class CandidateColumns(NamedTuple):
+    """Columns whose values are looked at."""
+
+    results: list[str]
+    points: list[tuple[str, str]]
+    times: list[str]
+    neutral: list[str]
+    side: list[str]
+
+
+def load_columns_to_inspect(
+    table: TableSource, inspected: CandidateColumns, unsure: bool, player_columns: list[Any]
+) -> dict[str, Column]:
+    """The columns to look at, of a single reading; none if nothing has to be looked at."""
+    numbers = [*inspected.times, *(name for pair in inspected.points for name in pair), *inspected.neutral]
+    text = [*filter(None, player_columns), *inspected.results, *inspected.side]
+    if not (unsure or inspected.results or inspected.points or inspected.neutral or inspected.side):
+        return {}
+    names = list(dict.fromkeys([*text, *numbers]))
+    if any(name not in table.names or table.names.count(name) > 1 for name in names):
+        return {}
+    loaded = table.load(names, text, numbers)
+    return {name: to_column(name, loaded[name]) for name in names}
+
+
+def table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
+    if not columns:
+        return table
+
+    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        others = [name for name in wanted if name not in columns]
+        loaded = (
+            table.load(others, [x for x in text if x in others], [x for x in numbers if x in others]) if others else {}
+        )
+        return columns | {name: loaded[name] for name in others}
+
+    return table._replace(load=load)
+
+
+def is_numeric_column(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_numbers(name, column, default=np.nan)
+        return True
+    return False
+
+
+def is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
+    """Whether at least `MIN_READABLE_SHARE` of the rows that are not missing are numbers."""
+    column = replace_na_texts(column, na_values)
+    if is_numeric_column("", column):
+        return True
+    present = ~missing_mask(column, nan_is_missing=True)
+    if isinstance(column, np.ndarray):
+        readable = np.array([to_float_or_none(value) is not None for value in column])
+    elif (partly := partly_numeric_results(column)) is not None:
+        readable = partly.readable
+    else:
+        return False
+    return bool(np.count_nonzero(readable & present) >= max(MIN_READABLE_SHARE * np.count_nonzero(present), 1))
+
+
+def is_flag_column(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_flags(name, column)
+        return True
+    return False
