@@ -3,6 +3,7 @@
 The guide "A system of your own" has an example. `jaxrate.testing.check` says whether a system keeps its promises.
 """
 
+from jaxrate.compiled_program_cache import cache_programs
 from jaxrate.events import Context, Ragged
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hyperparameter_definitions import (
@@ -17,7 +18,6 @@ from jaxrate.hyperparameter_definitions import (
     UNIT_INTERVAL,
     Parameter,
 )
-from jaxrate.program_cache import cache_programs
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare

@@ -36,7 +36,7 @@ class EventCheck(NamedTuple):
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
     one row each: `systems/rounds/multi_team_players.py`), "noise" (contests may be noisier than others), "categories"
     (those of players matter) and "padding" (rules of rounds do little for what is behind `present` participants, see
-    `numerics/row_tiles.py`). `run` refuses rounds with the first three for a system that does not name them.
+    `numerics/tiled_row_functions.py`). `run` refuses rounds with the first three for a system that does not name them.
     """
 
     features: tuple[str, ...] = ()

@@ -12,15 +12,15 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
-from jaxrate.testing.batch_and_chunk_properties import (
+from jaxrate.testing.batch_chunk_and_slope_properties import (
     DIFFERENCE_STEP,
     float_column_indices,
     perturbable_parameters,
     perturbation_scale,
 )
 from jaxrate.testing.case_and_assertions import as_float_arrays, jit_quickly, strict_precision
+from jaxrate.testing.history_chunks import PADDED_PERIOD, stack_trees
 from jaxrate.testing.replay_properties import replay_first_season
-from jaxrate.testing.scan_chunks import PADDED_PERIOD, stack_trees
 from jaxrate.testing.synthetic_histories import PERIOD_LENGTH, SLOTS, TIME_AFTER_EVENTS, split_seasons
 
 SCORE_SHIFT = 0.015  # away from the scores at which rules may switch formulas

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import jaxrate as jr
-from jaxrate import program_cache
+from jaxrate import compiled_program_cache
 from jaxrate.cli import compilation_cache
 
 pytest.importorskip("pyarrow")
 
-SETTINGS = [name.upper() for name in program_cache.cache_settings(Path())]
+SETTINGS = [name.upper() for name in compiled_program_cache.cache_settings(Path())]
 
 
 @pytest.fixture
@@ -39,7 +39,10 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
     assert run() == said
     (kept,) = (folder / "jaxrate").iterdir()
     files = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
-    assert kept.name == program_cache.processor_cache_key() and 0 < sum(file.stat().st_size for file in files) < 1.5e6
+    assert (
+        kept.name == compiled_program_cache.processor_cache_key()
+        and 0 < sum(file.stat().st_size for file in files) < 1.5e6
+    )
     assert run() == said
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
     assert run(home="/proc/nowhere") == said  # which nobody can write to
@@ -48,7 +51,7 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
     for name in (compilation_cache.CACHE_VARIABLE, *SETTINGS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(program_cache, "default_cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_program_cache, "default_cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
     monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
     compilation_cache.enable_compilation_cache()
@@ -65,21 +68,21 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
     for age in range(4):
         (tmp_path / str(age)).write_bytes(bytes(100))
         os.utime(tmp_path / str(age), (age, age))
-    program_cache._halve_cache_if_too_large(tmp_path)
+    compiled_program_cache._halve_cache_if_too_large(tmp_path)
     assert len(list(tmp_path.iterdir())) == 5
-    monkeypatch.setattr(program_cache, "MAX_CACHE_BYTES", 399)
-    program_cache._halve_cache_if_too_large(tmp_path)
+    monkeypatch.setattr(compiled_program_cache, "MAX_CACHE_BYTES", 399)
+    compiled_program_cache._halve_cache_if_too_large(tmp_path)
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == ["2", "3"]
 
 
 def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
-    monkeypatch.setattr(program_cache.sys, "platform", "linux")
+    monkeypatch.setattr(compiled_program_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert program_cache.default_cache_folder() == tmp_path
+    assert compiled_program_cache.default_cache_folder() == tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the convention says to ignore
-    assert program_cache.default_cache_folder() == Path.home() / ".cache"
-    monkeypatch.setattr(program_cache.sys, "platform", "darwin")
-    assert program_cache.default_cache_folder() == Path.home() / "Library" / "Caches"
+    assert compiled_program_cache.default_cache_folder() == Path.home() / ".cache"
+    monkeypatch.setattr(compiled_program_cache.sys, "platform", "darwin")
+    assert compiled_program_cache.default_cache_folder() == Path.home() / "Library" / "Caches"
 
 
 def test_programs_of_a_process_are_kept_in_the_folder_given(tmp_path):

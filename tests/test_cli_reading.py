@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.column_roles import COLUMN_ROLES, FORMAT_NAMES, roles_taken_by
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, roles_taken_by
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")

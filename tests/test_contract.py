@@ -11,14 +11,14 @@ import jaxrate as jr
 from jaxrate import testing
 from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import (
-    batch_and_chunk_properties,
+    batch_chunk_and_slope_properties,
     compilation_properties,
     gradient_properties,
     match_properties,
     replay_properties,
     round_properties,
 )
-from jaxrate.testing.case_and_assertions import FORMS, Case, assert_equal_leaves, make_key
+from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
 from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 
@@ -77,7 +77,7 @@ EVERY = SYSTEMS | VARIANTS
 RUNNER = {"elo": "stream levels periods", "blat_mmr": "levels", "skills": "levels", "urnings": "stream levels"}
 RUNNER |= {"weng_lin": "rounds", "elo_fading": "levels"}
 BY_RUNNER = {
-    batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+    batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
     compilation_properties.no_state_sized_copy_inside_the_loop,
     compilation_properties.another_length_compiles_nothing,
     match_properties.a_column_that_nobody_reads_changes_nothing,
@@ -89,7 +89,7 @@ BY_SETTINGS = {
     match_properties.win_draw_and_loss_agree_with_the_expected_score,
 }
 # Slopes are those of one step, below, but of the simplest system.
-BY_STEP = {batch_and_chunk_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
+BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -125,7 +125,7 @@ def labels(value):
 
 @pytest.mark.parametrize(("name", "holds", "form", "double"), [*contract()], ids=labels)
 def test_contract(name, holds, form, double):
-    holds(Case(EVERY[name], form, double))
+    holds(SystemFormPrecision(EVERY[name], form, double))
 
 
 def steps():
@@ -142,13 +142,13 @@ def steps():
 
 @pytest.mark.parametrize(("name", "form"), [*steps()])
 def test_slopes_of_one_step(name, form):
-    slopes_of_one_step_equal_finite_differences(Case(EVERY[name], form, True))
+    slopes_of_one_step_equal_finite_differences(SystemFormPrecision(EVERY[name], form, True))
 
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.rules.draw is None])
 def test_slopes_of_one_step_are_finite(name):
     form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[EVERY[name].events[-1]]
-    slopes_of_one_step_are_finite(Case(EVERY[name], form, False))
+    slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))
 
 
 @pytest.mark.parametrize("holds", testing.SYSTEM_PROPERTIES, ids=labels)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.evidence_columns import recognise_evidence_columns
+from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.league.system_construction_by_name import make_system_for_data
 
 pytest.importorskip("pyarrow")

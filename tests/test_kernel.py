@@ -17,7 +17,7 @@ from scipy import special
 import jaxrate as jr
 from jaxrate.replay import checked_replay
 from jaxrate.replay.kernel import levels_kernel, scalar_jaxpr_evaluation
-from jaxrate.testing.case_and_assertions import Case, assert_close_leaves
+from jaxrate.testing.case_and_assertions import SystemFormPrecision, assert_close_leaves
 from jaxrate.testing.synthetic_histories import PLAYERS, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.test_contract import EVERY
@@ -40,7 +40,7 @@ def interpreted(monkeypatch, in_a_hurry):
 def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
     system, runs = EVERY[name], {}
-    first, second = split_seasons(Case(system, "levels", False))
+    first, second = split_seasons(SystemFormPrecision(system, "levels", False))
     for engine in ("kernel", "scan"):
         before = jr.run(
             system, first, schedule=jr.extend.schedule_by_level(first, 8), num_players=PLAYERS + 9, engine=engine

@@ -12,7 +12,8 @@ import jaxrate as jr
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"array_types", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map", "program_cache"},
+    {"array_types", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map"}
+    | {"compiled_program_cache"},
     {"argument_checks"},
     {"events"},
     {"kernel_launch_overhead", "hyperparameter_definitions", "rules", "default_side_advantage"},

@@ -10,8 +10,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.events_from_arguments import MATCH_FORMS
 from jaxrate.live.match_checking_and_packing import required_match_columns
-from jaxrate.live.single_event_arguments import MATCH_FORMS
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")

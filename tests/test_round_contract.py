@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr, ndtri
 import jaxrate as jr
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.testing import replay_properties
-from jaxrate.testing.case_and_assertions import Case, assert_close_leaves
+from jaxrate.testing.case_and_assertions import SystemFormPrecision, assert_close_leaves
 from jaxrate.testing.synthetic_histories import (
     ALL_TIE,
     SIZES,
@@ -32,7 +32,7 @@ NAMES = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def case(name):
-    return Case(SYSTEMS[name], "rounds", True)
+    return SystemFormPrecision(SYSTEMS[name], "rounds", True)
 
 
 # The history of the contract

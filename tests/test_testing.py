@@ -9,13 +9,13 @@ from jaxrate import testing
 from jaxrate.rules import RandomUpdate
 from jaxrate.systems.elo import State
 from jaxrate.testing import (
-    batch_and_chunk_properties,
+    batch_chunk_and_slope_properties,
     compilation_properties,
     gradient_properties,
     match_properties,
     replay_properties,
 )
-from jaxrate.testing.case_and_assertions import Case
+from jaxrate.testing.case_and_assertions import SystemFormPrecision
 from jaxrate.testing.synthetic_histories import (
     column_names_read_by_rules,
     column_names_read_only_to_update,
@@ -120,12 +120,12 @@ def by_number(params, num_players):
         (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
             with_rules(update=RandomUpdate(otherwise_in_batches, jax.random.uniform)),
-            batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+            batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
         (
             with_rules(update=without_slope_in_scores),
-            batch_and_chunk_properties.slopes_equal_finite_differences,
+            batch_chunk_and_slope_properties.slopes_equal_finite_differences,
             "the columns score, time",
         ),
         (
@@ -135,7 +135,7 @@ def by_number(params, num_players):
         ),
         (
             with_rules(prepare=without_slope),
-            batch_and_chunk_properties.slopes_equal_finite_differences,
+            batch_chunk_and_slope_properties.slopes_equal_finite_differences,
             "the slope in k",
         ),
         (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
@@ -153,7 +153,7 @@ def by_number(params, num_players):
 )
 def test_what_is_broken_is_found(broken, holds, message):
     with pytest.raises(AssertionError, match=message):
-        holds(Case(broken, "stream", True))
+        holds(SystemFormPrecision(broken, "stream", True))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_every_form_is_tested_in_both_precisions():
     drawn = {one.assert_holds for one, _ in testing.contract_cases(jr.urnings())}
     assert (
         replay_properties.untouched_rows_are_inert in drawn
-        and batch_and_chunk_properties.slopes_equal_finite_differences not in drawn
+        and batch_chunk_and_slope_properties.slopes_equal_finite_differences not in drawn
     )
 
 
@@ -208,7 +208,7 @@ def against_margin(constants, rows, event, key):
 def test_a_system_gets_the_columns_that_it_reads(form):
     system = with_rules(update=by_margin)
     assert column_names_read_by_rules(system, form) == ("margin",) and column_names_read_by_rules(ELO, form) == ()
-    case = Case(system, form, True)
+    case = SystemFormPrecision(system, form, True)
     assert list(two_season_events(case).context.columns) == ["margin"]
     replay_properties.states_are_finite_and_predictions_are_probabilities(case)
     match_properties.a_column_that_nobody_reads_changes_nothing(case)
@@ -217,7 +217,7 @@ def test_a_system_gets_the_columns_that_it_reads(form):
 @pytest.mark.parametrize("form", ["levels", "periods"])
 def test_a_system_may_learn_from_margins_alone(form):
     """Whatever the score says; a system that learns against them is found."""
-    case = Case(with_rules(update=by_margin), form, True)
+    case = SystemFormPrecision(with_rules(update=by_margin), form, True)
     assert column_names_read_only_to_update(case.system, form) == ("margin",)
     replay_properties.predictions_know_neither_their_result_nor_the_future(case)
     replay_properties.a_better_result_gives_a_better_rating(case)
@@ -232,16 +232,16 @@ def test_columns_that_predict_are_no_evidence():
 
 
 def test_weights_are_left_out_where_they_are_refused():
-    assert two_season_events(Case(jr.urnings(outcomes=3), "levels", True)).context.weight is None
-    assert 0.5 in two_season_events(Case(jr.urnings(outcomes=3), "levels", True)).score
+    assert two_season_events(SystemFormPrecision(jr.urnings(outcomes=3), "levels", True)).context.weight is None
+    assert 0.5 in two_season_events(SystemFormPrecision(jr.urnings(outcomes=3), "levels", True)).score
 
 
 def test_draws_are_left_out_where_they_are_refused():
-    case = Case(jr.urnings(), "levels", True)
+    case = SystemFormPrecision(jr.urnings(), "levels", True)
     assert 0.5 not in two_season_events(case).score
     replay_properties.states_are_finite_and_predictions_are_probabilities(case)
     match_properties.win_draw_and_loss_agree_with_the_expected_score(case)
 
 
 def test_plain_systems_have_weights():
-    assert two_season_events(Case(ELO, "levels", True)).context.weight is not None
+    assert two_season_events(SystemFormPrecision(ELO, "levels", True)).context.weight is not None

@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.systems.trueskill import propagation
-from jaxrate.systems.trueskill.model import State
+from jaxrate.systems.trueskill.state_and_prediction import State
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, quick
 from tests.reference import trueskill_twin as twin
 from tests.reference.twins import Fading

@@ -19,7 +19,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.data.column_roles import roles_taken_by
+from jaxrate.data.column_role_definitions import roles_taken_by
 from jaxrate.text_format import format_number
 
 if TYPE_CHECKING:

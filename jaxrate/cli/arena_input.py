@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate.cli.input_options import is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
-from jaxrate.data.column_roles import RESULT_ROLES
+from jaxrate.data.column_role_definitions import RESULT_ROLES
 from jaxrate.text_format import did_you_mean_suffix
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
-from jaxrate.data.column_roles import roles_taken_by
+from jaxrate.data.column_role_definitions import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"

@@ -105,8 +105,8 @@ def _is_side_option_given() -> bool:
 def _recognise_evidence_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `read` for columns that improve predictions, by the names of columns."""
     from jaxrate.data.column_recognition import recognise_columns
-    from jaxrate.data.column_roles import select_role_arguments
-    from jaxrate.data.evidence_columns import FORMAT_EVIDENCE, recognise_evidence_columns
+    from jaxrate.data.column_role_definitions import select_role_arguments
+    from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
     from jaxrate.data.source_opening import open_table_source
 
     if "format" in columns:

@@ -128,7 +128,7 @@ def fit(
 
     from jaxrate.fitting.losses import resolve_loss
     from jaxrate.fitting.time_limited_fit import make_fixed_key
-    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
+    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
     from jaxrate.systems.prediction_wrapping import wrapper_names
 
     resolve_loss(loss)

@@ -126,7 +126,7 @@ def rate(
     """
     from jaxrate.league.query_time import date_format_of_history_file
     from jaxrate.league.rated_history import find_player_id
-    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
+    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")

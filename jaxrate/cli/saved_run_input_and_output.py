@@ -9,7 +9,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.data.column_roles import LAYOUT_ROLES
+from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
@@ -29,7 +29,7 @@ def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> 
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.league.query_time import date_format_of_history_file
     from jaxrate.league.system_construction_by_name import make_system
-    from jaxrate.systems.draw_probability_models import has_outcome_wrapper
+    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
 
     if request.fitted is not None:
         raise ValueError("--params is for new runs; the saved run has its own")

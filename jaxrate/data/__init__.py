@@ -1,7 +1,7 @@
 """From the tables that people have to checked events.
 
 table_reading.py                 `read`
-column_roles.py                  the roles of columns: arguments of `read`, `rate_files` and the command line
+column_role_definitions.py       the roles of columns: arguments of `read`, `rate_files` and the command line
 role_resolution.py               which columns of a table are used, and for what
 column_recognition.py            the roles of columns by the names that people give them, column_spellings.py
 table_sources.py                 files and tables in memory: their columns, and the place of a row in messages
@@ -16,22 +16,22 @@ lookalike_names.py               names that look alike
 faulty_rows.py                   rows that lack a value, repeat another, or are wrong
 unplayed_matches.py              rows without a result
 dataset_building.py              datasets from columns
-integer_ids.py                   ids of names that are whole numbers
+ids_of_integer_names.py          ids of names that are whole numbers
 league_split.py                  the leagues of one table
 data_inputs.py                   inputs of functions of a history
 rounds_from_nested_teams.py      contests from nested lists, and contests without their teams
 table_writing.py                 `write` and `to_frame`
 measurement_noise_estimation.py  the noise of a measurement of matches
-simulate.py                      histories with known truth; player_sampling.py draws their players
+simulate.py                      histories with known truth; player_sampler.py draws their players
 formats/                         public collections of results, a file for each
 datasets/                        results that ship with the package
-activity_weighted_sampling.py    players drawn at random, with unequal probabilities, with and without replacement
+player_sampler.py                players drawn at random, with unequal probabilities, with and without replacement
 column_spellings.py              names that people give to columns, in lower-case letters and digits; {} is a side
 participant_tables.py            a table with one row per participant of a contest: its columns as those of `Rounds`
 match_tables.py                  a table with one row per match: its columns as those of `Matches`
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory
-evidence_columns.py              columns that improve predictions, by the names that people give them
+evidence_column_recognition.py   columns that improve predictions, by the names that people give them
 candidate_columns.py             columns that may have a role: loaded once, and whether their contents suit it
 """
 

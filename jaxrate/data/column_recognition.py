@@ -17,7 +17,13 @@ from jaxrate.data.candidate_columns import (
     table_with_loaded_columns,
 )
 from jaxrate.data.column_conversion import missing_mask
-from jaxrate.data.column_roles import COLUMN_ROLES, CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_role_arguments
+from jaxrate.data.column_role_definitions import (
+    COLUMN_ROLES,
+    CONTEST_ROLES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    check_role_arguments,
+)
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
     NAME_TEMPLATES,

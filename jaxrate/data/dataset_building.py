@@ -19,7 +19,7 @@ from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
 
 
-class KnownNames(NamedTuple):
+class NamesOfEarlierData(NamedTuple):
     """Names that have ids already, and mixtures, as in `read`."""
 
     players: Any
@@ -30,7 +30,12 @@ class KnownNames(NamedTuple):
 
 
 def build_dataset(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    rows: HostArray,
+    names: NamesOfEarlierData,
+    sort: bool,
+    in_order: bool,
 ) -> Dataset:
     """The dataset of these columns, whose values stand in these rows of the source.
 
@@ -54,7 +59,12 @@ def build_dataset(
 
 
 def _build_events(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, sort: bool, in_order: bool
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    rows: HostArray,
+    names: NamesOfEarlierData,
+    sort: bool,
+    in_order: bool,
 ) -> Dataset:
     """`build_dataset`, whose error is the first, about rows of the columns."""
     of_matches = roles.layout.contest is None
@@ -72,7 +82,7 @@ def _build_events(
 
 
 def _recheck_rows(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: KnownNames, mask: HostArray
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: NamesOfEarlierData, mask: HostArray
 ) -> None:
     """RowError about rows of the columns, if those of the mask are wrong too; their order is not looked at."""
     with map_row_errors(np.flatnonzero(mask)):

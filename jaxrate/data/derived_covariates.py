@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
-from jaxrate.data.column_roles import DERIVED_COVARIATES
+from jaxrate.data.column_role_definitions import DERIVED_COVARIATES
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where

@@ -112,7 +112,7 @@ def parse_results(name: str, column: Column, first: Column, second: Column) -> P
     return best._replace(readable=best.readable | ~present)
 
 
-def to_scores(name: str, column: Column, first: Column, second: Column) -> Column:
+def result_column_to_scores(name: str, column: Column, first: Column, second: Column) -> Column:
     """The column of results as scores in [0, 1] of the first player; numbers stay as they are.
 
     Raises:

@@ -11,8 +11,8 @@ from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
-from jaxrate.data.column_roles import document_roles, select_role_arguments, suggest_role_on_unknown_argument
-from jaxrate.data.dataset_building import KnownNames, build_dataset, filter_column_rows
+from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
+from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
 from jaxrate.data.lookalike_names import unify_spellings, warn_lookalike_names
@@ -104,7 +104,7 @@ def read(
     arguments = select_role_arguments(locals())
     table_sources.import_pyarrow()
     table = source_opening.open_table_source(source)
-    known = KnownNames(players, categories, mixtures or {}, seasons, history)
+    known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
     with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
         check_argument("read", "age", str | Sequence[str] | None, age)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, missing_mask, time_argument_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
-from jaxrate.data.result_parsing import replace_na_texts, to_scores
+from jaxrate.data.result_parsing import replace_na_texts, result_column_to_scores
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
@@ -37,7 +37,7 @@ def parse_result_columns(roles: ColumnRoles, columns: dict[str, Column], na_valu
     new |= {name: replace_na_texts(columns[name], na_values) for name in roles.margin if name in columns}
     if layout.result is not None:
         first, second = (columns[name] for name in layout.players)
-        new[layout.result] = to_scores(layout.result, new[layout.result], first, second)
+        new[layout.result] = result_column_to_scores(layout.result, new[layout.result], first, second)
     return columns | new
 
 

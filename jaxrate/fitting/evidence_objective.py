@@ -27,7 +27,7 @@ from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sw
 from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem
-from jaxrate.systems.skills.model import ModelSettings
+from jaxrate.systems.skills.settings_and_state import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
 MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes

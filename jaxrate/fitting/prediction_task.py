@@ -208,13 +208,13 @@ def _is_after_warm_up(events: Any, event: HostArray, warm_up: float) -> HostArra
     return _has_played_before(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
 
 
-def _has_played_before(events: Any, games: int) -> HostArray:
-    """[n] whether all players of a match, or the participant, have played `games` games before."""
+def _has_played_before(events: Any, min_games: int) -> HostArray:
+    """[n] whether all players of a match, or the participant, have played `min_games` games before."""
     if isinstance(events, Ragged) and events.pair_start is not None:
         flat: Any = events.events
         first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
         events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
-    return experience_mask(events, games)
+    return experience_mask(events, min_games)
 
 
 def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:

@@ -25,7 +25,7 @@ from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.hindsight_forecasts import forecast_by_smoothing
 from jaxrate.systems.calibration import calibrate
-from jaxrate.systems.draw_probability_models import add_outcomes
+from jaxrate.systems.draw_probability_wrapper import add_outcomes
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 
 __all__ = [

@@ -220,7 +220,7 @@ def pair_players(
         np.asarray(cost, np.float64), integrality=np.ones(len(edge_index)), bounds=Bounds(0, 1), constraints=limits,
         options={"time_limit": time_limit},
     )  # fmt: skip
-    chosen_edges = _neighbour_pairing_edges(n, first, second, cost)
+    chosen_edges = _pair_adjacent_players(n, first, second, cost)
     if solution.x is not None:
         solution_edges = np.flatnonzero(solution.x > 0.5)
         chosen_edges = (
@@ -239,7 +239,7 @@ def pair_players(
     )
 
 
-def _neighbour_pairing_edges(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
+def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
     """Edges that pair neighbours in strength; of an odd number of players the best one to omit is left out."""
     edge_to_next = np.full(n - 1, -1)
     neighbour_edges = np.flatnonzero(second - first == 1)

@@ -25,7 +25,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.draw_probability_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities
 from jaxrate.text_format import format_value_for_error
 

@@ -18,9 +18,9 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.model import Constants, Model, State
 from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, average_win_loss_over_opponent
 from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, support_point_strengths
+from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, State
 
 
 @enforce_argument_annotations

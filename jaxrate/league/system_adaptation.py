@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, normal_lead_for_score
-from jaxrate.systems.skills.model import statistic_noise_name, statistic_scale_name
 from jaxrate.systems.skills.settings_and_event_checks import DEFAULT_NOISE
+from jaxrate.systems.skills.settings_and_state import statistic_noise_name, statistic_scale_name
 
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days

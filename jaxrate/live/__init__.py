@@ -8,7 +8,7 @@ live_history.py                a live history
 match_checking_and_packing.py  single matches: checked, and packed for the live program
 live_ratings.py                ratings that are kept up to date as results come in, one by one
 live_state.py                  the state of a live history
-single_event_arguments.py      single events from a caller's arguments
+events_from_arguments.py       single events from a caller's arguments
 """
 
 from jaxrate.live.history_start import start_history

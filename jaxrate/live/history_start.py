@@ -11,11 +11,11 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
 from jaxrate.league.rated_history import Rated, count_rated_rows, resolve_system_state_and_players
-from jaxrate.live.live_history import LiveHistory
-from jaxrate.live.live_ratings import Live
-from jaxrate.live.single_event_arguments import (
+from jaxrate.live.events_from_arguments import (
     check_player_names,
 )
+from jaxrate.live.live_history import LiveHistory
+from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
 from jaxrate.rules import State

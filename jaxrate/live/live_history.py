@@ -37,8 +37,8 @@ from jaxrate.live.event_log import (
     unpack_contests,
     unpack_matches,
 )
+from jaxrate.live.events_from_arguments import to_host_prediction
 from jaxrate.live.live_state import Checkpoint, CheckpointsAndTabulatedEvents, ConcurrentHistoryChangeError, LiveState
-from jaxrate.live.single_event_arguments import to_host_prediction
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state

@@ -16,10 +16,7 @@ from jaxrate.live.event_checks import (
     resolve_prediction_time,
 )
 from jaxrate.live.event_log import PackedEvent
-from jaxrate.live.live_history import LiveHistory
-from jaxrate.live.live_state import LiveState
-from jaxrate.live.match_checking_and_packing import check_and_pack_match, required_match_columns
-from jaxrate.live.single_event_arguments import (
+from jaxrate.live.events_from_arguments import (
     build_contest,
     check_number,
     contest_to_arguments,
@@ -27,6 +24,9 @@ from jaxrate.live.single_event_arguments import (
     to_teams,
     warn_similar_newcomers,
 )
+from jaxrate.live.live_history import LiveHistory
+from jaxrate.live.live_state import LiveState
+from jaxrate.live.match_checking_and_packing import check_and_pack_match, required_match_columns
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.rules import Rating
 from jaxrate.system import RatingSystem

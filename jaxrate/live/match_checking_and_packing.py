@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.event_log import PackedEvent
-from jaxrate.live.single_event_arguments import MATCH_FORMS, build_match, check_number
+from jaxrate.live.events_from_arguments import MATCH_FORMS, build_match, check_number
 from jaxrate.system import EventCheck, RatingSystem, accept_any_events
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`

@@ -21,7 +21,7 @@ scoreboard_style.py               axes, titles, colours and legends of all plots
 name_labels.py                    names of players, and where they stand
 player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
-rating_lines.py                   lines of ratings through time
+rating_line_data.py               lines of ratings through time
 plot_helpers.py                   events, clocks and checks
 """
 

@@ -22,7 +22,7 @@ from jaxrate.plots.plot_helpers import (
     evenly_spaced_indices,
     rating_axis_label,
 )
-from jaxrate.plots.rating_lines import (
+from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
     display_times,

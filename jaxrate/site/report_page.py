@@ -86,13 +86,13 @@ def report_html(
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
     context = page_template_context(site_data, title) | {"mark": site_mark(), "icon": site_icon(), "paired": False}
     place = np.argsort(site_data.leaderboard_ids).tolist()  # on the list of all, by id
-    board, courses = _board_columns(site_data, rated), build_courses(site_data)
+    board, courses = _leaderboard_data_with_modifiers(site_data, rated), build_courses(site_data)
     board["course"] = [""] * len(place)
     for i, levels in zip(listed, courses.levels, strict=True):
         board["course"][place[i]] = levels
     columns, summaries = career_columns(site_data), summarise_players(site_data, context)
     sections = {
-        place[i]: _section(site_data, columns, i, place, summaries[i], *sizes)
+        place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes)
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
@@ -146,7 +146,7 @@ def report_html(
     )
 
 
-def _board_columns(site_data: SiteData, rated: Rated) -> dict[str, Any]:
+def _leaderboard_data_with_modifiers(site_data: SiteData, rated: Rated) -> dict[str, Any]:
     """The columns of all players, the best first, with the modifiers of categories."""
     board = leaderboard_columns(site_data)
     board.pop("slug")
@@ -157,7 +157,7 @@ def _board_columns(site_data: SiteData, rated: Rated) -> dict[str, Any]:
     return board
 
 
-def _section(
+def _player_section_data(
     site_data: SiteData, columns: dict[str, Any], player: int, place: list[int], summary: str, events: int, points: int
 ) -> dict[str, Any]:
     """The last events of a player, and points of the line before them; opponents by their place on the list of all."""

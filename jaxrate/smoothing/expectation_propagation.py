@@ -29,8 +29,8 @@ from jaxrate.smoothing.likelihood_sites import (
 )
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief, add_match_effects_to_lead, make_skill_loadings
-from jaxrate.systems.skills.model import Constants, ModelSettings, State, init, prepare
 from jaxrate.systems.skills.outcome_likelihoods import expected_score
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, init, prepare
 
 ANDERSON_DEPTH = 5  # past sweeps that are mixed
 UNMIXED_SWEEPS = 3  # first sweeps that are not mixed, as they change much

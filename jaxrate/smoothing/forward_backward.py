@@ -28,8 +28,8 @@ from jaxrate.smoothing.timelines import Timelines
 from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros, revert_means_and_grow_variances
 from jaxrate.systems.skills.match_strengths import StrengthBelief, covariance_with_strength
-from jaxrate.systems.skills.model import Constants, ModelSettings, State, newcomer_variances
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, newcomer_variances
 
 
 class NodeDynamics(NamedTuple):

@@ -12,8 +12,8 @@ from jaxrate.events import Matches
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.systems.skills.match_statistics import condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief
-from jaxrate.systems.skills.model import Constants, ModelSettings
 from jaxrate.systems.skills.outcome_likelihoods import Q, attenuation, game_messages, margin_negative_log_density
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 
 
 def meetings_from_cavities(cavity: StrengthBelief, offset: Array) -> MatchStrengths:

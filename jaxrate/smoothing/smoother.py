@@ -25,8 +25,8 @@ from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem, check_system
-from jaxrate.systems.skills.model import ModelSettings
 from jaxrate.systems.skills.rules import find_smoothing_model
+from jaxrate.systems.skills.settings_and_state import ModelSettings
 
 
 @enforce_argument_annotations

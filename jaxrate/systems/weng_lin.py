@@ -47,7 +47,7 @@ from jaxrate.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
 )
-from jaxrate.numerics.array_sums import exclusive_prefix_or_suffix_sums
+from jaxrate.numerics.prefix_sums_and_recurrences import exclusive_prefix_or_suffix_sums
 from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (

@@ -1,16 +1,16 @@
 """The contract of rating systems: properties that every system must have, to test your own.
 
-batch_and_chunk_properties.py  properties of a replay as a pure function of hyperparameters and events
-compilation_properties.py      properties of compiled replays
-event_transforms.py            transforms of histories under which results change in a known way
-gradient_properties.py         properties of slopes in hyperparameters, beyond those of batches and chunks
-match_properties.py            properties of replays of matches, and of matches in rating periods
-case_and_assertions.py         test cases, the conditions under which they run, and comparisons of results
-replay_properties.py           properties of replays in every form
-round_properties.py            properties of replays of rounds
-scan_chunks.py                 histories in chunks of equal shape, for `jr.scan`
-synthetic_histories.py         synthetic histories for tests of systems
-system_properties.py           properties of systems themselves, without a replay
+batch_chunk_and_slope_properties.py  properties of a replay as a pure function of hyperparameters and events
+compilation_properties.py            properties of compiled replays
+event_transforms.py                  transforms of histories under which results change in a known way
+gradient_properties.py               properties of slopes in hyperparameters, beyond those of batches and chunks
+match_properties.py                  properties of replays of matches, and of matches in rating periods
+case_and_assertions.py               test cases, the conditions under which they run, and comparisons of results
+replay_properties.py                 properties of replays in every form
+round_properties.py                  properties of replays of rounds
+history_chunks.py                    histories in chunks of equal shape, for `jr.scan`
+synthetic_histories.py               synthetic histories for tests of systems
+system_properties.py                 properties of systems themselves, without a replay
 
     from jaxrate import testing
     testing.check(my_system())
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from jaxrate.events import Matches
 from jaxrate.system import RatingSystem
 from jaxrate.testing import (
-    batch_and_chunk_properties,
+    batch_chunk_and_slope_properties,
     compilation_properties,
     gradient_properties,
     match_properties,
@@ -30,7 +30,7 @@ from jaxrate.testing import (
     round_properties,
     system_properties,
 )
-from jaxrate.testing.case_and_assertions import FORMS, Case
+from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision
 
 __all__ = ["check"]
 
@@ -46,7 +46,7 @@ SYSTEM_PROPERTIES: tuple[Callable[[RatingSystem], None], ...] = (
 class ReplayProperty(NamedTuple):
     """A property that replays of a system must have."""
 
-    assert_holds: Callable[[Case], None]  # AssertionError unless it holds
+    assert_holds: Callable[[SystemFormPrecision], None]  # AssertionError unless it holds
     forms: tuple[str, ...] = tuple(FORMS)  # forms in which it is tested
     precisions: tuple[bool, ...] = (True,)  # precisions in which it is tested: float64 is True
     allows_random: bool = True  # whether it holds for systems that draw random numbers
@@ -62,9 +62,9 @@ REPLAY_PROPERTIES = (
     ReplayProperty(replay_properties.renaming_the_players_renames_the_rows),
     ReplayProperty(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
     ReplayProperty(compilation_properties.another_length_compiles_nothing),
-    ReplayProperty(batch_and_chunk_properties.chunks_of_several_histories_in_one_batch_equal_runs),
+    ReplayProperty(batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs),
     ReplayProperty(
-        batch_and_chunk_properties.slopes_equal_finite_differences, allows_random=False
+        batch_chunk_and_slope_properties.slopes_equal_finite_differences, allows_random=False
     ),  # slopes are of the mean
     ReplayProperty(gradient_properties.slopes_are_finite, precisions=(False,)),
     ReplayProperty(match_properties.streams_equal_levels, ("stream",)),
@@ -79,7 +79,7 @@ REPLAY_PROPERTIES = (
 )
 
 
-def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Case]]:
+def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, SystemFormPrecision]]:
     """Every property that applies to the system, with the cases on which it is tested."""
     for form, kind in FORMS.items():
         for double in (True, False):
@@ -91,7 +91,7 @@ def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Case]
                     or Matches in system.events
                 )
                 if fits and has_reference and (tested_property.allows_random or not draws_random):
-                    yield tested_property, Case(system, form, double)
+                    yield tested_property, SystemFormPrecision(system, form, double)
 
 
 def check(system: RatingSystem | Callable[[], RatingSystem]) -> None:

@@ -15,7 +15,7 @@ from jaxrate.system import RatingSystem
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
 
 
-class Case(NamedTuple):
+class SystemFormPrecision(NamedTuple):
     """A system, replayed in one form and in one precision."""
 
     system: RatingSystem

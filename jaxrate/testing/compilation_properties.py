@@ -15,7 +15,7 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import make_plan
 from jaxrate.testing.case_and_assertions import (
     FORMS,
-    Case,
+    SystemFormPrecision,
     as_float_arrays,
     assert_claim,
     make_key,
@@ -28,7 +28,7 @@ from jaxrate.testing.synthetic_histories import events_in_form, player_count, sp
 MANY_PLAYERS = 7919  # a number of players that no other dimension has
 
 
-def another_length_compiles_nothing(case: Case) -> None:
+def another_length_compiles_nothing(case: SystemFormPrecision) -> None:
     """A history with two events fewer and one player more."""
     events = split_seasons(case)[0]
     count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
@@ -38,7 +38,7 @@ def another_length_compiles_nothing(case: Case) -> None:
     assert_claim(not durations, f"a history of two events fewer took {len(durations)} compilations")
 
 
-def no_state_sized_copy_inside_the_loop(case: Case) -> None:
+def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
     """XLA must not copy a leaf of the state at every step: an event would cost more, the more players there are."""
     with strict_precision(case.double):
         text = lower_replay(case).compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
@@ -48,7 +48,7 @@ def no_state_sized_copy_inside_the_loop(case: Case) -> None:
     assert_claim(not copies, f"at every step, {len(copies)} leaves of the state are copied")
 
 
-def lower_replay(case: Case) -> Any:
+def lower_replay(case: SystemFormPrecision) -> Any:
     """The replay of a season or, in periods and rounds, of a few events, for many players."""
     (system, form, _), events = case, events_in_form(case.form, split_seasons(case)[0])
     params, random = as_float_arrays(system.params), make_key(system)

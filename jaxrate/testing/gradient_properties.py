@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from jaxrate.replay.checked_replay import run
 from jaxrate.rules import Params
-from jaxrate.testing.batch_and_chunk_properties import summarise_run
+from jaxrate.testing.batch_chunk_and_slope_properties import summarise_run
 from jaxrate.testing.case_and_assertions import (
-    Case,
+    SystemFormPrecision,
     as_float_arrays,
     assert_claim,
     jit_quickly,
@@ -19,7 +19,7 @@ from jaxrate.testing.case_and_assertions import (
 from jaxrate.testing.synthetic_histories import events_in_form, player_count, schedule_for_form, split_seasons
 
 
-def slopes_are_finite(case: Case) -> None:
+def slopes_are_finite(case: SystemFormPrecision) -> None:
     """In forward mode, which overflows first in float32, through `run`."""
     system, events = case.system, split_seasons(case)[0]
     options = {

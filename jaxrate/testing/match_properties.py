@@ -5,10 +5,10 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.draw_probability_models import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
 from jaxrate.testing.case_and_assertions import (
-    Case,
+    SystemFormPrecision,
     assert_claim,
     assert_close_leaves,
     assert_equal_leaves,
@@ -20,7 +20,7 @@ from jaxrate.testing.replay_properties import replay_case_events, replay_first_s
 from jaxrate.testing.synthetic_histories import MATCHES, split_seasons
 
 
-def streams_equal_levels(case: Case) -> None:
+def streams_equal_levels(case: SystemFormPrecision) -> None:
     assert_close_leaves(
         "the state and the predictions",
         replay_first_season(case),
@@ -29,7 +29,7 @@ def streams_equal_levels(case: Case) -> None:
     )
 
 
-def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
+def a_column_that_nobody_reads_changes_nothing(case: SystemFormPrecision) -> None:
     events = split_seasons(case)[0]
     unread = {"unread": np.random.default_rng(7).normal(size=MATCHES)}
     context = events.context._replace(columns=unread | (events.context.columns or {}))
@@ -40,7 +40,7 @@ def a_column_that_nobody_reads_changes_nothing(case: Case) -> None:
     )
 
 
-def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
+def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -> None:
     """With the system's own draws, or else Davidson's."""
     system = case.system
     if has_outcome_wrapper(system):
@@ -64,7 +64,7 @@ def win_draw_and_loss_agree_with_the_expected_score(case: Case) -> None:
     assert_close_leaves("the state", with_outcomes.state, plain.state, 1e-11)
 
 
-def a_period_of_one_match_is_that_match(case: Case) -> None:
+def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
     """If no time passes between the periods."""
     system, events = case.system, split_seasons(case)[0]
     if "match_periods" in system.params._fields:  # time that a match outside a period takes

@@ -12,7 +12,7 @@ from jaxrate.replay.checked_replay import Run, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.rules import Rating
 from jaxrate.testing.case_and_assertions import (
-    Case,
+    SystemFormPrecision,
     as_float_arrays,
     assert_claim,
     assert_close_leaves,
@@ -34,7 +34,7 @@ from jaxrate.testing.synthetic_histories import (
 )
 
 
-def replay_case_events(case: Case, events: Any, **options: Any) -> Run:
+def replay_case_events(case: SystemFormPrecision, events: Any, **options: Any) -> Run:
     """Run the events of a case; the result has NumPy arrays."""
     system, form = case.system, case.form
     with strict_precision(case.double):
@@ -49,12 +49,12 @@ def replay_case_events(case: Case, events: Any, **options: Any) -> Run:
 
 
 @lru_cache(maxsize=64)
-def replay_first_season(case: Case) -> Run:
+def replay_first_season(case: SystemFormPrecision) -> Run:
     """The run of the first season."""
     return replay_case_events(case, split_seasons(case)[0])
 
 
-def player_ratings(case: Case, state: Any) -> Rating:
+def player_ratings(case: SystemFormPrecision, state: Any) -> Rating:
     """The ratings and deviations of all players."""
     with strict_precision(case.double):
         return jax.tree.map(np.asarray, ratings(case.system, state))
@@ -65,7 +65,7 @@ def participant_ids(events: Any) -> Any:
     return np.unique(events.events.player if isinstance(events, Ragged) else events.player)
 
 
-def states_are_finite_and_predictions_are_probabilities(case: Case) -> None:
+def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecision) -> None:
     events, (state, prediction) = split_seasons(case)[0], replay_first_season(case)
     assert_claim(not any(np.isnan(x).any() for x in jax.tree.leaves(state)), "the state is not a number somewhere")
     assert_claim(
@@ -86,7 +86,7 @@ def states_are_finite_and_predictions_are_probabilities(case: Case) -> None:
         assert_claim(((prediction > 0.0) & (prediction < 1.0)).all(), "a prediction is not between 0 and 1")
 
 
-def single_precision_agrees_with_double(case: Case) -> None:
+def single_precision_agrees_with_double(case: SystemFormPrecision) -> None:
     double = case._replace(double=True)
     single_run, double_run = replay_first_season(case), replay_first_season(double)
     assert_with_label(
@@ -97,7 +97,7 @@ def single_precision_agrees_with_double(case: Case) -> None:
     )
 
 
-def untouched_rows_are_inert(case: Case) -> None:
+def untouched_rows_are_inert(case: SystemFormPrecision) -> None:
     events, num_players = split_seasons(case)[0], player_count(case.form) + IDLE_PLAYERS
     with strict_precision(case.double):
         initial_state = case.system.init(as_float_arrays(case.system.params), num_players)
@@ -108,7 +108,7 @@ def untouched_rows_are_inert(case: Case) -> None:
     )
 
 
-def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
+def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecision) -> None:
     events, prediction = split_seasons(case)[0], replay_first_season(case).prediction
     if case.form == "rounds":
         first_changed, num_unaffected = (
@@ -132,7 +132,7 @@ def predictions_know_neither_their_result_nor_the_future(case: Case) -> None:
     assert_claim(changed > 0.3, f"only {changed:.0%} of the predictions after other results differ")
 
 
-def a_better_result_gives_a_better_rating(case: Case) -> None:
+def a_better_result_gives_a_better_rating(case: SystemFormPrecision) -> None:
     events = split_seasons(case)[0]
     if case.form == "rounds":
         last = slice(events.player_start[-2], None)
@@ -152,7 +152,7 @@ def a_better_result_gives_a_better_rating(case: Case) -> None:
     )
 
 
-def the_order_of_players_in_an_event_does_not_matter(case: Case) -> None:
+def the_order_of_players_in_an_event_does_not_matter(case: SystemFormPrecision) -> None:
     """Except with further columns of matches, whose change under a swap is unknown."""
     events, original = split_seasons(case)[0], replay_first_season(case)
     if case.form != "rounds" and events.context.columns is not None:
@@ -166,7 +166,7 @@ def the_order_of_players_in_an_event_does_not_matter(case: Case) -> None:
     assert_close_leaves("predictions", result.prediction, expected, 1e-10)
 
 
-def renaming_the_players_renames_the_rows(case: Case) -> None:
+def renaming_the_players_renames_the_rows(case: SystemFormPrecision) -> None:
     new_ids = np.random.default_rng(1).permutation(player_count(case.form))
     original, renamed = (
         replay_first_season(case),

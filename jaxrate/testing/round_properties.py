@@ -14,7 +14,7 @@ from jaxrate.replay.checked_replay import Run
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.event_prediction import predict
 from jaxrate.testing.case_and_assertions import (
-    Case,
+    SystemFormPrecision,
     as_float_arrays,
     assert_claim,
     assert_close_leaves,
@@ -26,7 +26,7 @@ from jaxrate.testing.replay_properties import player_ratings, replay_case_events
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, split_seasons
 
 
-def contests_one_by_one_equal_batches(case: Case) -> None:
+def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """With other padding, for which a system may use other formulas."""
     sizes = np.diff(split_seasons(case)[0].player_start)
     slots = [int(next(most for most in np.sort(sizes)[-2:] if n <= most)) for n in sizes]
@@ -38,7 +38,7 @@ def contests_one_by_one_equal_batches(case: Case) -> None:
     assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
 
 
-def times_must_not_decrease_where_the_clock_matters(case: Case) -> None:
+def times_must_not_decrease_where_the_clock_matters(case: SystemFormPrecision) -> None:
     system, events = case.system, split_seasons(case)[0]
     time = events.events.time.copy()
     time[-1] = -1.0
@@ -65,7 +65,7 @@ IDLE_CASES = [(idle, again) for again in (True, False) for idle in ("alone", "no
 
 
 @lru_cache(maxsize=4)
-def replay_groups_with_idle_contests(case: Case) -> tuple[Run, Any, Any]:
+def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, Any, Any]:
     """Groups of four players play the same contest, then an idle one as in `IDLE_CASES`, and some of them another.
 
     Returns the run, and the groups' ratings [4, 4] after it and later.
@@ -85,7 +85,7 @@ def replay_groups_with_idle_contests(case: Case) -> tuple[Run, Any, Any]:
     return result, *(jax.tree.map(lambda x: np.asarray(x).reshape(len(IDLE_CASES), 4), x) for x in ratings_later)
 
 
-def a_contest_of_one_changes_nothing(case: Case) -> None:
+def a_contest_of_one_changes_nothing(case: SystemFormPrecision) -> None:
     """Except for times."""
     result, now, later = replay_groups_with_idle_contests(case)
     for quantity, x in (("rating", later.mean), ("deviation", later.deviation)):
@@ -99,7 +99,7 @@ def a_contest_of_one_changes_nothing(case: Case) -> None:
     )
 
 
-def rounds_are_predicted_as_in_a_run(case: Case) -> None:
+def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
     """In contests without a common player, so that one does not change the prediction of the other."""
     system, state = case.system, replay_first_season(case).state
     two = slice_events(split_seasons(case)[1], 1, 3)
@@ -124,7 +124,7 @@ FIXED_SCALES = ("topcoder",)  # constants in points are part of their rules
 POINT_EXPONENTS = {"points": 1, "points^2 per day": 2}  # units of hyperparameters, and their powers of points
 
 
-def ratings_have_any_unit_and_zero(case: Case) -> None:
+def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
     """Unless the scale is fixed: ratings scale with the unit of points, and shift with the initial rating."""
     system, (events, _), original = case.system, split_seasons(case), replay_first_season(case)
     if system.name in FIXED_SCALES:

@@ -15,7 +15,7 @@ from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
 from jaxrate.system import RatingSystem
-from jaxrate.testing.case_and_assertions import Case
+from jaxrate.testing.case_and_assertions import SystemFormPrecision
 
 PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons
 TIME_AFTER_EVENTS = 130.0  # after all events
@@ -33,7 +33,7 @@ def player_count(form: str) -> int:
     return POOL if form == "rounds" else PLAYERS
 
 
-def two_season_events(case: Case) -> Any:
+def two_season_events(case: SystemFormPrecision) -> Any:
     """The events of both seasons: contests, or matches, which may be replayed in periods."""
     if case.form == "rounds":
         return make_noisy_contests() if "noise" in case.system.features else make_contests()
@@ -46,7 +46,7 @@ def two_season_events(case: Case) -> Any:
     return next((x for x in (league, unweighted) if _does_system_accept_matches(case, x)), decided)
 
 
-def _does_system_accept_matches(case: Case, league: Matches) -> bool:
+def _does_system_accept_matches(case: SystemFormPrecision, league: Matches) -> bool:
     try:
         case.system.check(events_in_form(case.form, league))
     except ValueError:
@@ -93,7 +93,7 @@ def first_device_event(form: str, league: Matches) -> Any:
     return as_device_arrays(period._replace(time=league.time[0]))
 
 
-def split_seasons(case: Case) -> tuple[Any, Any]:
+def split_seasons(case: SystemFormPrecision) -> tuple[Any, Any]:
     """The events of the first and those of the second season."""
     events = two_season_events(case)
     half = len(SIZES[0]) if case.form == "rounds" else MATCHES

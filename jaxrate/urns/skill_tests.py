@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.events import Context, Matches, fail_where
-from jaxrate.systems.urnings.model import State
+from jaxrate.systems.urnings.state_and_prediction import State
 from jaxrate.text_format import format_value_for_error
 
 

@@ -25,7 +25,7 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.rules import PredictRuleProtocol
 from jaxrate.system import RatingSystem
-from jaxrate.systems.urnings.model import Constants, State
+from jaxrate.systems.urnings.state_and_prediction import Constants, State
 from jaxrate.systems.urnings.system import green_gain_from_game, score_level
 from jaxrate.text_format import format_value_for_error
 from jaxrate.urns.batched_games import GameSettings, draw_true_score, play_in_batches

@@ -18,7 +18,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.draw_probability_models import has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
-from jaxrate.data.column_roles import roles_taken_by
+from jaxrate.data.column_role_definitions import roles_taken_by
 from jaxrate.data.table_reading import read
 from jaxrate.data.table_sources import (
     Column,

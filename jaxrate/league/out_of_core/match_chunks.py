@@ -13,7 +13,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_days
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.integer_ids import make_integer_id_assigner
+from jaxrate.data.ids_of_integer_names import make_integer_id_assigner
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.parquet_table import (
     ParquetTable,

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxrate.argument_checks import Key, enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
-from jaxrate.data.column_roles import document_roles, roles_taken_by, select_role_arguments
+from jaxrate.data.column_role_definitions import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import import_pyarrow

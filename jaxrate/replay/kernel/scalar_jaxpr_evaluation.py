@@ -166,26 +166,26 @@ def _reduce_axes(
     return x
 
 
-def _broadcast_in_dim(params: Any, x: ScalarIndices) -> ScalarIndices:
+def _broadcast_indices(params: Any, x: ScalarIndices) -> ScalarIndices:
     shape = [1] * len(params["shape"])
     for axis, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
         shape[axis] = size
     return np.broadcast_to(x.reshape(shape), params["shape"])
 
 
-def _slice(params: Any, x: ScalarIndices) -> ScalarIndices:
+def _slice_indices(params: Any, x: ScalarIndices) -> ScalarIndices:
     strides = params["strides"] or (1,) * x.ndim
     return x[tuple(slice(*cut) for cut in zip(params["start_indices"], params["limit_indices"], strides, strict=True))]
 
 
 REARRANGEMENTS: dict[str, Callable[..., Any]] = {
-    "broadcast_in_dim": _broadcast_in_dim,
+    "broadcast_in_dim": _broadcast_indices,
     "concatenate": lambda params, *x: np.concatenate(x, params["dimension"]),
     "copy": lambda params, x: x,
     "reshard": lambda params, x: x,
     "reshape": lambda params, x: x.reshape(params["new_sizes"]),
     "rev": lambda params, x: np.flip(x, params["dimensions"]),
-    "slice": _slice,
+    "slice": _slice_indices,
     "split": lambda params, x: np.split(x, np.cumsum(params["sizes"])[:-1], params["axis"]),
     "squeeze": lambda params, x: np.squeeze(x, params["dimensions"]),
     "stack": lambda params, *x: np.stack(x, params["axis"]),

@@ -3,7 +3,7 @@
 luck.py                      luck functions: how likely strength x beats y
 kernels.py                   kernels: how beliefs spread between matches
 priors.py                    priors: what is believed of newcomers
-model.py                     the static choices, checked, with hyperparameters and state
+settings_and_state.py        the static choices, checked, with hyperparameters and state
 system.py                    the system: its formulas, its rules and its factory
 function_hyperparameters.py  functions of one's own for kernels and priors
 kernel_components.py         components of a kernel: their tables, and how a belief is spread by them

@@ -7,7 +7,7 @@ scans over the points that carry mass, and Observation 4.4 takes their sums to a
 import jax.numpy as jnp
 
 from jaxrate.array_types import Array
-from jaxrate.numerics.array_sums import linear_recurrence
+from jaxrate.numerics.prefix_sums_and_recurrences import linear_recurrence
 
 
 def exponential_decays(points: Array, width: Array | float) -> tuple[Array, Array]:

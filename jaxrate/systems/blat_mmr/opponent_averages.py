@@ -11,8 +11,8 @@ from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
 from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.model import Constants, Model, SizedAlgorithms, State
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
+from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, SizedAlgorithms, State
 
 
 def win_chances_of_both(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:

@@ -9,7 +9,14 @@ from jaxrate.hashable_functions_and_arrays import HashableArray
 from jaxrate.rules import Params, Rating
 from jaxrate.system import elapsed_time
 from jaxrate.systems.blat_mmr import kernel_components, kernels, opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.model import (
+from jaxrate.systems.blat_mmr.opponent_averages import (
+    average_likelihood_over_opponent,
+    average_over_both_beliefs,
+    average_win_loss_over_opponent,
+    grid_points,
+    log_chance_table,
+)
+from jaxrate.systems.blat_mmr.settings_and_state import (
     Constants,
     Model,
     SizedAlgorithms,
@@ -19,13 +26,6 @@ from jaxrate.systems.blat_mmr.model import (
     low_rank_kernel_factors,
     mean_strength_positions,
     resolve_algorithm_sizes,
-)
-from jaxrate.systems.blat_mmr.opponent_averages import (
-    average_likelihood_over_opponent,
-    average_over_both_beliefs,
-    average_win_loss_over_opponent,
-    grid_points,
-    log_chance_table,
 )
 
 CENTRE_RATING = 1500.0  # rating of strength 0

@@ -38,7 +38,12 @@ from jaxrate.systems.blat_mmr.custom_kernel_matrices import default_edge_normali
 from jaxrate.systems.blat_mmr.function_hyperparameters import function_params
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
-from jaxrate.systems.blat_mmr.model import (
+from jaxrate.systems.blat_mmr.opponent_averages import (
+    grid_points,
+)
+from jaxrate.systems.blat_mmr.priors import Prior
+from jaxrate.systems.blat_mmr.rules import advance, predict, prepare, summary, update
+from jaxrate.systems.blat_mmr.settings_and_state import (
     Constants,
     Model,
     State,
@@ -52,11 +57,6 @@ from jaxrate.systems.blat_mmr.model import (
     resolve_algorithm_sizes,
     resolve_algorithms,
 )
-from jaxrate.systems.blat_mmr.opponent_averages import (
-    grid_points,
-)
-from jaxrate.systems.blat_mmr.priors import Prior
-from jaxrate.systems.blat_mmr.rules import advance, predict, prepare, summary, update
 
 
 class InitialBelief(NamedTuple):

@@ -14,7 +14,7 @@ from jaxrate.kernel_launch_overhead import concatenate_pair, has_launch_overhead
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_tail, quotient
 from jaxrate.system import signed_side_advantage, split_sides
-from jaxrate.systems.category_glicko.model import Constants, State, strengths_against
+from jaxrate.systems.category_glicko.state_and_strengths import Constants, State, strengths_against
 
 LOGISTIC_SCALE = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1
 

@@ -59,17 +59,6 @@ from jaxrate.system import (
     split_sides,
     system_factory,
 )
-from jaxrate.systems.category_glicko.model import (
-    Constants,
-    State,
-    advance,
-    advance_through_period,
-    init,
-    prepare,
-    rows_before_games,
-    split_into_single_category_pairs,
-    strengths_against,
-)
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     games_from_both_sides,
@@ -80,6 +69,17 @@ from jaxrate.systems.category_glicko.posterior import (
     strengths_to_rating_and_modifiers,
     sum_by_player_and_category,
     update_mean_variance,
+)
+from jaxrate.systems.category_glicko.state_and_strengths import (
+    Constants,
+    State,
+    advance,
+    advance_through_period,
+    init,
+    prepare,
+    rows_before_games,
+    split_into_single_category_pairs,
+    strengths_against,
 )
 
 

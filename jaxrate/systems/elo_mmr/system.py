@@ -40,7 +40,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import DEVIATION, RATING, HyperparameterRange, Parameter, check_whole_number
-from jaxrate.numerics import row_tiles
+from jaxrate.numerics import tiled_row_functions
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
@@ -54,7 +54,15 @@ from jaxrate.systems.elo_mmr.belief import (
     pseudodiffuse,
 )
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances, drift_and_noise, resolve_noise_params
-from jaxrate.systems.elo_mmr.model import BETA, DRIFT, GAMMA, LIMIT_DEVIATION, WEIGHT, Constants, ModelSettings
+from jaxrate.systems.elo_mmr.settings_and_constants import (
+    BETA,
+    DRIFT,
+    GAMMA,
+    LIMIT_DEVIATION,
+    WEIGHT,
+    Constants,
+    ModelSettings,
+)
 from jaxrate.systems.rounds import (
     cdf_sums,
     expected_wins,
@@ -180,7 +188,9 @@ def _learn_from_contest(
             return posterior_mode(past, start, square, influence), past
 
         columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
-        rating, past = row_tiles.replace_row_tiles(remember, event.present, (rows.rating, rows.past), *columns)
+        rating, past = tiled_row_functions.replace_row_tiles(
+            remember, event.present, (rows.rating, rows.past), *columns
+        )
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, round_statistics

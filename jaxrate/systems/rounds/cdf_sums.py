@@ -22,7 +22,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead
-from jaxrate.numerics import row_tiles
+from jaxrate.numerics import tiled_row_functions
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
 
 UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
@@ -220,8 +220,8 @@ def sum_in_blocks(
         return [x + y[0] for x, y in zip(total, batch, strict=True)]
 
     nothing = [jnp.zeros_like(grid)] * 4
-    if count is not None and row_tiles.has_tiles(len(participant_columns[0])):
-        sums: list[Array] = row_tiles.add_row_tiles(add_batch, count, nothing, *participant_columns)
+    if count is not None and tiled_row_functions.has_tiles(len(participant_columns[0])):
+        sums: list[Array] = tiled_row_functions.add_row_tiles(add_batch, count, nothing, *participant_columns)
         return sums
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
     return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]
@@ -307,7 +307,7 @@ def sum_by_group(group: Array, values: Array, count: Array | None = None) -> Arr
         number = jnp.arange(len(group), dtype=group.dtype)
         member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
         return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)
-    sums: Array = row_tiles.add_row_tiles(
+    sums: Array = tiled_row_functions.add_row_tiles(
         lambda total, group, values: total.at[group].add(values), count, jnp.zeros_like(values), group, values
     )
     return sums

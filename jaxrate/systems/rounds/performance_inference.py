@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import array_sums, row_tiles, selective_evaluation, special_functions
+from jaxrate.numerics import prefix_sums_and_recurrences, selective_evaluation, special_functions, tiled_row_functions
 from jaxrate.numerics.newton_roots_and_maxima import RootTiles
 from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
@@ -104,8 +104,8 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         group, gain, event.present
     )  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = (
-        array_sums.exclusive_prefix_or_suffix_sums(tied, from_end=True),
-        array_sums.exclusive_prefix_or_suffix_sums(tied),
+        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=True),
+        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied),
     )
     double = 2.0 * share - 1.0  # how many times more those who tied count than in the sums of all
 
@@ -120,7 +120,9 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
             return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
 
         return (
-            row_tiles.add_row_tiles(add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain),
+            tiled_row_functions.add_row_tiles(
+                add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain
+            ),
         )
 
     def sums(x: Array, below: Array, of_tied: Array) -> tuple[Array, Array]:
@@ -133,7 +135,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
         return below, jnp.where(below, won, lost) + share * tied, guess
 
-    from_below, target, guess = row_tiles.map_row_tiles(start, event.present, won, lost, tied)
+    from_below, target, guess = tiled_row_functions.map_row_tiles(start, event.present, won, lost, tied)
     split = share == 0.5
     performances = rating_roots.solve_ratings_for_target_sums(
         round_sums.sums if split else sums,
@@ -245,7 +247,9 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
 
     groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
     alone = round_standing.noise.draw is None or tie_weight(split_ties) is not None  # groups need no other ones' sums
-    performances = row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[round_standing.group]
+    performances = tiled_row_functions.map_row_tiles(solve, event.present if alone else None, *groups)[
+        round_standing.group
+    ]
     return _recompute_where_table_coarse(round_standing, event, again, performances)
 
 

@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.numerics import array_sums
+from jaxrate.numerics import prefix_sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums, performance_inference
 
 
@@ -41,7 +41,7 @@ def worst_rank_within_gain_budget(gain_budget: Array, gain: Array, event: Rounds
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, gain)
     ahead = jnp.append(
-        array_sums.exclusive_prefix_or_suffix_sums(tied), jnp.sum(gain)
+        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(gain)
     )  # [P + 1] in the standings; of those tied, of all
     gain_budget = gain_budget + _relative_sum_rounding(ahead) * ahead[-1]
 

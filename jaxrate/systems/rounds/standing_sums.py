@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.numerics import array_sums, row_tiles
+from jaxrate.numerics import prefix_sums_and_recurrences, tiled_row_functions
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 
@@ -77,15 +77,15 @@ def make_standing_sum_functions(
         return (tables[1], _sums_in_tiles(partial(tabulate, *side), side[0], columns, tables[0], tiles)), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
-    tiled = participants_by_standing.present is not None and row_tiles.has_tiles(num_players)
-    tiles = row_tiles.count_row_tiles(participants_by_standing.present) if tiled else None
+    tiled = participants_by_standing.present is not None and tiled_row_functions.has_tiles(num_players)
+    tiles = tiled_row_functions.count_row_tiles(participants_by_standing.present) if tiled else None
     none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
     sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
     losses, wins = lax.scan(add_side, (none, none), sides)[0]
     if tiles is None:
         losses, wins = (
-            array_sums.exclusive_prefix_or_suffix_sums(losses),
-            array_sums.exclusive_prefix_or_suffix_sums(wins, from_end=True),
+            prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses),
+            prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
         )
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
@@ -118,7 +118,7 @@ def _sums_in_tiles(
       table: [blocks, points] zeros.
       tiles: [] how many tiles of participants there are.
     """
-    size = row_tiles.TILE_ROWS // BLOCK_SIZE
+    size = tiled_row_functions.TILE_ROWS // BLOCK_SIZE
     triangle = jnp.where(side == 0, np.tri(size, size, -1, dtype=bool), np.tri(size, size, -1, dtype=bool).T)
 
     def add(number: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 system.py                     the system: its formulas, its factory, and what it needs of events
 settings_and_event_checks.py  whether matches have what it learns from
 rules.py                      what is expected before an event, and learnt after it
-model.py                      settings, hyperparameters, state
+settings_and_state.py         settings, hyperparameters, state
 posterior.py                  what they are believed to be after it
 aging.py                      what time does to beliefs
 match_statistics.py           what was counted beside the result

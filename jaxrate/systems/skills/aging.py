@@ -9,7 +9,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import Periods
 from jaxrate.system import elapsed_time, elapsed_within_period
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.model import SIDES, Constants, ModelSettings, State, select_by_player_kind
+from jaxrate.systems.skills.settings_and_state import SIDES, Constants, ModelSettings, State, select_by_player_kind
 
 
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:

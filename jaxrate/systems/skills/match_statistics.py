@@ -16,7 +16,12 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, context_columns
-from jaxrate.systems.skills.model import Constants, ModelSettings, statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.settings_and_state import (
+    Constants,
+    ModelSettings,
+    statistic_noise_name,
+    statistic_scale_name,
+)
 
 
 class MatchAfterStatistics(NamedTuple):

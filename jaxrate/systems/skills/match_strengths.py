@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.system import signed_side_advantage, split_sides
-from jaxrate.systems.skills.model import YEAR, Constants, ModelSettings, State, select_by_player_kind
+from jaxrate.systems.skills.settings_and_state import YEAR, Constants, ModelSettings, State, select_by_player_kind
 
 
 class StrengthBelief(NamedTuple):

@@ -15,7 +15,7 @@ from jaxrate.numerics.special_functions import normal_tail, truncated_normal_mom
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, context_columns
-from jaxrate.systems.skills.model import Constants, ModelSettings
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 
 Q = math.log(10.0) / 400.0
 OUTCOMES = "win", "logistic", "margin"

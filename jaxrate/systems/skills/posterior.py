@@ -13,8 +13,8 @@ from jaxrate.numerics.special_functions import quotient
 from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
-from jaxrate.systems.skills.model import Constants, ModelSettings, State
 from jaxrate.systems.skills.outcome_likelihoods import Message
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
 
 
 def learn_from_messages(

@@ -13,7 +13,6 @@ from jaxrate.systems.mean_reversion import start_of_unapplied_seasons
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
 from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
-from jaxrate.systems.skills.model import Constants, ModelSettings, State, prepare
 from jaxrate.systems.skills.outcome_likelihoods import (
     expected_score,
     game_messages,
@@ -21,6 +20,7 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     outcome_probabilities,
 )
 from jaxrate.systems.skills.posterior import learn_from_messages
+from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
 
 
 def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Context, Matches, Ragged, fail_where
 from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
-from jaxrate.systems.skills.model import SIDES, ModelSettings
+from jaxrate.systems.skills.settings_and_state import SIDES, ModelSettings
 
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
 DEFAULT_FORM_REVERSION = 30.0  # days

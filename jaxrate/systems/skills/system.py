@@ -73,7 +73,16 @@ from jaxrate.hyperparameter_definitions import (
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.mean_reversion import parse_season_starts
-from jaxrate.systems.skills.model import (
+from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
+from jaxrate.systems.skills.rules import make_rules
+from jaxrate.systems.skills.settings_and_event_checks import (
+    DEFAULT_NOISE,
+    NOT_FOR_LOGISTIC,
+    check_events_fit,
+    fill_param_defaults,
+    parse_column_names,
+)
+from jaxrate.systems.skills.settings_and_state import (
     COVARIATE_PARAMETER,
     GROWTH_UNIT,
     SIDES,
@@ -84,15 +93,6 @@ from jaxrate.systems.skills.model import (
     statistic_noise_name,
     statistic_scale_name,
     summary,
-)
-from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
-from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings_and_event_checks import (
-    DEFAULT_NOISE,
-    NOT_FOR_LOGISTIC,
-    check_events_fit,
-    fill_param_defaults,
-    parse_column_names,
 )
 
 

@@ -13,7 +13,7 @@ from jaxrate.events import Rounds
 from jaxrate.kernel_launch_overhead import has_launch_overhead, stack_pair
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.rounds.round_teams import Teams
-from jaxrate.systems.trueskill.model import Constants, State, team_performance_moments
+from jaxrate.systems.trueskill.state_and_prediction import Constants, State, team_performance_moments
 
 EXTRA_SWEEPS = 8  # sweeps beyond the logarithm of the number of teams
 STEPS_PER_PRODUCT = 16  # steps of a chain that are multiplied in one turn

@@ -58,7 +58,8 @@ from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import multi_team_players
 from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_by_standing
-from jaxrate.systems.trueskill.model import (
+from jaxrate.systems.trueskill.propagation import propagate_standing_to_team_evidence
+from jaxrate.systems.trueskill.state_and_prediction import (
     Constants,
     State,
     advance,
@@ -68,7 +69,6 @@ from jaxrate.systems.trueskill.model import (
     prepare,
     summary,
 )
-from jaxrate.systems.trueskill.propagation import propagate_standing_to_team_evidence
 
 
 def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:

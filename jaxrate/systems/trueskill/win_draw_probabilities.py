@@ -9,8 +9,13 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.rounds import performance_distributions
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, unranked_teams_by_number
-from jaxrate.systems.trueskill.model import Constants, State, match_lead_deviation_and_margin, team_performance_moments
-from jaxrate.systems.trueskill.model import predict as expected_score
+from jaxrate.systems.trueskill.state_and_prediction import (
+    Constants,
+    State,
+    match_lead_deviation_and_margin,
+    team_performance_moments,
+)
+from jaxrate.systems.trueskill.state_and_prediction import predict as expected_score
 
 
 def predict_outcome_probabilities(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:

@@ -54,7 +54,7 @@ from jaxrate.hyperparameter_definitions import (
 )
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules
 from jaxrate.system import FactoryCall, RatingSystem, split_sides, system_factory
-from jaxrate.systems.urnings.model import (
+from jaxrate.systems.urnings.state_and_prediction import (
     ESTIMATES,
     MAX_URN_SIZE,
     Constants,

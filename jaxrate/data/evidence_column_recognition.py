@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxrate.data.column_recognition import matching_pair, player_columns
-from jaxrate.data.column_roles import CONTEST_ROLES
+from jaxrate.data.column_role_definitions import CONTEST_ROLES
 from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
 from jaxrate.data.role_resolution import default_column
 from jaxrate.data.table_sources import find_column_ignoring_case

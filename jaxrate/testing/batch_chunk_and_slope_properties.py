@@ -17,7 +17,7 @@ from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.rules import Params
 from jaxrate.system import RatingSystem
 from jaxrate.testing.case_and_assertions import (
-    Case,
+    SystemFormPrecision,
     as_float_arrays,
     assert_claim,
     assert_close_leaves,
@@ -27,8 +27,8 @@ from jaxrate.testing.case_and_assertions import (
     strict_precision,
 )
 from jaxrate.testing.event_transforms import rename_players
+from jaxrate.testing.history_chunks import prediction_counts, split_in_chunks, stack_trees
 from jaxrate.testing.replay_properties import replay_case_events
-from jaxrate.testing.scan_chunks import prediction_counts, split_in_chunks, stack_trees
 from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, player_count, split_seasons
 
 DIFFERENCE_STEP = 1e-5  # of finite differences, relative to a hyperparameter, or to about 1 in a column
@@ -55,7 +55,7 @@ def summarise_run(system: RatingSystem, params: Params, result: Run) -> Any:
     )
 
 
-def replay_and_summarise(case: Case, inputs: ReplayInputs) -> tuple[Any, Run]:
+def replay_and_summarise(case: SystemFormPrecision, inputs: ReplayInputs) -> tuple[Any, Run]:
     """The summary of a history that is replayed in chunks, and its run."""
     system, params = case.system, inputs.params
 
@@ -89,7 +89,7 @@ def scale_first_parameter(system: RatingSystem, factor: float) -> Params:
     return system.params._replace(**{name: factor * value for name, value in first_parameter.items()})
 
 
-def make_histories_for_batch(case: Case) -> list[tuple[Any, Params]]:
+def make_histories_for_batch(case: SystemFormPrecision) -> list[tuple[Any, Params]]:
     """Three histories of one shape, each with other hyperparameters."""
     (first, second), new_ids = split_seasons(case), np.random.default_rng(1).permutation(player_count(case.form))
     params = case.system.params, *(scale_first_parameter(case.system, factor) for factor in (0.5, 0.75))
@@ -103,7 +103,7 @@ def float_column_indices(chunks: Any) -> dict[str, int]:
     return {name: i for name, i, x in named if jnp.issubdtype(x.dtype, jnp.floating)}
 
 
-def make_base_replay_inputs(case: Case) -> ReplayInputs:
+def make_base_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
     """A history whose scores and times avoid points at which rules may switch formulas."""
     chunked = stack_trees(split_in_chunks(case, split_seasons(case)[0]))
     leaves, structure = jax.tree.flatten(chunked)
@@ -118,7 +118,7 @@ def make_base_replay_inputs(case: Case) -> ReplayInputs:
     )
 
 
-def perturbation_directions(case: Case, inputs: ReplayInputs) -> dict[str, ReplayInputs]:
+def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> dict[str, ReplayInputs]:
     """Directions of perturbations: each hyperparameter alone, then all columns together."""
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
@@ -142,7 +142,7 @@ class BatchReplayOutputs(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def replay_perturbed_batch(case: Case) -> BatchReplayOutputs:
+def replay_perturbed_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
     random = case.system.rules.draw is not None
     with strict_precision(case.double):
@@ -172,7 +172,7 @@ def replay_perturbed_batch(case: Case) -> BatchReplayOutputs:
         )
 
 
-def chunks_of_several_histories_in_one_batch_equal_runs(case: Case) -> None:
+def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
     runs = replay_perturbed_batch(case).runs
     for i, (events, params) in enumerate(make_histories_for_batch(case)):
@@ -184,7 +184,7 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: Case) -> None:
         assert_close_leaves("predictions", prediction, expected.prediction, 1e-10)
 
 
-def slopes_equal_finite_differences(case: Case) -> None:
+def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
     """In every hyperparameter and in every column of floats: scores, weights, times and others."""
     batch = replay_perturbed_batch(case)
     with strict_precision(case.double):

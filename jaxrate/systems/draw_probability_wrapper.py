@@ -30,9 +30,9 @@ from jaxrate.systems.prediction_wrapping import (
     wrapper_names,
 )
 from jaxrate.systems.skills import rules as skills
-from jaxrate.systems.trueskill import model as trueskill
+from jaxrate.systems.trueskill import state_and_prediction as trueskill
 from jaxrate.systems.trueskill import win_draw_probabilities
-from jaxrate.systems.urnings import model as urnings
+from jaxrate.systems.urnings import state_and_prediction as urnings
 
 LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 

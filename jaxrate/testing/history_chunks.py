@@ -10,7 +10,7 @@ from jaxrate.events import Matches, Ragged, periods, slice_events
 from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
-from jaxrate.testing.case_and_assertions import Case
+from jaxrate.testing.case_and_assertions import SystemFormPrecision
 from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_indices_by_step
 
 CHUNK_LEVELS = 8  # number of levels is a multiple of this
@@ -23,7 +23,7 @@ SECOND_CHUNK_START = {
 }  # where the second chunk begins
 
 
-def split_in_chunks(case: Case, events: Any) -> list[Any]:
+def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
     """A season in two chunks; in one if the system draws random numbers, which would differ."""
     history = periods(events, PERIOD_LENGTH) if case.form == "periods" else events
     count = len(history.player_start) - 1 if isinstance(history, Ragged) else len(history.score)
