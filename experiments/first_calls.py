@@ -22,6 +22,7 @@ from common import circumstances, declare, parse, versions, write
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
+from jaxrate.system import random_draw_rule
 
 SYSTEMS = {
     "elo": jr.elo,
@@ -62,7 +63,7 @@ def measured(name):
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration, **_: compiled.append(duration) if event.endswith("backend_compile_duration") else None
     )
-    key = None if system.rules.draw is None else jax.random.key(0)
+    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
     jax.block_until_ready(jax.jit(lambda x: x + 1)(0))
     for what, (times, crowd) in LENGTHS.items():
         events = history(system, times, crowd, len(rows))

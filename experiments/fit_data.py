@@ -44,7 +44,7 @@ from fit_peers import PEER_STRETCH, PEERS, cross_entropy, numbered, tune_peer
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.fitting.prediction_task import make_prediction_task
-from jaxrate.system import replace_params
+from jaxrate.system import random_draw_rule, replace_params
 
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -81,7 +81,7 @@ def paired(one, other, low):
 def score(system, events):
     key = jax.random.key(SEED)
     what = make_prediction_task(system, events, "log_loss", key=key)
-    key = key if system.rules.draw is not None else None
+    key = key if random_draw_rule(system.rules) is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.extend.Ragged) and events.pair_start is None
     event = what.event if rounds else np.arange(len(what.weight))

@@ -61,6 +61,7 @@ def program(system, events, schedule):
 
     import jaxrate as jr
     from jaxrate.replay import execution
+    from jaxrate.system import random_draw_rule
 
     compiled = execution.compile_replay
 
@@ -75,7 +76,8 @@ def program(system, events, schedule):
 
     execution.compile_replay = instead
     try:
-        jr.run(system, events, schedule=schedule, key=None if system.rules.draw is None else jax.random.key(0))
+        key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+        jr.run(system, events, schedule=schedule, key=key)
     except Caught as caught:
         return caught.args
     finally:

@@ -125,10 +125,5 @@ class Rules(NamedTuple):
     predict: PredictRuleProtocol
     update: UpdateRuleProtocol  # or a `RandomUpdate` or an `InferringUpdate`
 
-    @property
-    def draw(self) -> Callable[[Array], Any] | None:
-        """The random numbers of an event, of its key; None: the rules use none."""
-        return self.update.draw if isinstance(self.update, RandomUpdate) else None
-
 
 Record: TypeAlias = Callable[[RatedEvent], Any]

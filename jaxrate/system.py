@@ -15,7 +15,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.hashable_functions_and_arrays import display_name
 from jaxrate.kernel_launch_overhead import has_launch_overhead
-from jaxrate.rules import Params, Rating, Rules, SizedPrepare, State
+from jaxrate.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
 from jaxrate.text_format import did_you_mean_suffix
 
 
@@ -272,6 +272,11 @@ def rate_players(
             return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))
         return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
     return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))
+
+
+def random_draw_rule(rules: Any) -> Callable[[Array], Any] | None:
+    """The function that makes the random numbers of an event of its key; None: the rules use none."""
+    return rules.update.draw if isinstance(rules.update, RandomUpdate) else None
 
 
 def resolve_prepare_sizes(rules: Rules, params: Params) -> Rules:

@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import testing
 from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
+from jaxrate.system import random_draw_rule
 from jaxrate.testing import (
     batch_chunk_and_slope_properties,
     compilation_properties,
@@ -132,7 +133,7 @@ def steps():
     """Systems that draw no random numbers, in the events of many players that they know; simple ones in levels too."""
     for name, system in EVERY.items():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
-            if kind in system.events and system.rules.draw is None:
+            if kind in system.events and random_draw_rule(system.rules) is None:
                 slow = name == "elo_mmr_gumbel" and form == "rounds"
                 other = (
                     form == "levels" and kind is not system.events[-1] and (name in VARIANTS or name in CONTEST_SYSTEMS)
@@ -145,7 +146,7 @@ def test_slopes_of_one_step(name, form):
     slopes_of_one_step_equal_finite_differences(SystemFormPrecision(EVERY[name], form, True))
 
 
-@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.rules.draw is None])
+@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if random_draw_rule(system.rules) is None])
 def test_slopes_of_one_step_are_finite(name):
     form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[EVERY[name].events[-1]]
     slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))

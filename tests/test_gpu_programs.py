@@ -17,6 +17,7 @@ import jaxrate as jr
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, scan_programs
 from jaxrate.replay.kernel import gpu_time_estimates
+from jaxrate.system import random_draw_rule
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.case_and_assertions import assert_close_leaves
@@ -59,7 +60,7 @@ def test_a_history_is_rated_the_same(league, name):
     system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
     plan, state = jr.extend.schedule_by_level(matches, 8), system.init(system.params, 40)
-    key = None if system.rules.draw is None else jax.random.key(0)
+    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
     shape, rules = scan_programs.MatchProgramShape(plan.size, None, True), replay_rules(system)
 
     def rate(params, state):

@@ -12,6 +12,7 @@ from jaxrate.events import Matches
 from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS
 from jaxrate.live.match_checking_and_packing import required_match_columns
+from jaxrate.system import random_draw_rule
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -61,7 +62,7 @@ def test_matches_are_those_of_one_run(name, x64, monkeypatch):
     monkeypatch.undo()  # as users have it: to the last bit
     system = SYSTEMS[name]
     live = jr.live.start_history(system, NAMES)
-    key = None if system.rules.draw is None else jax.random.fold_in(jax.random.key(0), 0)
+    key = None if random_draw_rule(system.rules) is None else jax.random.fold_in(jax.random.key(0), 0)
     result = jr.run(system, MATCHES, key=key)
     exact = name in EXACT
     same(np.array(feed(live)), result.prediction, exact)

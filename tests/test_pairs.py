@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
+from jaxrate.system import random_draw_rule
 
 pytest.importorskip("pyarrow")
 from jaxrate.forecasts.matchup_tables import build_matchup_tables
@@ -29,7 +30,7 @@ def predicted(system, state, a, b, time=0.0):
 def test_pairs_are_what_the_system_predicts(name, changes):
     system, league = jr.extend.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
     events = league if jr.Matches in system.events else simulate.contests(40, 40, size=20, seed=4).rounds
-    state = jr.run(system, events, key=jax.random.key(0) if system.rules.draw else None).state
+    state = jr.run(system, events, key=jax.random.key(0) if random_draw_rule(system.rules) else None).state
     best = np.argsort(-np.asarray(jr.ratings(system, state).mean))
     found = jr.forecasts.predict_pairs(system, state, best, time=1100.0)
     a, b = np.array([*combinations(range(40), 2)]).T

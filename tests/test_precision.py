@@ -7,6 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.system import random_draw_rule
 
 SMALL = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}, "category_glicko": {"categories": 1}}
 WORST = 1e-3  # of a rating, in units of its deviation; of a prediction a tenth of it
@@ -30,7 +31,7 @@ def history(form):
 
 def replay(system, events, double):
     with jax.enable_x64(double):
-        key = None if system.rules.draw is None else jax.random.key(0)
+        key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
         done = jr.run(system, events, key=key, policy=CompilePolicy(quick=True))
         return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
 

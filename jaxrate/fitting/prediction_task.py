@@ -26,7 +26,7 @@ from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
 
 
@@ -84,7 +84,7 @@ def make_prediction_task(
     if record is None and np.ptp(scored) == 0:
         hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
         raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
-    key = None if system.rules.draw is None else key
+    key = None if random_draw_rule(system.rules) is None else key
     player_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, player_count, None, count_players(state))
     num_players = player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0]))

@@ -11,7 +11,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import Matches, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import fit
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 
 MAX_EVENTS = 100_000  # matches or participations that are fitted, the last ones
 WARM_UP = 0.2  # first share of these that is rated and not scored, where there were more events before
@@ -56,4 +56,4 @@ def fit_with_time_limit(
 
 def make_fixed_key(system: RatingSystem) -> Array | None:
     """A PRNG key, the same every time, if the system draws random numbers."""
-    return None if system.rules.draw is None else jax.random.key(0)
+    return None if random_draw_rule(system.rules) is None else jax.random.key(0)

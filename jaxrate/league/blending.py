@@ -27,7 +27,7 @@ from jaxrate.replay.checked_replay import run
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.rules import State
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
 
 Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
@@ -177,7 +177,7 @@ def _resolve_blend_systems_by_name(
     for name, system in names_and_systems:
         if not isinstance(system, RatingSystem):
             raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
-        if system.rules.draw is not None:
+        if random_draw_rule(system.rules) is not None:
             raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
         if Matches not in system.events:
             raise ValueError(f"{name} rates no single matches; leave it out")

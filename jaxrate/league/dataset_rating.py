@@ -37,7 +37,7 @@ from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
-from jaxrate.system import RatingSystem, check_system
+from jaxrate.system import RatingSystem, check_system, random_draw_rule
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 from jaxrate.text_format import format_value_for_error
 
@@ -102,7 +102,7 @@ def rate(
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
-    if system.rules.draw is not None and key is None:
+    if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_rows(onto))
     state = None if onto is None else onto.state
     result, performances = rating_history_with_performances(system, events, state=state, key=key, num_players=n)

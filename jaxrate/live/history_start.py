@@ -20,7 +20,7 @@ from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
 from jaxrate.rules import State
 from jaxrate.storage.run_validation import restore_state
-from jaxrate.system import RatingSystem, check_system
+from jaxrate.system import RatingSystem, check_system, random_draw_rule
 
 
 @enforce_argument_annotations
@@ -78,6 +78,6 @@ def start_history(
     names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    if system.rules.draw is not None and key is None:
+    if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rated_rows(base))
     return Live(LiveHistory(system, state, names, base, key))

@@ -46,7 +46,7 @@ from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_rand
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 
 TRACED_HINT = (
     "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
@@ -306,7 +306,7 @@ def check_system_rates_kind(system: RatingSystem, kind: type) -> None:
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
     """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
-    if system.rules.draw is not None and key is None:
+    if random_draw_rule(system.rules) is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     if is_random_numbers(key):
         check_random_numbers(system, len(key) if num_events is None else num_events, key)
@@ -314,7 +314,7 @@ def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key:
 
 def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
     """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = system.rules.draw, getattr(system.rules.update, "check_drawn", None)
+    draw, check = random_draw_rule(system.rules), getattr(system.rules.update, "check_drawn", None)
     if draw is None or check is None:
         raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
     shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)

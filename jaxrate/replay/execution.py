@@ -40,7 +40,7 @@ from jaxrate.replay.scan_programs import (
 )
 from jaxrate.replay.schedule import Plan
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, full_leaf
+from jaxrate.system import RatingSystem, full_leaf, random_draw_rule
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
@@ -255,7 +255,7 @@ def min_mean_width_for_levels(
     GPU runs a stream well.
     """
     double = jnp.result_type(float) == np.float64
-    hashes = key is not None and system.rules.draw is None
+    hashes = key is not None and random_draw_rule(system.rules) is None
     if double or hashes or jax.default_backend() != "cpu" or is_traced(params):
         return 2.0
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
@@ -284,7 +284,8 @@ def match_program_features(rules: ReplayRules, params: Params, state: State, mat
 @lru_cache
 def _match_program_features_cached(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> MatchProgramFeatures:
     def rate(params: Params, state: State, match: Matches) -> Any:
-        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
+        draw = random_draw_rule(rules)
+        drawn = None if draw is None else draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
 
     params, state, match = jax.tree.unflatten(structure, types)

@@ -35,14 +35,13 @@ from jaxrate.rules import (
     Params,
     PredictRuleProtocol,
     PrepareRuleProtocol,
-    RandomUpdate,
     RatedEvent,
     Record,
     Rules,
     State,
     UpdateRuleProtocol,
 )
-from jaxrate.system import resolve_prepare_sizes, split_sides
+from jaxrate.system import random_draw_rule, resolve_prepare_sizes, split_sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -63,11 +62,6 @@ class ReplayRules(NamedTuple):
     predict: PredictRuleProtocol
     update: UpdateRuleProtocol
     record: Record | None = None
-
-    @property
-    def draw(self) -> Callable[[Array], Any] | None:
-        """As of `Rules`."""
-        return self.update.draw if isinstance(self.update, RandomUpdate) else None
 
 
 def make_replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
@@ -130,9 +124,11 @@ def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None
     if is_random_numbers(key):
         return jnp.asarray(key, float).at[index].get(mode="clip")
 
+    draw = random_draw_rule(rules)
+
     def one(number: Array) -> Any:
         own = jax.random.fold_in(key, number)
-        return own if rules.draw is None else rules.draw(own)
+        return own if draw is None else draw(own)
 
     flat = jax.vmap(one)(index.ravel())
     return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jaxrate.events import Matches
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.testing import (
     batch_chunk_and_slope_properties,
     compilation_properties,
@@ -85,7 +85,7 @@ def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Syste
         for double in (True, False):
             for tested_property in REPLAY_PROPERTIES:
                 fits = kind in system.events and form in tested_property.forms and double in tested_property.precisions
-                draws_random = system.rules.draw is not None
+                draws_random = random_draw_rule(system.rules) is not None
                 has_reference = (
                     tested_property.assert_holds is not match_properties.a_period_of_one_match_is_that_match
                     or Matches in system.events

@@ -15,7 +15,7 @@ from jax import lax
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.rules import Params
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     as_float_arrays,
@@ -144,7 +144,7 @@ class BatchReplayOutputs(NamedTuple):
 @lru_cache(maxsize=4)
 def replay_perturbed_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
-    random = case.system.rules.draw is not None
+    random = random_draw_rule(case.system.rules) is not None
     with strict_precision(case.double):
         center = make_base_replay_inputs(case)
         replay_inputs = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.compiler_options import quick_compile_options
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
 
@@ -61,7 +61,7 @@ def record_compilations() -> Iterator[list[float]]:
 
 def make_key(system: RatingSystem) -> Any:
     """A key if the system draws random numbers."""
-    return None if system.rules.draw is None else jax.random.key(0)
+    return None if random_draw_rule(system.rules) is None else jax.random.key(0)
 
 
 def gather_player_rows(state: Any, ids: Any) -> Any:

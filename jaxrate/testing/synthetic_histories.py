@@ -14,7 +14,7 @@ from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_even
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.testing.case_and_assertions import SystemFormPrecision
 
 PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons
@@ -73,7 +73,8 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
     event = event._replace(context=event.context._replace(columns=recorded_columns))
 
     def rate_first_event() -> Any:
-        random_numbers = None if system.rules.draw is None else system.rules.draw(jax.random.key(0))
+        draw = random_draw_rule(system.rules)
+        random_numbers = None if draw is None else draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
         rules = make_replay_rules(system.rules, system.params)
         prepared = prepare_replay(rules, system.params)

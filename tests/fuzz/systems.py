@@ -18,6 +18,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.system import random_draw_rule
 from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper, own_draw_predict_rule
 from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
@@ -68,7 +69,7 @@ def rate(case, params, states, events):
     system = case.systems[0]
     system = jr.forecasts.add_outcomes(system) if case.full and not has_outcome_wrapper(system) else system
     schedule = case.form if case.form in ("stream", "levels") else "auto"
-    key = None if system.rules.draw is None else jax.random.key(0)
+    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
 
     def one(params, state):
         options = {"params": params, "state": state, "key": key, "schedule": schedule}
@@ -195,7 +196,7 @@ def stack(trees):
 
 def mirror(random, case, events, whole, rated, params, states):
     """Matches of pairs told from the other side, contests in another order."""
-    if case.systems[0].rules.draw is not None:
+    if random_draw_rule(case.systems[0].rules) is not None:
         return
     if case.form == "rounds":
         other, order = shuffle_participants(events)
@@ -241,7 +242,7 @@ def prediction_rounding(case, params, events):
 
 def in_parts(case, events, whole, params, states):
     """A history in two parts."""
-    if case.systems[0].rules.draw is not None:
+    if random_draw_rule(case.systems[0].rules) is not None:
         return
     events = as_form(case, events)
     count = len(events.score) if case.form in ("stream", "levels") else len(events.player_start) - 1
@@ -261,7 +262,7 @@ def slopes(case, events, params, states):
     if case.form == "rounds":  # the small ones
         events = slice_events(events, 0, 3)
     schedule = case.form if case.form in ("stream", "levels") else "auto"
-    if system.rules.draw is not None or case.full:
+    if random_draw_rule(system.rules) is not None or case.full:
         return
 
     def loss(params, state):

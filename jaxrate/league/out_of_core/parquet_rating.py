@@ -44,7 +44,7 @@ from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
-from jaxrate.system import RatingSystem, check_system
+from jaxrate.system import RatingSystem, check_system, random_draw_rule
 
 LOG = logging.getLogger(__name__)
 CHUNK_MATCHES = 1 << 20  # matches
@@ -132,7 +132,7 @@ def rate_files(
     check_system_rates_kind(system, Matches if period is None else Periods)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
-    if system.rules.draw is not None and key is None:
+    if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.key(0)
     folder, parquet_table = Path(out), find_parquet_table(source)
     roles = resolve_match_roles(parquet_table, arguments)

@@ -34,6 +34,7 @@ from jaxrate.replay.scan_programs import (
     truncate_steps,
 )
 from jaxrate.rules import Params, State
+from jaxrate.system import random_draw_rule
 
 WARP = 32  # threads; fewer matches would be rated by several threads each
 MATCHES_AT_ONCE = 1024  # matches that are rated at once: the threads that a block may have
@@ -91,7 +92,7 @@ def _make_scalar_match_function(
     rules: ReplayRules, prepared: Any, state: State, events: Matches
 ) -> tuple[Callable[..., Any], Any]:
     """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
-    if rules.draw is not None:
+    if random_draw_rule(rules) is not None:
         raise ValueError(f"the kernel knows no rules that draw random numbers: {HINT_NO_KERNEL}")
     if any(x.ndim != 1 for x in jax.tree.leaves(state)):
         raise ValueError(f"the kernel knows players of a few numbers each, and these have vectors: {HINT_NO_KERNEL}")
