@@ -209,6 +209,8 @@ def with_column(table, name, values):
         ("predictions.parquet", lambda t: with_column(t, "a", [1] * 5), ""),
         ("predictions.parquet", lambda t: with_column(t, "time", ["x"] * 5), "time is of string"),
         ("predictions.parquet", lambda t: with_column(t, "prediction", [True] * 5), "prediction is of bool"),
+        ("predictions.parquet", lambda t: t.drop_columns(["deviation_b"]), "deviation_b is missing"),
+        ("predictions.parquet", lambda t: with_column(t, "deviation_a", ["x"] * 5), "deviation_a is of string"),
         ("predictions.parquet", lambda t: with_column(t, "score", [1.0, None, 1.0, 1.0, 1.0]), "no value in some row"),
     ],
 )

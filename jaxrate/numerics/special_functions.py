@@ -99,11 +99,15 @@ def truncated_normal_moments(lead: Array, margin: Array, inside: Array) -> tuple
     mean_near = first / mass
     variance_near = second / mass - mean_near**2
 
-    scale, slope, hazard = jnp.where(far, margin, 1.0), jnp.where(far, a, 1.0), jnp.where(far, h, 0.2)
-    q = jnp.exp(-2.0 * scale * slope)  # the density at the other end, relative to this end
+    # Where the other end is out of reach nothing lies beyond it, and where the square of the hazard overflows nothing
+    # depends on that: the slopes of what is left out would be 0 times inf.
+    limits = np.finfo(a.dtype)
+    reached = far & (margin * a < -0.5 * float(np.log(limits.tiny))) & (a < 0.01 * float(limits.max) ** 0.5)
+    scale, slope, hazard = jnp.where(reached, margin, 1.0), jnp.where(reached, a, 1.0), jnp.where(reached, h, 0.2)
+    q = jnp.where(reached, jnp.exp(-2.0 * scale * slope), 0.0)  # the density at the other end, relative to this end
     beyond = q * hazard / normal_tail(scale + slope)[0]
     shift = hazard * (beyond - q) / (1.0 - beyond)
-    mean_far = scale - (excess + shift)
+    mean_far = jnp.where(far, margin, 1.0) - (excess + shift)
     variance_far = variance - shift * (excess + hazard + shift) - 2.0 * scale * q * hazard / (1.0 - beyond)
 
     mean, between = jnp.where(near, mean_near, mean_far), jnp.where(near, variance_near, variance_far)

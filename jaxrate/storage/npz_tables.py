@@ -15,8 +15,10 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,
     MATCH_COLUMNS,
+    OPTIONAL_KINDS,
     PARTICIPATION_COLUMNS,
     PERFORMANCE_KINDS,
+    check_column_pairs,
     read_npz_arrays,
 )
 
@@ -130,7 +132,7 @@ def _read_checked_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, 
     columns = _columns_from_npz(raw)
     if missing := [name for name in column_kinds if name not in columns]:
         raise ValueError(f"{missing[0]} is missing")
-    optional = {name: kind for name, kind in PERFORMANCE_KINDS.items() if name in columns}
+    optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in columns}
     for name, kind in {**column_kinds, **optional}.items():
         if columns[name].dtype.kind not in NUMPY_KINDS[kind]:
             raise ValueError(f"{name} is of {columns[name].dtype}")
@@ -157,6 +159,7 @@ def read_npz_predictions(raw: bytes, kind: str, count: int, players: HostArray) 
         _read_checked_columns(raw, count, MATCH_COLUMNS if kind == COUNT_KEYS[0] else PARTICIPATION_COLUMNS),
         {*players.tolist()},
     )
+    check_column_pairs(kind, columns)
     for name in ("a", "b") if kind == COUNT_KEYS[0] else ("player",):
         if not {*columns[name].tolist()} <= player_names:
             raise ValueError(f"{name} holds a name that no player has")

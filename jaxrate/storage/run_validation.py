@@ -2,7 +2,7 @@
 
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
@@ -40,7 +40,13 @@ PARTICIPATION_COLUMNS = {
     "prediction": "floating",
     "rating": "floating",
 }
-PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # optional columns, with nulls
+PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # with nulls
+OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
+    **dict.fromkeys(("deviation", "deviation_a", "deviation_b", "win", "draw", "loss", "quality"), "floating"),
+    "teams": "integer",
+    **PERFORMANCE_KINDS,
+}
+COLUMN_PAIRS = ("deviation_a", "deviation_b"), ("win", "loss")  # of both players, in predictions of matches
 NAME_TYPES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
 TIME_TYPES = ("null", "integer", "floating", "date", "timestamp")
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
@@ -171,6 +177,13 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
 
 
+def check_column_pairs(kind: str, names: Iterable[str]) -> None:
+    """ValueError if predictions of matches have a column of one player without that of the other."""
+    for pair in COLUMN_PAIRS if kind == COUNT_KEYS[0] else ():
+        if len(missing := {*pair} - {*names}) == 1:
+            raise ValueError(f"{missing.pop()} is missing")
+
+
 def read_parquet_names_and_games(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
     """Names and games of players by id, from the bytes of the Parquet table of ratings."""
     table = _read_parquet_columns(raw, num_players, {"id": "integer", "player": "name", "games": "integer"}).sort_by(
@@ -189,6 +202,7 @@ def read_parquet_predictions(raw: bytes, kind: str, count: int, players: HostArr
     arrow = import_pyarrow()
     column_kinds = MATCH_COLUMNS if kind == "matches" else PARTICIPATION_COLUMNS
     table = _read_parquet_columns(raw, count, column_kinds, keep_others=True)
+    check_column_pairs(kind, table.column_names)
     for name in ("a", "b") if kind == "matches" else ("player",):
         player_names = arrow.array(players).cast(table[name].type)
         if not arrow.compute.all(arrow.compute.is_in(table[name], player_names), min_count=0).as_py():
@@ -209,7 +223,7 @@ def _read_parquet_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, 
         names = file.schema_arrow.names
         if len(set(names)) != len(names) or set(column_kinds) - set(names):
             raise ValueError(f"its columns are {_short_repr(names)}, not {', '.join(column_kinds)}")
-        optional = {name: kind for name, kind in PERFORMANCE_KINDS.items() if name in names}
+        optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in names}
         for name, kind in {**column_kinds, **optional}.items():
             column_type = file.schema_arrow.field(name).type
             kinds = {"time": TIME_TYPES, "name": NAME_TYPES}.get(kind, (kind,))

@@ -3,6 +3,7 @@
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
@@ -49,6 +50,7 @@ LOWEST, HIGHEST = -1e5, 1e5  # of these ratings
 SIZES = (65, 2, 1, 300, 9, 5)  # of contests
 TEAMS = (5, 2, 1, 12, 9, 5)
 PLAYERS = 320
+WIDEST_STEP = 10.0  # weight of matches whose steps have no bound: ratings grow by it 16 times, and stay in float32
 
 
 def magnitude(random, centre=1.0):
@@ -173,6 +175,9 @@ def league(random, system, n, apart):
     score = random.choice([random.integers(0, 3, n) / 2, np.full(n, 0.5), np.ones(n)])
     side = random.choice([np.zeros(n), random.integers(-1, 2, n), random.uniform(-1, 1, n)])
     options = {"side": side, "category": random.integers(0, 3, (n, 2)), "weight": spread(random, n)}
+    if str(system.settings.get("model")).startswith("thurstone") and jnp.result_type(float) == jnp.float32:
+        # A surprise moves ratings by the weight times itself: beyond the other side, from match to match farther.
+        options["weight"] = np.minimum(options["weight"], WIDEST_STEP)
     if system.name == "skills":
         margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
         columns = {name: np.where(score == 0.5, 0.0, spread(random, n, -3.0, 3.0)) for name in margin}

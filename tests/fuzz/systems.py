@@ -24,11 +24,18 @@ from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
+from tests.fuzz.rounding import (
+    CLOSE,
+    belief_rounding,
+    performance_rounding,
+    prediction_rounding,
+    prediction_sensitivity,
+    reach,
+)
 
 FORMS = {"stream": jr.Matches, "levels": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
 DAVIDSON = ("glicko",)  # whose outlooks are fuzzed, for all that have no draws of their own
 MATCHES, BATCH = 16, 24
-CLOSE = {True: 1e-5, False: 1e-2}  # of results that should be equal, in each precision
 
 
 class Case(NamedTuple):
@@ -75,7 +82,11 @@ def rate(case, params, states, events):
         options = {"params": params, "state": state, "key": key, "schedule": schedule}
         return jr.run(system, events, policy=CompilePolicy(quick=True, outermost=True), **options)
 
-    return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
+    if case.form != "rounds":
+        return jax.tree.map(np.asarray, jax.vmap(one)(params, states))
+    # Of contests one setting at a time: side by side all ways to sum them up are taken.
+    runs = [one(*jax.tree.map(lambda x, i=i: x[i], (params, states))) for i in range(len(case.systems))]
+    return jax.tree.map(lambda *x: np.stack(x), *runs)
 
 
 def claim(case, holds, message):
@@ -132,14 +143,21 @@ def check_outlook(case, guess):
         claim(case, abs(total - 1) < close, "win, draw and loss do not sum to 1")
 
 
-def check_alike(case, what, one, other, sizes):
-    """AssertionError unless all leaves are close, each compared with numbers of the size of `sizes`."""
-    close = CLOSE[case.double]
-    for (path, x), y, size in zip(
-        jax.tree_util.tree_leaves_with_path(one), *map(jax.tree.leaves, (other, sizes)), strict=True
+def check_alike(case, what, one, other, sizes, sensitivity=None):
+    """AssertionError unless all leaves are close, each compared with numbers of the size of `sizes`.
+
+    What is not close may differ by `sensitivity()`, if given: as far as the rounding of what was there before moves it.
+    """
+    close, moved = CLOSE[case.double], None
+    for i, ((path, x), y, size) in enumerate(
+        zip(jax.tree_util.tree_leaves_with_path(one), *map(jax.tree.leaves, (other, sizes)), strict=True)
     ):
         with np.errstate(invalid="ignore"):  # inf less inf
-            near = (x == y) | (np.abs(x - y) <= close * np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(size)))
+            far, limit = np.abs(x - y), close * np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(size))
+            near = (x == y) | (far <= limit)
+            if sensitivity is not None and not near.all():
+                moved = jax.tree.leaves(sensitivity()) if moved is None else moved
+                near |= far <= limit + moved[i]
         claim(case, near, f"{what}: {jax.tree_util.keystr(path)} differs")
 
 
@@ -208,8 +226,15 @@ def mirror(random, case, events, whole, rated, params, states):
         check_result(case, whole, params, events)
         guess = None if case.full else 1.0 - result.prediction
     if not case.full:
-        check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess))
+
+        def predictions(before):
+            return rate(case, params, before, as_form(case, events)).prediction
+
+        sensitivity = partial(prediction_sensitivity, case, predictions, states)
+        check_alike(case, "predictions", whole.prediction, guess, np.ones_like(guess), sensitivity)
     sizes = jax.tree.map(reach, states, whole.state)
+    if hasattr(states, "belief"):
+        sizes = sizes._replace(belief=np.maximum(sizes.belief, belief_rounding(case, params, states, events)))
     if hasattr(params, "k"):
         sizes = sizes._replace(rating=np.maximum(sizes.rating, prediction_rounding(case, params, events)))
     check_alike(case, "the other side", whole.state, result.state, sizes)
@@ -225,21 +250,6 @@ def other_side(case, league):
     return other._replace(context=other.context._replace(columns=columns))
 
 
-def reach(before, after):
-    """[batch, n, ...] how large numbers were, or how far any moved: their rounding is of this size."""
-    finite = np.isfinite(before) & np.isfinite(after)
-    before, after = (np.where(finite, x, 0.0) for x in (before, after))
-    far = np.abs(after - before).max(axis=tuple(range(1, before.ndim)), keepdims=True)
-    return np.maximum(np.abs(before), far)
-
-
-def prediction_rounding(case, params, events):
-    """[batch, 1] the size of ratings whose `CLOSE` share the rounding of one prediction may move, by k x weight."""
-    eps = float(np.finfo(float if case.double else np.float32).eps)
-    most = np.asarray(params.k) * float(np.max(np.asarray(events.context.weight, float)))
-    return (eps / CLOSE[case.double] * most)[:, None]
-
-
 def in_parts(case, events, whole, params, states):
     """A history in two parts."""
     if random_draw_rule(case.systems[0].rules) is not None:
@@ -251,7 +261,14 @@ def in_parts(case, events, whole, params, states):
     guess = jax.tree.map(lambda x, y: np.concatenate([x, y], axis=1), half.prediction, rest.prediction)
     sizes = jax.tree.map(np.zeros_like, whole.state)
     if hasattr(sizes, "rating"):  # who came from 1500 to 1.3 is not known to a hundredth of 1.3
-        sizes = sizes._replace(rating=np.asarray(states.rating))
+        size = np.abs(states.rating)
+        if case.systems[0].name in draws.FIELD:
+            widths = params.beta[:, None] if case.systems[0].name == "codeforces" else whole.state.variance**0.5
+            size = np.maximum(size, performance_rounding(case) * np.max(widths, axis=1, keepdims=True))
+        sizes = sizes._replace(rating=size)
+        if getattr(sizes, "past", None) is not None:
+            performance = size[..., None] + performance_rounding(case) / whole.state.past.inverse  # and by its noise
+            sizes = sizes._replace(past=sizes.past._replace(mean=size, performance=performance))
     check_alike(case, "in two parts", rest.state, whole.state, sizes)
     check_alike(case, "in two parts", guess, whole.prediction, jax.tree.map(np.ones_like, guess))
 
@@ -269,7 +286,10 @@ def slopes(case, events, params, states):
         done = jr.run(system, events, params=params, state=state, schedule=schedule)
         return jnp.mean(done.prediction**2) + 1e-3 * jnp.mean(system.summary(params, done.state).mean)
 
-    found = jax.tree.map(np.asarray, jit_quickly(jax.vmap(jax.grad(loss)))(params, states))
+    # As in `rate`; side by side all ways would also be kept for the way back.
+    slope = jax.grad(loss)
+    of_all = partial(jax.lax.map, lambda x: slope(*x)) if case.form == "rounds" else lambda x: jax.vmap(slope)(*x)
+    found = jax.tree.map(np.asarray, jit_quickly(of_all)((params, states)))
     for name, slope in found._asdict().items():
         if slope is not None:
             claim(case, np.isfinite(slope), f"the slope in {name} is not finite")

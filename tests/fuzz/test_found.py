@@ -9,6 +9,7 @@ import jaxrate as jr
 from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from jaxrate.systems.category_glicko.posterior import OUTCOME_DISTRIBUTIONS, update_mean_variance
 from jaxrate.systems.rounds import performance_inference
+from jaxrate.systems.weng_lin import comparison_terms
 
 
 def after(system, mean, deviation, **columns):
@@ -188,3 +189,20 @@ def test_a_slope_is_0_where_nothing_bounds_a_variance_but_its_maximum():
 def test_slopes_of_a_tail_that_is_everything_are_finite():
     """From 2e19 deviations on the square of the excess overflowed in float32, and was multiplied by a hazard of 0."""
     assert finite_slopes(normal_tail, jnp.array([-1e20, 1e20]))
+
+
+def test_slopes_of_draws_from_far_outside_are_finite():
+    """From 2e19 deviations on the square of the hazard overflowed in float32, and was multiplied by 0."""
+    lead, margin = jnp.array([1e20, 1e20, -1e37, 100.0]), jnp.array([1e-18, 2e-19, 1e36, 1e37])
+    assert finite_slopes(lambda a, m: truncated_normal_moments(a, m, jnp.ones(4, bool)), lead, margin)
+
+
+def test_slopes_of_thurstone_mosteller_are_finite_far_out():
+    """Of a draw at ratings of 1e22 with a margin of 0.1."""
+
+    def terms(lead, epsilon):
+        system = jr.weng_lin("thurstone_mosteller_full")
+        constants = system.rules.prepare(system.params._replace(epsilon=epsilon))
+        return comparison_terms(constants, lead, jnp.ones(2), jnp.zeros(2))
+
+    assert finite_slopes(terms, jnp.array([-1e22, 1e22]), jnp.asarray(0.1))
