@@ -1,5 +1,14 @@
 """Competitive rating systems on JAX.
 
+    import jaxrate as jr
+
+    data = jr.data.datasets.nfl()  # or jr.read("games.csv")
+    rated = jr.rate(jr.glicko(side_advantage=60), data)
+    print(jr.leaderboard(rated, top=10))
+    print(jr.forecasts.predict_fixtures(rated, [("Green Bay Packers", "Chicago Bears")], side="a"))
+
+The folder `guides` beside this file has the guides; `start.md` is the first.
+
 Each name is imported when it is first used: neither `import jaxrate` alone nor the command line's help waits for JAX.
 `__init__.pyi` tells editors and type checkers the same names. The package logs by `logging` under its own name, and
 says nothing by itself.
@@ -66,7 +75,7 @@ def __getattr__(name: str) -> Any:
         return _get_name(name)
     except AttributeError as error:
         from jaxrate.former_public_names import FORMER_NAMES
+        from jaxrate.text_format import did_you_mean_suffix
 
-        if name not in FORMER_NAMES:
-            raise
-        raise AttributeError(f"{error}; it is jr.{FORMER_NAMES[name]} now", name=name) from None
+        hint = f"; it is jr.{FORMER_NAMES[name]} now" if name in FORMER_NAMES else did_you_mean_suffix(name, __all__)
+        raise AttributeError(f"{error}{hint}", name=name) from None

@@ -5,8 +5,8 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
-from inspect import Parameter, signature
+from functools import reduce, wraps
+from inspect import Parameter, Signature, signature
 from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -69,6 +69,9 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = function_signature.bind(*args, **kwargs).arguments
         except TypeError:  # Python's own message names the function
+            if args:
+                first = next(iter(function_signature.parameters.values()))
+                check_argument(function.__name__, first.name, first.annotation, args[0])
             return function(*args, **kwargs)
         for name, value in bound.items():
             parameter = function_signature.parameters[name]
@@ -78,7 +81,23 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
                     check_argument(function.__name__, key, parameter.annotation, item)
         return function(*args, **kwargs)
 
+    call_checked.__signature__ = signature_of_types(function_signature)  # type: ignore[attr-defined]
     return call_checked
+
+
+def signature_of_types(complete: Signature) -> Signature:
+    """A signature as `help` shows it: types alone in the annotations, without what only checks need."""
+    parameters = [x.replace(annotation=_strip_requirements(x.annotation)) for x in complete.parameters.values()]
+    return complete.replace(parameters=parameters, return_annotation=_strip_requirements(complete.return_annotation))
+
+
+def _strip_requirements(annotation: Any) -> Any:
+    """An annotation without the requirements that no type of Python expresses."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return inner[0]
+    stripped = tuple(map(_strip_requirements, inner))
+    return reduce(operator.or_, stripped) if origin in (Union, UnionType) and stripped != inner else annotation
 
 
 def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:
@@ -86,11 +105,22 @@ def check_argument(function_name: str, name: str, annotation: Any, value: Any) -
     if not matches_annotation(annotation, value) or (
         annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
     ):
+        expected = describe_annotation(annotation)
+        hint = _conversion_hint(expected, value)
         if getattr(annotation, "__name__", "") == "RatingSystem":
-            raise ValueError(f"{function_name}: name the system first, as jr.glicko(), and not {type(value).__name__}")
-        raise ValueError(
-            f"{function_name}: {name} must be {describe_annotation(annotation)}, got {format_value_or_type(value)}"
-        )
+            kind = type(value).__name__
+            raise ValueError(f"{function_name}: name the system first, as jr.glicko(), and not {kind}{hint}")
+        raise ValueError(f"{function_name}: {name} must be {expected}, got {format_value_or_type(value)}{hint}")
+
+
+def _conversion_hint(expected: str, value: Any) -> str:
+    """The end of an error message: how to come from a value to what is expected, or nothing."""
+    kind = type(value).__name__
+    if "RatingSystem" in expected and isinstance(value, str) and value.isidentifier():
+        return f"; the system of this name is jr.{value}()"
+    if expected.startswith("a RatingSystem") and kind == "Rated":
+        return "; rated.system is that of a rated history, and jr.forecasts.predict_fixtures predicts from one"
+    return "; live.to_rated() is the rated history of a live one" if "a Rated" in expected and kind == "Live" else ""
 
 
 def matches_annotation(annotation: Any, value: Any) -> bool:

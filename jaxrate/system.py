@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_argument, check_not_traced, is_number
+from jaxrate.argument_checks import check_argument, check_not_traced, is_number, signature_of_types
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
@@ -169,6 +169,7 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
         system = make(*args, **options)
         return system if system.factory is made else system._replace(make=made)
 
+    made.__signature__ = signature_of_types(signature(make))  # type: ignore[attr-defined]
     return made
 
 

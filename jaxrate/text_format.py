@@ -138,6 +138,11 @@ def format_number(x: float) -> str:
     return f"{x:.15g}"
 
 
+def format_count(count: int, noun: str) -> str:
+    """A count with its noun, as "1 match", "2 matches" or "3 players"."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
 def join_names(names: Iterable[Any], conjunction: str = "and") -> str:
     """Names joined for a sentence: "a, b and c"."""
     *earlier, last = map(str, names)

@@ -36,10 +36,10 @@ def test_formats_by_name_and_by_ending(jaxrate, tmp_path):
         "date,home_team,away_team,home_score,away_score,tournament,city,country,neutral\n"
         "2024-01-31,Malta,Cyprus,2,1,Friendly,Ta' Qali,Malta,FALSE\n"
     )
-    assert "1 matches of 2 players" in jaxrate("rate", tmp_path / "results.csv", "--format", "football")[1]
+    assert "1 match of 2 players" in jaxrate("rate", tmp_path / "results.csv", "--format", "football")[1]
     more = ("--format", "football", "--system", "skills", "--category", "tournament", "--season", "country")
     code, text, errors = jaxrate("rate", tmp_path / "results.csv", *more)
-    assert code == 0 and "skills: 1 matches of 2 players" in text, errors
+    assert code == 0 and "skills: 1 match of 2 players" in text, errors
     for arguments, message in (
         ((tmp_path / "results.csv", "--format", "soccer"), "unknown format 'soccer' (there are tennis, football, pgn"),
         ((tmp_path / "results.csv", "--format", "fotball"), "unknown format 'fotball'; did you mean 'football'?"),

@@ -192,7 +192,7 @@ def test_a_folder_of_contests(jaxrate, tmp_path, share):
     assert "1.json: standings entry 2 (counting from 0): the places 1 to 3 overlap others of the same" in errors
     (tmp_path / "c" / "1.json").unlink()
     code, text, errors = jaxrate(*arguments)
-    assert code == 0 and errors == "" and text.startswith("share: 1 contests, 3 participations of 3 players")
+    assert code == 0 and errors == "" and text.startswith("share: 1 contest, 3 participations of 3 players")
     assert text.splitlines()[-1].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
 
 

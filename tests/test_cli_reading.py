@@ -242,9 +242,9 @@ def test_football_at_the_first_try(jaxrate, tmp_path):
     lines = notes.splitlines()
     assert (
         "jaxrate: took HomeTeam and AwayTeam for a and b, the first of whom has the side; Date as "
-        "dates, the day first; name columns to have it otherwise" in lines
+        "dates, the day first; name columns to choose others" in lines
     )
-    assert any(line.startswith("jaxrate: left out 2 of 5 rows, which have no result: 2 are to come") for line in lines)
+    assert any(line.startswith("jaxrate: 2 of 5 rows have no result and are left out: 2 are to come") for line in lines)
     code, said, notes = jaxrate("predict", tmp_path / "run", tmp_path / "E0.csv", "--json")
     assert code == 0, notes
     assert [(row["a"], row["b"], row["side"]) for row in json.loads(said)] == [

@@ -11,6 +11,7 @@ from jaxrate.data import simulate
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
+from jaxrate.league.evaluation import constant_forecast_log_loss, describe_constant_forecast
 from jaxrate.league.system_adaptation import DataFacts
 from jaxrate.league.system_construction_by_name import make_system
 from tests.conftest import refused
@@ -45,9 +46,11 @@ def test_a_comparison_scores_what_run_predicts(data):
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
     note = "Hyperparameters are the default ones, except those of k = 8 and elo."
-    assert found.about == f"Scored on the last 150 of 600 matches. {note}"
+    assert found.about.startswith(
+        f"Scored on the last 150 of 600 matches. {note} A constant forecast, one half for all, "
+    )
     head, *lines = str(found).splitlines()
-    assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:] == ["", note]
+    assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:9] == ["", note] and len(lines) == 11
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
     assert (
         lines[1].split()[-3:]
@@ -141,7 +144,16 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
         "Hyperparameters are the default ones, except those of glicko and mine.",
         "The side advantage is 50 Elo points for elo, by default.",
         "Not used by mine: the side.",
+        *describe_constant_forecast(home),
+        "Log loss behind: that of a system less the best one's, ± the standard error of the difference.",
     ]
+
+
+def test_a_constant_forecast_is_described(home):
+    sided = f"the same chance for all who have the side, has log loss {constant_forecast_log_loss(home):.4f}."
+    assert describe_constant_forecast(home) == [f"A constant forecast, {sided}"]
+    sideless = home._replace(events=home.matches._replace(context=home.matches.context._replace(side=None)))
+    assert describe_constant_forecast(sideless) == ["A constant forecast, one half for all, has log loss 0.6931."]
 
 
 def test_what_is_not_known_is_said_of_each_system(home):
@@ -150,7 +162,7 @@ def test_what_is_not_known_is_said_of_each_system(home):
     more = {"margin": ("margin",), "covariates": ("rest",), "seasons": {"one": 0.0}}
     rich = home._replace(events=home.matches._replace(context=context), **more)
     found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(make=None)})
-    assert found.notes[2:] == [
+    assert found.notes[2:-2] == [
         "Not used by elo and glicko: margins, rest.",
         "Not used by plain: the side, margins, seasons, rest.",
     ]

@@ -197,7 +197,7 @@ def fixtures_and_results(tmp_path):
 def test_quiet_leaves_out_hints_and_not_warnings_about_the_data(jaxrate, fixtures_and_results):
     results, coming, run = fixtures_and_results
     code, _, errors = jaxrate("rate", results, "-q", "--out", run)
-    assert code == 0 and errors.startswith("jaxrate: left out 1 of 4 rows") and errors.count("\n") == 1
+    assert code == 0 and errors.startswith("jaxrate: 1 of 4 rows has no result") and errors.count("\n") == 1
     assert "took home and away for a and b, the first of whom has the side" in jaxrate("predict", run, coming)[2]
     assert jaxrate("predict", run, coming, "-q")[2] == ""
 
@@ -219,7 +219,7 @@ def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
     assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
-    assert "jr.read takes goals or points of both sides as margin" in jaxrate("rate", path, "--score", "home_goals")[2]
+    assert "and --margin on the command line" in jaxrate("rate", path, "--score", "home_goals")[2]
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

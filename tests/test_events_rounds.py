@@ -25,7 +25,7 @@ ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3
 @pytest.mark.parametrize(
     ("change", "message", "row"),
     [
-        ({"contest": ["a"] * 5}, "contest must hold numbers, got <U1", None),
+        ({"contest": ["a"] * 5}, "contest must hold numbers, got text", None),
         ({"contest": [[5, 5, 5, 3, 3]]}, "contest has shape (1, 5), expected (5,)", None),
         ({"player": [0, 1, 2, 0]}, "player has shape (4,), expected (5,)", None),
         ({"player": [0, 1, 2, 0, -3]}, "player is -3; ids run from 0", 4),

@@ -126,12 +126,14 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
     assert 0 < found["win"][0] < 1
     for source, message in (
         ([("Club 01",)], "fixtures must be pairs of names"),
+        ([(1, 2)], "the players have names, as 'Club 0"),
+        (None, "nothing is to come: the data have no fixtures"),
         ({"a": ["Club 01"], "b": ["Club 02"], "time": [3.0]}, "the times must be dates, as in the run"),
         ({"contest": [0, 0], "player": ["Club 01", "Club 02"]}, "the run is of matches, these are contests"),
     ):
         with refused(message):
             jr.forecasts.predict_fixtures(rated, source)
-    with refused("time is for a source without times"):
+    with refused("time is for fixtures without times, and these have them; leave it out"):
         jr.forecasts.predict_fixtures(
             rated, {"a": ["Club 01"], "b": ["Club 02"], "date": ["1973-01-01"]}, time="1973-01-01"
         )

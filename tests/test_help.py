@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -40,6 +41,8 @@ def test_help_is_plain_text_of_80_columns_in_a_pipe(jaxrate, monkeypatch, name):
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     code, text, errors = jaxrate(*filter(None, [name]), "--help")
     assert code == 0 and errors == "" and text.startswith("Usage: jaxrate") and "\x1b" not in text
+    text, _, guide = text.partition("\nGuides: ")
+    assert Path(guide.strip()).is_file() == (name is None)
     assert max(map(display_width, text.splitlines())) <= 80 and "\nExamples:\n  jaxrate " in text
     words = " ".join(text.split())
     assert not re.findall(DIALECT, words, re.IGNORECASE)

@@ -139,7 +139,7 @@ def test_what_is_refused(options, why):
 def test_rows_without_a_result_go_on_from_those_with_one():
     table = league()
     scores = [None if i >= 55 else float(x) for i, x in enumerate(table["score"])]
-    with pytest.warns(UserWarning, match="left out 5 of 60 rows"):
+    with pytest.warns(UserWarning, match="5 of 60 rows have no result"):
         data = jr.read(table | {"score": scores}, rest=REST, form=FORM)
     rest, form = twin(table)
     np.testing.assert_array_equal(data.fixtures.matches.context.columns["rest"], rest[55:])

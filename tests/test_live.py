@@ -82,6 +82,12 @@ def test_side_weight_columns_and_categories():
     same(live.to_rated().state, result.state, exact=False)
 
 
+def test_dates_in_text_are_as_in_other_queries():
+    live = jr.live.start_history(jr.glicko())
+    live.update("Ada", "Bo", 1.0, time="15/07/2026")
+    assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
+
+
 def test_side_and_weight_alone(monkeypatch):
     monkeypatch.undo()
     side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)

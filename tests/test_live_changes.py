@@ -243,6 +243,11 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
         with refused(message):
             call()
     check_same(live, played(RESULTS))
+    fresh = jr.live.start_history(jr.elo())
+    with refused("nothing to undo: no result since start_history"):
+        fresh.undo()
+    with refused("nothing to correct: no result since start_history"):
+        fresh.correct(-1, score=1)
 
 
 def test_contests_are_corrected_and_undone():

@@ -17,8 +17,12 @@ def test_all_names_are_there():
     assert all(getattr(jr, name) is not None for name in jr.__all__)
     assert set(jr.__all__) <= set(dir(jr))
     assert set(jr.extend.SYSTEMS) <= set(jr.__all__)
-    with pytest.raises(AttributeError, match="No jaxrate attribute gliko"):
+    with pytest.raises(AttributeError, match="No jaxrate attribute gliko; did you mean 'glicko'"):
         jr.gliko  # noqa: B018
+
+
+def test_help_of_the_package_leads_to_the_guides():
+    assert "    rated = jr.rate(" in jr.__doc__ and "`start.md`" in jr.__doc__
 
 
 NAMESPACES = ("arena", "data", "extend", "fitting", "forecasts", "league", "live", "metrics", "plots", "site")

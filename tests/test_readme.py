@@ -61,7 +61,7 @@ def alike(said, shown):
 SLOW = "fitting", "large_histories"  # with tens of compilations each
 
 
-@pytest.mark.filterwarnings("ignore:took ", "ignore:left out ")
+@pytest.mark.filterwarnings("ignore:took ", "ignore:.* no result and ")
 @pytest.mark.parametrize("page", mark_full(PROGRAM, *(x for x in PROGRAM if x not in SLOW)))
 def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkeypatch):
     matplotlib.use("Agg")

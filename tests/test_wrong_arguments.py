@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from inspect import Parameter, isfunction, signature
+from inspect import Parameter, isfunction, signature, unwrap
 from operator import attrgetter
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -117,7 +117,7 @@ def right_values():
 def right_arguments(name):
     """Those that must be given to a function."""
     right, wanted = right_values(), {}
-    for part, about in signature(FUNCTIONS[name]).parameters.items():
+    for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
         if about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD:
             wanted[part] = right[f"{name}.{part}" if f"{name}.{part}" in right else part]
     return wanted
@@ -154,7 +154,7 @@ def test_what_is_no_such_thing_is_a_value_error(name, tmp_path, monkeypatch):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
     right, wrong = right_arguments(name), []
-    for part, about in signature(FUNCTIONS[name]).parameters.items():
+    for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
         if about.kind is Parameter.VAR_KEYWORD:
             continue
         for what, (value, kinds) in WRONG.items():
@@ -170,3 +170,15 @@ def test_what_is_no_such_thing_is_a_value_error(name, tmp_path, monkeypatch):
             if seconds > 5.0:
                 wrong.append(f"{part}, {what}: takes {seconds:.0f} s")
     assert not wrong, "\n".join(wrong)
+
+
+def test_help_shows_types_alone():
+    """It showed functions with their addresses."""
+    shown = " ".join(str(signature(x)) for x in FUNCTIONS.values())
+    assert "ArgumentRequirement(" not in shown and "the function checks it" not in shown
+
+
+def test_a_live_history_is_led_to_a_rated_one():
+    live = jr.live.start_history(jr.elo())
+    with pytest.raises(ValueError, match=r"got one of type Live; live\.to_rated\(\) is the rated history"):
+        jr.leaderboard(live)

@@ -91,7 +91,11 @@ def cli(no_cache: bool) -> None:
         enable_compilation_cache()
 
 
-OPTIONS_IN_MESSAGES = {"the option sort": "--sort", "by the option na_values": "by --na-values"}
+OPTIONS_IN_MESSAGES = {
+    "the option sort": "--sort",
+    "by the option na_values": "by --na-values",
+    "time is for fixtures": "--at is for fixtures",
+}
 
 
 def main() -> None:

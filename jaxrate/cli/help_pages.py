@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ HELP_STYLE = {
     "commands_before_options": True,
     "default_string": r"\[default: {}]",
 }
+FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
         *("format", "a", "b", "score", "winner", "loser", "time", "dates", "sort", "drop", "na-values"),
@@ -89,6 +91,7 @@ class LazyGroup(RichGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write where a beginner begins."""
         write_examples(formatter, ("jaxrate demo", "jaxrate rate games.csv", "jaxrate rate --help"))
+        formatter.write(f"\nGuides: {FIRST_GUIDE}")
 
 
 def write_examples(formatter: Any, lines: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import TextTable, to_text_table
-from jaxrate.text_format import format_number, format_unquoted_name, rating_decimals
+from jaxrate.text_format import format_count, format_number, format_unquoted_name, rating_decimals
 
 SHOWN_EVENTS = 20  # of a career, the last ones
 
@@ -28,7 +28,7 @@ def career_sections(
     rated: jr.Rated, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), *, is_whole: bool = False
 ) -> list[str | TextTable]:
     """The career of a player, the whole or its end; `point_columns` are further columns in points."""
-    kind = "matches" if rated.contests is None else "contests"
+    kind = "match" if rated.contests is None else "contest"
     total, digits = len(career["rating"]), rating_decimals(career["rating"])
     career_columns = career if is_whole else {key: x[-SHOWN_EVENTS:] for key, x in career.items()}
     times = career_columns["time"]
@@ -50,7 +50,7 @@ def career_sections(
     headings = [key.replace("_", " ") for key in career_columns]
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [
-        f"{format_unquoted_name(name)}: {total:,} {kind}{extent}",
+        f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",
         TextTable(headings, rows, ("time", "opponent", "contest")),
     ]
 

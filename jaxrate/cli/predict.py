@@ -48,7 +48,8 @@ def predict(
     are predicted.
 
     Matches get the chances of the first player to win, draw and lose, and fair odds (1 / chance). Contests get the
-    expected rank and the expected share of opponents beaten.
+    expected rank and the expected share of opponents beaten. Files and JSON also have the row of each in FIXTURES and,
+    of matches, the quality, which says how even the two are.
     """
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):

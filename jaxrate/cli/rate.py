@@ -53,6 +53,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.text_format import format_count
 
 
 @click.command(
@@ -84,7 +85,11 @@ from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
 @click.option("--smooth", is_flag=True, help="With --system skills: also rate with hindsight, from the whole history.")
 @click.option("--outlook", is_flag=True, help="Predict wins, draws and losses separately.")
 @leaderboard_options
-@click.option("--since", metavar="DATE", help="Start date of the changes.  [default: 365 days before the end]")
+@click.option(
+    "--since",
+    metavar="DATE",
+    help="Start date of the changes.  [default: 365 days before the end, or half the history if that is less]",
+)
 @click.option("--peaks", is_flag=True, help="List the highest ratings of all time.")
 @share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -251,27 +256,32 @@ def rate_and_evaluate_task(
     changes: dict[str, Any] | None = None,
 ) -> tuple[jr.Rated, str, dict[str, float]]:
     """The rated history, a text of its time and the metrics of the last share of its predictions, and these by name."""
-    from jaxrate.league.evaluation import evaluate_predictions, format_metric, last_share_mask
+    from jaxrate.league.evaluation import (
+        describe_constant_forecast,
+        evaluate_predictions,
+        format_metric,
+        last_share_mask,
+    )
 
     system, data, period = task
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
-    new_text = "" if saved is None else " new"
-    count_text = (
-        f"{n:,}{new_text} matches" if contests is None else f"{len(contests.player_start) - 1:,}{new_text} contests"
-    )
+    new_text = "" if saved is None else "new "
+    num_events = n if contests is None else len(contests.player_start) - 1
+    count_text = format_count(num_events, f"{new_text}{'match' if contests is None else 'contest'}")
     with report.stage(f"rating {count_text}"):
         start = time.perf_counter()
         with prefix_errors_with_file(file):
             rated = jr.rate(system, data, period=period, onto=saved)
         seconds = time.perf_counter() - start
     if contests is not None:
-        count_text += f", {n:,} participations"
+        count_text += f", {format_count(n, 'participation')}"
     metrics = evaluate_predictions(rated, data, last)
     warn_worse_than_even(report, data, system.name, changes or {}, metrics, period, last)
     metric_texts = {measure: format_metric(measure, value) for measure, value in metrics.items()}
     width, digits = max(map(len, metric_texts)) + 1, max(map(len, metric_texts.values()))
     lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in metric_texts.items()]
     scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
+    lines += describe_constant_forecast(data, last)
     return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 
@@ -293,7 +303,8 @@ def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
 
 def _summary_line(rated: jr.Rated) -> str:
     """The system and the counts of a rated history, as text."""
-    n, contests = len(rated.predictions), rated.contests
-    count = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
+    from jaxrate.league.rated_history import describe_event_counts
+
+    count = describe_event_counts(len(rated.predictions), rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
-    return f"{rated.system.name}: {count} of {len(rated.players):,} players{periods}"
+    return f"{rated.system.name}: {count} of {format_count(len(rated.players), 'player')}{periods}"

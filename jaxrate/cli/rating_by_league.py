@@ -20,7 +20,7 @@ from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.text_format import did_you_mean_suffix, format_count
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
@@ -77,7 +77,7 @@ def rate_leagues(
         return
     sections: list[str | TextTable] = [task.system.name]
     for name, rated in rated_by_league.items():
-        title = f"{name}: {_format_count(rated)} of {len(rated.players):,} players"
+        title = f"{name}: {_format_count(rated)} of {format_count(len(rated.players), 'player')}"
         sections += [title, leaderboard_table(boards[name])]
     print_sections(*sections)
 
@@ -124,7 +124,9 @@ def _concatenate_ratings(by: str, rated_by_league: dict[Any, jr.Rated]) -> dict[
 
 
 def _format_count(rated: jr.Rated) -> str:
-    return f"{len(rated.predictions):,} matches" if rated.contests is None else f"{rated.contests:,} contests"
+    if rated.contests is None:
+        return format_count(len(rated.predictions), "match")
+    return format_count(rated.contests, "contest")
 
 
 def _json_league(by: str, name: Any, rated: jr.Rated, board: Any) -> dict[str, Any]:

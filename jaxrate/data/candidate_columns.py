@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_texts
 from jaxrate.data.table_sources import Column, TableSource
+from jaxrate.text_format import did_you_mean_suffix
 
 
 class CandidateColumns(NamedTuple):
@@ -77,3 +78,18 @@ def is_flag_column(name: str, column: Column) -> bool:
         to_flags(name, column)
         return True
     return False
+
+
+def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
+    """What to name where no column of a table has the result of its matches; `known` columns have other roles."""
+    others = [name for name in table.names if name not in known and table.names.count(name) == 1]
+    loaded = table.load(others, [], others)
+    numeric = [name for name in others if is_numeric_column(name, to_column(name, loaded[name]))]
+    if len(numeric) == 2:
+        x, y = numeric
+        hint = f"; if {x} and {y} are the points of both, name them as margin=[{x!r}, {y!r}], or --margin {x} {y} "
+        hint += "on the command line"
+    else:
+        hint = did_you_mean_suffix("score", others) if len(numeric) < 2 else ""
+        hint = hint or "; name that of the results as score, or those of the points of both as margin"
+    return f"no column 'score'{hint} (there are: {', '.join(map(str, table.names))})"

@@ -1,7 +1,7 @@
 """Columns of tables as ids, numbers, flags and days, through Arrow."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from itertools import islice
@@ -163,6 +163,8 @@ def to_ids(
     else:
         if len({part.type for part in arrays}) > 1:
             if not all(arrow.types.is_integer(part.type) for part in arrays):
+                if num_existing:
+                    _check_existing_names_are_numbers(subject, arrays[-1], dict(zip(names, arrays, strict=False)))
                 types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, arrays, strict=True))
                 raise ValueError(f"columns must be of the same type, but {types}")
             arrays = [_cast_to_int64(kind, part) for kind, part in zip(descriptions, arrays, strict=True)]
@@ -183,6 +185,17 @@ def to_ids(
     player = rank[num_existing:].reshape(-1, len(names))
     _check_storable_names(names, player, values, subject)
     return player, values
+
+
+def _check_existing_names_are_numbers(subject: str, existing_names: Any, columns: Mapping[str, Any]) -> None:
+    """ValueError if existing names are text, and a column has numbers."""
+    kinds = import_pyarrow().types
+    for name, column in columns.items():
+        if kinds.is_large_string(existing_names.type) and (
+            kinds.is_integer(column.type) or kinds.is_floating(column.type)
+        ):
+            example = format_value_for_error(existing_names[0].as_py())
+            raise ValueError(f"the {subject} have names, as {example}, and column {name!r} holds numbers")
 
 
 def _cast_to_int64(description: str, column: Any) -> Any:

@@ -14,6 +14,7 @@ from jaxrate.data.candidate_columns import (
     is_mostly_numeric,
     is_numeric_column,
     load_columns_to_inspect,
+    missing_score_message,
     table_with_loaded_columns,
 )
 from jaxrate.data.column_conversion import missing_mask
@@ -22,6 +23,7 @@ from jaxrate.data.column_role_definitions import (
     CONTEST_ROLES,
     PLAYER_PAIR,
     WINNER_LOSER,
+    as_column_list,
     check_role_arguments,
 )
 from jaxrate.data.column_spellings import (
@@ -126,6 +128,10 @@ def recognise_columns(
             notes += [f"{result} for the score"] * (result != find_column_ignoring_case(table.names, "score"))
         elif points:
             notes.append(f"{points[0]} and {points[1]} for the points of both, which tell who won")
+    has_score = arguments["score"] is not None or find_column_ignoring_case(table.names, "score") is not None
+    if needs_result and not (upcoming or points or has_score) and {*players} <= {*table.names}:
+        named = [name for value in arguments.values() for name in as_column_list(value)]
+        raise ValueError(missing_score_message(table, [*players, *named, *time_columns(table.names)]))
     if has_home and arguments["side"] is None and "a" not in table.names:
         arguments["side"] = "a"
     for name in inspected.neutral:

@@ -8,9 +8,11 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, time_argument_and_clock, to_ids, to_numbers
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
-from jaxrate.events import NameFormatters, add_contest_to_errors, build_rounds, fail_where
+from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_errors, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventFields
 from jaxrate.text_format import format_number, format_value_for_error
+
+NO_RANK_ADVICE = "give those who did not finish the same last place, or leave their rows out"
 
 
 def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventFields:
@@ -22,12 +24,18 @@ def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], play
     layout = roles.layout
     assert layout.contest is not None
     contest, contests = _label_codes(layout.contest, columns)
-    with add_contest_to_errors(lambda row: f"contest {_format_name_of_id(contests, contest[row])}"):
+
+    def label(row: int) -> str:
+        return f"contest {_format_name_of_id(contests, contest[row])}"
+
+    with add_contest_to_errors(label):
         player, players = to_ids(layout.players, columns, players)
-        values: dict[str, Any] = {"contest": contest, "player": player[:, 0], "rank": np.zeros(len(player))}
-        if layout.result is not None:
+    values: dict[str, Any] = {"contest": contest, "player": player[:, 0], "rank": np.zeros(len(player))}
+    if layout.result is not None:
+        with add_advice_to_errors(NO_RANK_ADVICE), add_contest_to_errors(label):
             result = to_numbers(layout.result, columns[layout.result])
-            values["rank"] = result if layout.ranked else -result
+        values["rank"] = result if layout.ranked else -result
+    with add_contest_to_errors(label):
         if roles.weight is not None:
             values["weight"] = to_numbers(roles.weight, columns[roles.weight])
         if roles.last_rank is not None:

@@ -15,6 +15,7 @@ from jaxrate.data.column_role_definitions import (
 )
 from jaxrate.data.statistic_leads import Statistic, resolve_statistics
 from jaxrate.data.table_sources import check_columns_exist_once, find_column_ignoring_case
+from jaxrate.text_format import did_you_mean_suffix
 
 
 class TableLayout(NamedTuple):
@@ -240,4 +241,9 @@ def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -
             f"side={side!r} names players; where {side!r} has the side in all matches, say side={hint!r}, or "
             f"--side {hint} on the command line"
         )
+    if side is not None and not literal and side not in names:
+        hint = did_you_mean_suffix(side, names) or (
+            "; where the first player has the side in all matches, say side='a', or --side a on the command line"
+        )
+        raise ValueError(f"no column {side!r}{hint} (there are: {', '.join(map(str, names))})")
     return (1.0 if side == "a" else -1.0) if literal else None

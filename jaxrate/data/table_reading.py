@@ -1,7 +1,10 @@
 """The door of tables: names become ids, dates days, and bad rows are named."""
 
+import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +33,8 @@ from jaxrate.data.unplayed_matches import (
 )
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
+
+PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 
 
 @suggest_role_on_unknown_argument
@@ -102,6 +107,7 @@ def read(
         another sign than the score; if rows were skipped.
     """
     arguments = select_role_arguments(locals())
+    level = _stacklevel_outside_package()
     table_sources.import_pyarrow()
     table = source_opening.open_table_source(source)
     known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
@@ -133,11 +139,11 @@ def read(
         kept, used = (
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
-        warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=4)
-        warn_unplayed_rows(split, upcoming, stacklevel=4)
+        warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=level)
+        warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
         if skip_incomplete:
             incomplete = find_incomplete_rows(roles, kept)
-            warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=4)
+            warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=level)
             if incomplete.all():
                 raise ValueError("no rows are left: all of them lack a value")
             kept, used = filter_column_rows(kept, ~incomplete), used[~incomplete]
@@ -150,15 +156,23 @@ def read(
             dataset = dataset._replace(fixtures=fixtures)
         dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None)
     if isinstance(dataset.events, Ragged):
-        warn_single_participant(dataset.events, dataset.contests, stacklevel=4)
+        warn_single_participant(dataset.events, dataset.contests, stacklevel=level)
     elif table.noted:
-        warn_margin_signs(dataset, stacklevel=4)
+        warn_margin_signs(dataset, stacklevel=level)
         if dataset.clock is not None:
-            warn_repeated_matches(dataset.events, dataset.rows, stacklevel=4)
+            warn_repeated_matches(dataset.events, dataset.rows, stacklevel=level)
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         names = getattr(dataset, field)
-        warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=4)
+        warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=level)
     return dataset
+
+
+def _stacklevel_outside_package() -> int:
+    """The level of the line outside this package, in the stack of a function that this one's caller calls."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def warn_recognised_columns(
@@ -170,7 +184,7 @@ def warn_recognised_columns(
         notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
     if notes:
         warnings.warn(
-            f"took {'; '.join(notes)}; name columns to have it otherwise", RecognitionWarning, stacklevel=stacklevel
+            f"took {'; '.join(notes)}; name columns to choose others", RecognitionWarning, stacklevel=stacklevel
         )
 
 

@@ -20,6 +20,7 @@ class ResultSplit(NamedTuple):
 
     played: HostArray  # [n] whether they have one
     coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
+    early: HostArray  # [n] whether they have none, are complete otherwise, and before the last played one
 
 
 def parse_result_columns(roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
@@ -67,13 +68,14 @@ def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> ResultSpl
     for name in results if layout.contest is None else ():
         without_result |= missing_mask(columns[name], nan_is_missing=True)
     if not without_result.any():
-        return ResultSplit(~without_result, without_result)
-    coming = without_result & ~find_incomplete_rows(
+        return ResultSplit(~without_result, without_result, without_result)
+    complete = without_result & ~find_incomplete_rows(
         roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
     )
+    coming = complete.copy()
     if roles.time is not None and coming.any() and not without_result.all():
-        coming[coming] = _is_not_before_last(roles.time, columns, ~without_result, coming)
-    return ResultSplit(~without_result, coming)
+        coming[complete] = _is_not_before_last(roles.time, columns, ~without_result, complete)
+    return ResultSplit(~without_result, coming, complete & ~coming)
 
 
 def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
@@ -89,16 +91,32 @@ def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostAr
     return times.get("time", np.zeros(np.count_nonzero(rows)))
 
 
-def warn_unplayed_rows(split: ResultSplit, upcoming: bool, stacklevel: int) -> None:
-    """UserWarning about rows without a result or, if matches to come are read, about rows with one."""
+def warn_unplayed_rows(split: ResultSplit, rows: HostArray, upcoming: bool, stacklevel: int) -> None:
+    """UserWarning about rows without a result or, if matches to come are read, about rows with one.
+
+    `rows` [n] says where those of the split stand in the source.
+    """
     n, num_without, num_coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
     if not num_without or (upcoming and num_without == n):
         return
-    num_other = num_without - num_coming
-    others = f"; {num_other:,} are incomplete otherwise, or earlier than the last result" if num_other else ""
+    reasons = []
+    incomplete = ~(split.played | split.coming | split.early)
+    for mask, reason in ((split.early, "earlier than the last result"), (incomplete, "incomplete otherwise")):
+        if mask.any():
+            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
+            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
     if upcoming:
-        message = f"of {n:,} rows the {num_coming:,} without a result are to come{others}"
+        message = "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
     else:
-        message = f"left out {num_without:,} of {n:,} rows, which have no result: {num_coming:,} are to come "
-        message += f"(`fixtures` of the data){others}"
+        if num_coming:
+            coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
+            reasons = [coming, *reasons]
+        verbs = "has no result and is" if num_without == 1 else "have no result and are"
+        message = f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
     warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+def _count_and_verb(mask: HostArray) -> str:
+    """The number of rows in a mask, as "1 is" or "2 are"."""
+    count = np.count_nonzero(mask)
+    return f"{count:,} {'is' if count == 1 else 'are'}"

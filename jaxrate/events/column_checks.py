@@ -34,8 +34,16 @@ class RowError(ValueError):
         return [(self.row, self.message), *self.others]
 
     def format_message(self, row_label: Callable[[int], str]) -> str:
-        """The whole message, one line for each row, which `row_label(row)` begins."""
-        lines = [f"{row_label(row)}: {to_one_line(message)}" for row, message in self.rows_and_messages]
+        """The whole message, one line for each row, which `row_label(row)` begins.
+
+        An advice, which is what follows the first semicolon of a message, is given once.
+        """
+        lines, given = list[str](), set[str]()
+        for row, message in self.rows_and_messages:
+            fault, _, advice = message.partition("; ")
+            whole_names = not fault.count("'") % 2  # the semicolon is in no quoted name
+            lines.append(f"{row_label(row)}: {to_one_line(fault if advice in given and whole_names else message)}")
+            given.add(advice)
         if self.more:
             lines.append("... and others" if self.more == 1 else f"... and at least {self.more:,} others")
         return "\n  ".join(lines)
@@ -66,6 +74,18 @@ def add_contest_to_errors(contest_label: Callable[[int], str]) -> Iterator[None]
         raise error.map_rows(lambda row, message: (row, f"{message} ({contest_label(row)})")) from None
 
 
+KIND_DESCRIPTIONS = {"U": "text", "S": "text", "O": "values that are no numbers", "M": "dates", "m": "durations"}
+
+
+@contextmanager
+def add_advice_to_errors(advice: str) -> Iterator[None]:
+    """Errors about rows also say what to do."""
+    try:
+        yield
+    except RowError as error:
+        raise error.map_rows(lambda row, message: (row, f"{message}; {advice}")) from None
+
+
 def to_checked_numbers(
     name: str, values: Any, shape: tuple[int, ...], allow_infinite: bool = False, allow_nan: bool = False
 ) -> np.ndarray[Any, Any]:
@@ -75,7 +95,7 @@ def to_checked_numbers(
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+        raise ValueError(f"{name} must hold numbers, got {KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)}")
     bad = ~np.isfinite(array) & ~(allow_infinite & (array == np.inf)) & ~(allow_nan & np.isnan(array))
     fail_where(bad, lambda row: f"{name} is {array[row]}, not a finite number")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
@@ -94,7 +114,8 @@ def check_id_array(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
     if array.size and array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integer ids from 0, got {array.dtype}; `read` turns names into ids")
+        kind = KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)
+        raise ValueError(f"{name} must hold integer ids from 0, got {kind}; `read` turns names into ids")
     if array.size and (array.min() < 0 or array.max() >= LAST_ID):
         fail_where(
             ((array < 0) | (array >= LAST_ID)).reshape(len(array), array.size // len(array)).any(axis=1),
@@ -207,7 +228,7 @@ def check_matches(matches: Matches) -> Matches:
         (score < 0) | (score > 1),
         lambda row: (
             f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss; "
-            "jr.read takes goals or points of both sides as margin"
+            "goals or points of both sides are the margin of jr.read, and --margin on the command line"
         ),
     )
     time = np.zeros(n) if time is None else as_event_times(time, n)

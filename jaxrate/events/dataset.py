@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
-from jaxrate.text_format import format_number, format_unquoted_name
+from jaxrate.text_format import format_count, format_number, format_unquoted_name
 
 
 class EventFields(NamedTuple):
@@ -70,7 +70,7 @@ class Dataset(NamedTuple):
         if self.seasons:
             descriptions["seasons"] = _summarise_names(np.array([*self.seasons], object))
         if self.fixtures is not None:
-            descriptions["to come"] = f"{len(self.fixtures.rows):,} matches (`fixtures`)"
+            descriptions["to come"] = f"{format_count(len(self.fixtures.rows), 'match')} (`fixtures`)"
         return "\n  ".join(
             [f"Dataset of {descriptions.pop('')}", *(f"{name:11}{text}" for name, text in descriptions.items())]
         )
@@ -104,7 +104,7 @@ def _match_descriptions_by_subject(matches: Matches) -> dict[str, str]:
     """Descriptions of matches by subject; the one without a subject is their number."""
     side, weight, _, columns = matches.context
     recorded = [name for name, values in (("side", side), ("weight", weight)) if values is not None]
-    descriptions = {"": f"{len(matches.score):,} matches"}
+    descriptions = {"": format_count(len(matches.score), "match")}
     if recorded:
         descriptions["known"] = ", ".join(recorded)
     if columns:
@@ -115,7 +115,7 @@ def _match_descriptions_by_subject(matches: Matches) -> dict[str, str]:
 def _describe_contests_or_periods(events: Ragged) -> dict[str, str]:
     """Descriptions of contests or periods by subject."""
     size, contests = np.diff(events.player_start), isinstance(events.events, Rounds)
-    descriptions = {"": f"{len(size):,} {'contests' if contests else 'periods'}"}
+    descriptions = {"": format_count(len(size), "contest" if contests else "period")}
     if len(size):
         descriptions["size"] = f"{_format_count_range(size)} players"
     if contests and ((teams := count_teams(events)) < size).any():

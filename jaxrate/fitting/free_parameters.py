@@ -102,9 +102,11 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
     for name in free:
         if name not in fields:
             fittable = ", ".join(x for x in fields if getattr(space, x).fitted)
-            raise ValueError(
-                f"{system.name} has no parameter {name!r}{did_you_mean_suffix(name, fields)} (it can fit {fittable})"
-            )
+            several = isinstance(name, str) and name.replace(",", " ").split()
+            hint = did_you_mean_suffix(name, fields)
+            if several and len(several) > 1:
+                hint = f"; name several as free={several}, or --free {' '.join(several)} on the command line"
+            raise ValueError(f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})")
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")
     if len(set(free)) < len(free):

@@ -94,7 +94,7 @@ def predict_fixtures(
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
-        raise ValueError("time is for a source without times, and this one has them")
+        raise ValueError("time is for fixtures without times, and these have them; leave it out")
     else:
         _check_after_history(rated, data)
     if any(windows.values()) and rated.contests is None:
@@ -155,10 +155,14 @@ def _is_pair_list(source: Any) -> bool:
 
 def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
     of_matches = rated.contests is None
+    if source is None:
+        raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
     if isinstance(source, Dataset):
         data = source
         if not np.array_equal(data.players[: len(rated.players)], rated.players):
-            raise ValueError("the players have other ids than in the run; read what is to come with players=...")
+            raise ValueError(
+                "the players have other ids than in the run; read what is to come with players=rated.players"
+            )
     else:
         pairs = _is_pair_list(source)
         if pairs:

@@ -12,6 +12,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_html_table, format_number, format_table
 
 LOSS_DIFFERENCE_HEAD = "log loss behind"
+LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, ± the standard error of the difference."
 
 
 class SystemResult(NamedTuple):

@@ -255,7 +255,10 @@ def _check_data_can_continue_history(system: RatingSystem, data: Dataset, period
         previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
         raise ValueError(f"the saved run was rated {previous_form}; carry on the same way")
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
-        raise ValueError("the players have other ids than in the saved run; read the matches with players=...")
+        raise ValueError(
+            "the players have other ids than in the saved run; read the events with players=saved.players, of the run "
+            "that is given as onto"
+        )
     if onto.categories is not None and not (
         data.categories is not None and data.categories.tolist() == onto.categories.tolist()
     ):

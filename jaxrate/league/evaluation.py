@@ -100,6 +100,14 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
     return log_loss(0.5 + share * side, score, weight=weight)
 
 
+def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
+    """The sentence on the log loss of a constant forecast, see `constant_forecast_log_loss`; none where it is NaN."""
+    loss = constant_forecast_log_loss(data, last)
+    has_side = isinstance(data.events, Matches) and data.events.context.side is not None
+    forecast = "the same chance for all who have the side" if has_side else "one half for all"
+    return [] if np.isnan(loss) else [f"A constant forecast, {forecast}, has log loss {loss:.4f}."]
+
+
 def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
     """The calibration of the predictions of these events; None for contests of many."""
     two_sided = as_two_sided(data)

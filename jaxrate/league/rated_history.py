@@ -12,7 +12,7 @@ from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import did_you_mean_suffix, format_number, rating_decimals
+from jaxrate.text_format import did_you_mean_suffix, format_count, format_number, rating_decimals
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation
 
@@ -40,10 +40,12 @@ class Rated(NamedTuple):
         return round((1.0 / np.asarray(self.predictions["participants"])).sum())
 
     def __repr__(self) -> str:
-        n, contests = count_rated_rows(self), self.contests
-        counts = f"{n:,} matches" if contests is None else f"{contests:,} contests, {n:,} participations"
+        counts = describe_event_counts(count_rated_rows(self), self.contests)
         period = "" if self.period is None else f", in periods of {self.period:g}"
-        lines = [f"Rated: {counts} of {len(self.players):,} players{period}", f"  system   {self.system!r}"]
+        lines = [
+            f"Rated: {counts} of {format_count(len(self.players), 'player')}{period}",
+            f"  system   {self.system!r}",
+        ]
         if self.last is not None:
             lines.append(f"  last     {format_time(self.last, self.clock)}")
         mean = np.asarray(self.system.summary(self.system.params, self.state).mean)
@@ -51,6 +53,13 @@ class Rated(NamedTuple):
         digits = rating_decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
         return "\n".join([*lines, f"  leaders  {leaders}"])
+
+
+def describe_event_counts(num_rows: int, contests: int | None) -> str:
+    """The number of matches, or of contests (None: these are matches) and of participations in them."""
+    if contests is None:
+        return format_count(num_rows, "match")
+    return f"{format_count(contests, 'contest')}, {format_count(num_rows, 'participation')}"
 
 
 def count_predictions(rated: Rated) -> int:

@@ -31,8 +31,20 @@ from jaxrate.league.comparison_notes import (
     unused_data_features,
     uses_side,
 )
-from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, SystemResult, system_result_label
-from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share, last_share_mask
+from jaxrate.league.comparison_table import (
+    LOSS_DIFFERENCE_NOTE,
+    BlendWeightsAndMetrics,
+    Comparison,
+    SystemResult,
+    system_result_label,
+)
+from jaxrate.league.evaluation import (
+    TwoSidedEvents,
+    as_two_sided,
+    check_last_share,
+    describe_constant_forecast,
+    last_share_mask,
+)
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.league.ratings_before_and_after_events import rating_history
 from jaxrate.metrics.prediction_metrics import compare_log_loss, match_metrics, ranking_metrics
@@ -157,6 +169,9 @@ def compare(
     notes = _compose_notes(
         data, {form.name: form.system for form in contenders}, system_choices, num_past, reasons if fit else None
     )
+    notes += describe_constant_forecast(data, last)
+    if len(results) > 1 and results[0].log_loss_difference is not None:
+        notes.append(LOSS_DIFFERENCE_NOTE)
     blend = (
         _blend_predictions(predictions, two_sided, event_mask)
         if two_sided is not None and len(predictions) > 1

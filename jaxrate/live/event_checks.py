@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.events import MAX_ABS_TIME, Matches, as_event_time, check_clock
+from jaxrate.league.query_time import date_format_of_history_file, parse_written_date
 from jaxrate.league.rated_history import format_time
 from jaxrate.live.events_from_arguments import EVENT_NAMES, check_player_name_storable
 from jaxrate.live.live_state import LiveState
@@ -56,11 +57,18 @@ def check_and_convert_event_time(system: RatingSystem, current: LiveState, time:
     )
     if clock is not None and not (is_plain_float and clock == "numbers"):
         check_clock(clock, time)
-    event_time: float = time if is_plain_float else as_event_time("time", time)
+    event_time: float = time if is_plain_float else _to_event_time(current, time)
     if last is not None and event_time < last and (current.kind is Matches or depends_on_time(system, system.params)):
         early, late = (format_time(x, current.clock) for x in (event_time, last))
         raise ValueError(f"time {early} is earlier than {late}, that of the last event")
     return event_time
+
+
+def _to_event_time(current: LiveState, time: Any) -> float:
+    """A time as a number; dates in text are as in the file of the history, or in another form that is clear."""
+    if isinstance(time, str):
+        return parse_written_date(time, date_format_of_history_file(current.past.table))
+    return as_event_time("time", time)
 
 
 def resolve_prediction_time(system: RatingSystem, current: LiveState, time: Any) -> float:

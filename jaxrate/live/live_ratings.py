@@ -30,6 +30,7 @@ from jaxrate.live.match_checking_and_packing import check_and_pack_match, requir
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.rules import Rating
 from jaxrate.system import RatingSystem
+from jaxrate.text_format import format_count
 
 
 class Live:
@@ -50,7 +51,8 @@ class Live:
     def __repr__(self) -> str:
         def describe(current: LiveState) -> str:
             last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
-            return f"Live: {self.system!r}, {current.players:,} players, {current.number:,} new events{last}"
+            counts = f"{format_count(current.players, 'player')}, {format_count(current.number, 'new event')}"
+            return f"Live: {self.system!r}, {counts}{last}"
 
         return str(self._history.run_exclusively(describe))
 
@@ -63,8 +65,8 @@ class Live:
           a, b: names.
           score: score of `a` in [0, 1]; a draw is 0.5.
           time: a number or a date, not before the last event. None: the history has no times.
-          context: `side`, `weight`, `category` and `columns`, as for one match in `jr.matches`; categories by name if
-            the history has names for them.
+          context: `side`, `weight`, `category` and `columns`, as for one match in `jr.matches`; also side="a" or "b",
+            and categories by name if the history has names for them.
 
         Returns:
           The prediction before the match: the expected score of `a`, or another prediction of the system.
@@ -230,6 +232,8 @@ class Live:
         """
 
         def undo_results(current: LiveState) -> None:
+            if not current.number and n:
+                raise ValueError("nothing to undo: no result since start_history")
             if not is_whole_number(n) or not 0 <= n <= current.number:
                 raise ValueError(
                     f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}"
@@ -259,6 +263,8 @@ class Live:
         history = self._history
 
         def replace_result(current: LiveState) -> None:
+            if not current.number:
+                raise ValueError("nothing to correct: no result since start_history")
             if not is_whole_number(index) or not -current.number <= index < current.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {current.number} {rule}")

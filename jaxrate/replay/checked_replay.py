@@ -47,6 +47,7 @@ from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_e
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem, random_draw_rule
+from jaxrate.text_format import join_names
 
 TRACED_HINT = (
     "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
@@ -301,6 +302,10 @@ def check_system_rates_kind(system: RatingSystem, kind: type) -> None:
         hint = ""
         if (kind, system.events) == (Matches, (Periods,)):
             hint = "; group them by periods(matches, length), or give `rate` a period"
+        elif kind is Rounds:
+            from jaxrate.systems import SYSTEMS
+
+            hint = f"; {join_names(name for name, make in SYSTEMS.items() if kind in make().events)} rate contests"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
 
 

@@ -15,7 +15,7 @@ from jaxrate.metrics.prediction_metrics import (
     mirror_winner_first,
     ranking_metrics,
 )
-from jaxrate.site.wording import format_count
+from jaxrate.text_format import format_count
 
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)

@@ -21,7 +21,7 @@ from jaxrate.site.site_data import (
     round_for_json,
     times_for_json,
 )
-from jaxrate.site.wording import format_count
+from jaxrate.text_format import format_count
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 ARCHIVE_EVENTS = 450  # on each page of earlier events

@@ -16,11 +16,10 @@ from jaxrate.site.wording import (
     Noun,
     choose_noun,
     describe_current_players,
-    format_count,
     format_time_span,
     format_times,
 )
-from jaxrate.text_format import coarse_rating_decimals
+from jaxrate.text_format import coarse_rating_decimals, format_count
 
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Ranking", "pairs": "Head to head", "quality": "Accuracy", "about": "Method"}

@@ -73,11 +73,6 @@ def format_time_span(rated: Rated) -> str:
     return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
 
 
-def format_count(count: int, noun: str) -> str:
-    """A count with its noun, as "1 match", "2 matches" or "3 players"."""
-    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
-
-
 def describe_period(rated: Rated) -> str:
     """The length of rating periods as text; nothing without periods."""
     unit = " days" if rated.clock == "dates" else ""

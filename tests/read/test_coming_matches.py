@@ -24,12 +24,15 @@ def test_rows_without_result_are_fixtures(games):
     assert data.rows.tolist() == [0, 1] and data.players.tolist() == ["x", "y"]
     assert data.fixtures.rows.tolist() == [2, 3] and data.fixtures.players.tolist() == ["x", "y", "z"]
     assert data.fixtures.matches.context.side.tolist() == [1, 1]
-    assert "left out 2 of 4 rows, which have no result: 2 are to come (`fixtures` of the data)" in notes
+    assert (
+        "2 of 4 rows have no result and are left out: 2 are to come (`fixtures` of the data, or jaxrate predict)"
+        in notes
+    )
     assert "to come    2 matches (`fixtures`)" in repr(data)
     rated = jr.rate(jr.elo(), data)
     chances = jr.forecasts.predict_fixtures(rated, data.fixtures, newcomers=True)
     assert chances["a"].tolist() == ["x", "z"] and chances["row"].tolist() == [2, 3]
-    with pytest.warns(UserWarning, match="of 4 rows the 2 without a result are to come"):
+    with pytest.warns(UserWarning, match="of 4 rows 2 are without a result and to come"):
         again = jr.forecasts.predict_fixtures(rated, games(COMING), newcomers=True)
     assert {name: again[name].tolist() for name in again} == {name: chances[name].tolist() for name in chances}
 
@@ -37,9 +40,8 @@ def test_rows_without_result_are_fixtures(games):
 @pytest.mark.filterwarnings("ignore:took ")
 def test_what_was_never_played_is_not_to_come(games):
     text = "date,home,away,result\n2024-01-01,x,y,H\n2024-01-02,y,x,P\n2024-01-03,x,y,D\n2024-01-03,y,x,\n,,,\n"
-    with pytest.warns(
-        UserWarning, match="left out 3 of 5 rows.*: 1 are to come.*; 2 are incomplete otherwise, or earlier"
-    ):
+    early, incomplete = r"1 is earlier than the last result \(row 1, ", r"1 is incomplete otherwise \(row 4, "
+    with pytest.warns(UserWarning, match=f"3 of 5 rows .* left out: 1 is to come .*; {early}.*; {incomplete}"):
         data = read(games(text))
     assert data.rows.tolist() == [0, 2] and data.fixtures.rows.tolist() == [3]
 
@@ -100,3 +102,12 @@ def test_dates_of_questions_as_in_the_file(games):
     assert jr.leaderboard(american, as_of="05/15/2010").games.tolist() == [1, 1]
     with pytest.raises(ValueError, match="time 05/08/2010: its day and month cannot be told apart; write 2026-05-31"):
         jr.leaderboard(american, as_of="05/08/2010")
+
+
+def test_warnings_point_at_the_line_of_the_caller():
+    table = {"home": ["x", "y"], "away": ["y", "x"], "score": [1, 0]}
+    with pytest.warns(UserWarning, match="took home") as notes:
+        rated = jr.rate(jr.elo(), table)
+        read(table)
+        jr.forecasts.predict_fixtures(rated, {"home": ["x"], "away": ["y"]})
+    assert [note.filename for note in notes] == [__file__] * 3

@@ -197,7 +197,7 @@ def test_pandas_index_and_masks_do_not_matter():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(table(score=pandas.array([1, None, 0], "Int64")), index=[9, 9, 2])
     assert read(frame.dropna()).events.player.tolist() == [[0, 1], [2, 0]]
-    with pytest.warns(UserWarning, match="left out 1 of 3 rows, which have no result: 1 are to come"):
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result and is left out: 1 is to come"):
         assert read(frame).rows.tolist() == [0, 2]
 
 

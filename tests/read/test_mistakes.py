@@ -138,7 +138,7 @@ def test_numbers_that_arrow_cannot_take():
 ARGUMENTS = {
     "misspelt": ({"score": "scor"}, r"no column 'scor'; did you mean 'score'\? \(there are: a, b, score\)"),
     "missing": ({"weight": "importance"}, r"no column 'importance' \(there are: a, b, score\)"),
-    "missing side": ({"side": "home"}, "no column 'home'"),
+    "missing side": ({"side": "home"}, "no column 'home'; where the first player has the side .* say side='a', or --s"),
     "missing neutral": ({"side": "a", "neutral": "x"}, "no column 'x'"),
     "missing time": ({"time": "when"}, "no column 'when'"),
     "missing player": ({"a": "white", "b": "b"}, "no column 'white'"),

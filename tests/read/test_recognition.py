@@ -182,7 +182,7 @@ def test_well_known_headers(games, header, rows, pairs, scores, day, side):
     said = [str(note.message) for note in notes if "took" in str(note.message)]
     if "Winner,Loser" not in header:  # which are the library's own names
         assert len(said) == 1 and "\n" not in said[0]
-        assert said[0].endswith("; name columns to have it otherwise")
+        assert said[0].endswith("; name columns to choose others")
 
 
 def test_ergast_results(games):
@@ -208,7 +208,7 @@ def test_the_note_says_what_was_taken_for_what(games):
         read(games(LEAGUE))
     assert [str(note.message) for note in notes] == [
         "took HomeTeam and AwayTeam for a and b, the first of whom has the side; FTR for the score; Date as dates, the "
-        "day first; name columns to have it otherwise"
+        "day first; name columns to choose others"
     ]
 
 
@@ -263,12 +263,25 @@ def test_bad_results_are_named(games):
     )
     with pytest.raises(ValueError, match=said):
         read(games(text))
-    with pytest.warns(UserWarning, match="left out 1 of 3 rows"):
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result and is left out"):
         assert read(games(text), na_values=["void"]).rows.tolist() == [0, 2]
     with pytest.raises(ValueError, match="na_values must be a list of texts, got 'void'"):
         read(games(text), na_values="void")
     with pytest.raises(ValueError, match="no column 'score'"):  # nothing says who won
         read(games("home,away,rank\nx,y,3\ny,x,4\n"))
+
+
+def test_points_without_a_known_name_are_proposed_as_the_margin(games):
+    """To ask "did you mean 'ToreH'?" was bad advice: goals of 0 and 1 are scores, too."""
+    text = "Tag,Heim,Gast,ToreH,ToreG\n2026-05-01,x,y,1,1\n2026-05-02,y,x,0,1\n"
+    with pytest.raises(ValueError, match="no column 'score'; if ToreH and ToreG .*--margin ToreH ToreG") as error:
+        read(games(text), a="Heim", b="Gast")
+    assert "did you mean" not in str(error.value)
+    more = text.replace("ToreG", "ToreG,HalbH").replace("1,1\n", "1,1,0\n").replace("0,1\n", "0,1,0\n")
+    with pytest.raises(ValueError, match="no column 'score'; name that of the results as score, or those of the poi"):
+        read(games(more), a="Heim", b="Gast")
+    with pytest.raises(ValueError, match="no column 'score'; did you mean 'scores'"):
+        read(games("home,away,scores\nx,y,three\n"))
 
 
 @pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
@@ -278,7 +291,7 @@ def test_what_counts_as_missing(games, text):
         goals = read(games(f"home,away,hg,ag\nx,y,1,0\ny,x,{text},{text}\nx,z,0,0\n"))
     assert data.rows.tolist() == goals.rows.tolist() == [0, 2]
     assert goals.matches.score.tolist() == [1, 0.5]
-    assert "left out 1 of 3 rows, which have no result: 1 are to come (`fixtures` of the data)" in [
+    assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
         str(x.message) for x in notes
     ]
 

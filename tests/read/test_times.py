@@ -98,7 +98,7 @@ def test_sort_is_stable_among_many():
 
 
 def test_whole_numbers_that_are_dates(source):
-    with pytest.warns(UserWarning, match="^took time as dates, of eight digits; name columns to have it otherwise$"):
+    with pytest.warns(UserWarning, match="^took time as dates, of eight digits; name columns to choose others$"):
         data = read(source(table(time=[20240131, 20240229, 20250101])))
     assert data.clock == "dates" and data.events.time.tolist() == [19753, 19782, 20089]
     for other in ([20240131, 20240230, 20250101], [131, 229, 301], [20240131.5, 20240229, 20250101]):
