@@ -59,7 +59,7 @@ def test_matches_of_a_file_are_rated_onto_bulk(bulk):
     found, folder = bulk
     rated = jr.load(folder / "rated")
     more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
-    onto = jr.rate(rated.system, jr.read(more, players=rated.players), onto=rated)
+    onto = jr.rate(rated.system, jr.read(more, side="a", players=rated.players), onto=rated)
     assert onto.games.sum() == found.games.sum() + 2 and len(onto.predictions) == 1
 
 

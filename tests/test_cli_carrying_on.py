@@ -219,3 +219,40 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     ):
         code, _, errors = jaxrate("predict", run, coming, *given)
         assert code == 2 and said in errors
+
+
+@pytest.mark.parametrize("has_score", [False, True])
+def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_path, has_score):
+    """Goals under names of their own: read again, and not taken for matches to come."""
+    played, more, coming = (tmp_path / f"{name}.csv" for name in ("played", "more", "coming"))
+    head = "Heim,Gast,ToreH,ToreG"
+    played.write_text(f"{head}\nAda,Bo,2,1\nBo,Cy,0,0\nCy,Ada,1,3\nAda,Bo,,\n")
+    more.write_text(f"{head}\nBo,Ada,0,4\n")
+    options = "--a", "Heim", "--b", "Gast", "--margin", "ToreH", "ToreG", "--system", "elo", "--out", tmp_path / "run"
+    if has_score:  # another column tells who won: the margin is not needed
+        played.write_text(f"{head},score\nAda,Bo,2,1,1\nBo,Cy,0,0,0.5\nCy,Ada,1,3,0\nAda,Bo,,,\n")
+        more.write_text("Heim,Gast,score\nBo,Ada,0\n")
+    code, _, errors = jaxrate("rate", played, *options)
+    hint = "does not use --margin" if has_score else "learns from --margin who won, and not by how much"
+    assert code == 0 and f"elo {hint}; skills does" in errors
+    assert ("margin" in jr.load(tmp_path / "run").options["columns"]) != has_score
+    code, text, errors = jaxrate("predict", tmp_path / "run", played)
+    assert code == 0 and len(text.splitlines()) == 2 and "of 4 rows the 1 without a result are to come" in errors
+    coming.write_text("Heim,Gast\nAda,Cy\n")
+    assert jaxrate("predict", tmp_path / "run", coming)[0] == 0
+    code, text, errors = jaxrate("rate", more, "--state", tmp_path / "run")
+    assert code == 0 and "elo: 4 matches of 3 players" in text, errors
+
+
+def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
+    """The day's file once more, and a file that does not say who was at home."""
+    games = tmp_path / "games.csv"
+    games.write_text("date,home,away,score\n2026-05-01,Zoë,Bo,1\n2026-05-02,Bo,Zoë,0\n")
+    assert jaxrate("rate", games, "--system", "elo", "--out", tmp_path / "run")[0] == 0
+    games.write_text("date,home,away,score\n2026-05-02,Bo,Zoë,0\n2026-05-03,Bo,Zoe,1\n")
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
+    assert code == 0 and "1 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0 (c" in errors
+    assert "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë')" in errors
+    games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
+    assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors

@@ -140,7 +140,7 @@ def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
     assert code == 0 and "periods of 7" in said, errors
     plain = "--system", "glicko", "--out", league / "glicko"
     code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", *plain)
-    assert code == 0 and "glicko does not use --margin; skills does" in notes
+    assert code == 0 and "glicko learns from --margin who won, and not by how much; skills does" in notes
     code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
     assert code == 0, errors  # which asks for nothing that it took no notice of
 

@@ -139,6 +139,18 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
         )
 
 
+def test_fixtures_without_dates_are_dated_in_a_note():
+    """The end of a history of dates may be long ago; pairs of names have no dates, and need no note."""
+    table = {"date": ["2026-05-01", "2026-05-03"], "a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1, 0.0]}
+    rated, coming = jr.rate(jr.elo(), jr.read(table)), {"a": ["Ada"], "b": ["Bo"]}
+    with pytest.warns(UserWarning, match="^took the end of the history, 2026-05-03, for the time .* --at") as notes:
+        forecast = jr.forecasts.predict_fixtures(rated, coming)
+    assert notes[0].filename == __file__ and str(forecast["time"][0]) == "2026-05-03"
+    jr.forecasts.predict_fixtures(rated, coming, time="2026-06-01")
+    jr.forecasts.predict_fixtures(rated, coming | {"date": ["2026-06-01"]})
+    jr.forecasts.predict_fixtures(rated, [("Ada", "Bo")])
+
+
 def test_contests_to_come(league):
     data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
     rated = jr.rate(jr.elo_mmr(), data)

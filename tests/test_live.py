@@ -171,6 +171,28 @@ def test_newcomers_join_and_room_grows():
     assert live.predict(10_000, 151) == 0.5 and len(live.players) == 151
 
 
+def test_newcomers_whose_names_look_like_those_of_players_are_told():
+    live = jr.live.start_history(jr.elo(), players=["Zoë"])
+    live.update("Bo", "Ada", 1.0)
+    for name in ("Zoe", "zoë", "Bo "):
+        with pytest.warns(
+            UserWarning, match="taken as new players, though they differ .* accents: .* \\(near: '"
+        ) as told:
+            live.update(name, "Ada", 1.0)
+        assert told[0].filename == __file__
+        live.update(name, "Cy", 1.0)  # who is known by now
+        live.undo(2)
+    with pytest.raises(UserWarning, match="'Zoe' .near: 'Zoë'"):  # which warnings are here
+        live.update("Zoe", "Ada", 1.0)
+    assert "Zoe" not in live.players
+    live.undo()
+    live.update("ada", "bo", 1.0)  # the others are gone
+    contests = jr.live.start_history(jr.weng_lin())
+    contests.update_round(["Ada", "Bo", "Zoë"])
+    with pytest.warns(UserWarning, match="'Zoe' .near: 'Zoë'"):
+        contests.update_round(["Ada", "Bo", "Zoe"])
+
+
 def test_errors_change_nothing():
     live = jr.live.start_history(jr.glicko())
     feed(live, 0, 20)

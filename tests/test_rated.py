@@ -301,3 +301,9 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     jr.rate(jr.elo(k=31.5, side_advantage=20), sided)
     jr.rate(jr.elo(k=30.5), plain)
     assert len(caplog.messages) == 1
+    for _ in range(2):
+        jr.rate(jr.elo(k=31.5, side_advantage=20), plain)
+    assert caplog.messages[1:] == [
+        "elo is rated with side_advantage=20, though the data do not say who has the side; name its column by the "
+        "option side"
+    ]

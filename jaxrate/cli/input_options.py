@@ -39,7 +39,7 @@ OTHER_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "HOW",
     },
     "na_values": {
-        "help": "Text that means no result, besides P, NA, - and the like; may be repeated.",
+        "help": "Text or number that means no result, besides P, NA, - and the like; may be repeated.",
         "metavar": "TEXT",
         "multiple": True,
     },

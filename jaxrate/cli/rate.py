@@ -26,7 +26,7 @@ from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_tab
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.player_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
-from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.saved_run_input_and_output import (
     complete_request_from_saved_run,
@@ -47,9 +47,8 @@ from jaxrate.cli.system_selection import (
     check_system_and_hint,
     check_system_request,
     choose_system,
-    has_unused_categories,
+    columns_of_saved_run,
     prefix_errors_with_file,
-    unused_evidence_options,
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
@@ -202,9 +201,7 @@ def rate(
         rated, quality_text, metrics = rate_and_evaluate_task(report, file, task, saved, last, request.changes)
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
-        unused = ["category", "mixtures"] if has_unused_categories(rated.system, request.columns) else []
-        unused += unused_evidence_options(rated.system, request.columns)
-        columns = {key: x for key, x in request.columns.items() if key not in unused}
+        columns = columns_of_saved_run(rated.system, data, request.columns)
         sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         teams = names_teams(file, request.columns) or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided, "teams": teams})
@@ -270,7 +267,7 @@ def rate_and_evaluate_task(
     count_text = format_count(num_events, f"{new_text}{'match' if contests is None else 'contest'}")
     with report.stage(f"rating {count_text}"):
         start = time.perf_counter()
-        with prefix_errors_with_file(file):
+        with prefix_errors_with_file(file), warnings_as_notes(report):
             rated = jr.rate(system, data, period=period, onto=saved)
         seconds = time.perf_counter() - start
     if contests is not None:

@@ -79,7 +79,10 @@ def choose_system(
         note_evidence(report, system, data)
     elif not fitting:
         hint_default_side(report, data, system, changes)
-    return check_system_and_hint(report, system, data, request.period, file, request.columns, fitting=fitting)
+    task = check_system_and_hint(report, system, data, request.period, file, request.columns)
+    if not fitting:
+        hint_side_advantage_unused(report, data, [system])
+    return task
 
 
 def drop_fitted_seasons_from_changes(
@@ -97,8 +100,6 @@ def check_system_and_hint(
     period: float | None,
     file: str,
     columns: dict[str, Any],
-    *,
-    fitting: bool = False,
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
     from jaxrate.league.system_construction_by_name import split_unsupported_teams
@@ -115,9 +116,10 @@ def check_system_and_hint(
         )
     for option in unused_evidence_options(system, columns):
         systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
-        report.note(f"{system.name} does not use --{option.replace('_', '-')}; {_format_systems_that_do(systems)}")
-    if not fitting:
-        hint_side_advantage_unused(report, data, [system])
+        text = f"does not use --{option.replace('_', '-')}"
+        if option == "margin" and margin_tells_result(data):
+            text = "learns from --margin who won, and not by how much"
+        report.note(f"{system.name} {text}; {_format_systems_that_do(systems)}")
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
     rated_data = split_unsupported_teams(system, data)
@@ -192,6 +194,21 @@ def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, A
     """The options of evidence that the system does not use."""
     options = [option for option in EVIDENCE_OPTIONS if option in columns]
     return [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
+
+
+def margin_tells_result(data: jr.data.Dataset) -> bool:
+    """Whether the columns of the margin tell who has won, so that the file cannot be read without them."""
+    return bool(data.margin) and data.margin == data.points
+
+
+def columns_of_saved_run(
+    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
+) -> dict[str, Any]:
+    """The reading options that a saved run keeps: those of the result, and of what its system uses."""
+    unused = ["category", "mixtures"] if has_unused_categories(system, columns) else []
+    unused += unused_evidence_options(system, columns)
+    kept = ["margin"] if margin_tells_result(data) else []
+    return {key: x for key, x in columns.items() if key in kept or key not in unused}
 
 
 def hint_side_advantage_unused(

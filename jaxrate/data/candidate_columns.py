@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
-from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_texts
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_values
 from jaxrate.data.table_sources import Column, TableSource
 from jaxrate.text_format import did_you_mean_suffix
 
@@ -60,7 +60,7 @@ def is_numeric_column(name: str, column: Column) -> bool:
 
 def is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
     """Whether at least `MIN_READABLE_SHARE` of the rows that are not missing are numbers."""
-    column = replace_na_texts(column, na_values)
+    column = replace_na_values(column, na_values)
     if is_numeric_column("", column):
         return True
     present = ~missing_mask(column, nan_is_missing=True)

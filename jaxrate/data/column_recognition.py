@@ -41,7 +41,7 @@ from jaxrate.data.column_spellings import (
     normalise_column_name,
 )
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.result_parsing import parse_results, replace_na_texts
+from jaxrate.data.result_parsing import parse_results, replace_na_values
 from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
@@ -115,7 +115,7 @@ def recognise_columns(
         inspected = inspected._replace(results=[doubtful])
     columns = load_columns_to_inspect(table, inspected, unsure, players)
     if doubtful is not None and columns and all(players):
-        column = replace_na_texts(columns[doubtful], na_values)
+        column = replace_na_values(columns[doubtful], na_values)
         if parse_results(doubtful, column, *(columns[name] for name in players)) is None:
             arguments["score"] = False
             notes.append(f"nothing for the score, as {doubtful} has no results, and the points of both tell who won")
@@ -288,7 +288,7 @@ def _find_result(
     """The column of results, or those of both sides' points."""
     empty: str | None = None
     for name in inspected.results:
-        column = replace_na_texts(columns[name], na_values)
+        column = replace_na_values(columns[name], na_values)
         if missing_mask(column, nan_is_missing=True).all():
             empty = empty or name
         elif parse_results(name, column, *player_columns) is not None:
@@ -296,7 +296,7 @@ def _find_result(
     numeric = [
         pair
         for pair in inspected.points
-        if all(is_numeric_column(x, replace_na_texts(columns[x], na_values)) for x in pair)
+        if all(is_numeric_column(x, replace_na_values(columns[x], na_values)) for x in pair)
     ]
     full = [pair for pair in numeric if not all(missing_mask(columns[x], nan_is_missing=True).all() for x in pair)]
     if full or empty is None:

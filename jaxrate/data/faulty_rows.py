@@ -48,10 +48,14 @@ def _is_blank(column: Column) -> HostArray:
 def warn_incomplete_rows(rows: HostArray, n: int, stacklevel: int) -> None:
     """UserWarning that these rows of n were skipped."""
     if len(rows):
-        ellipsis = ", ..." if len(rows) > SHOWN_ROWS else ""
-        examples = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
-        message = f"skipped {len(rows):,} of {n:,} rows, which lack a value: {examples}{ellipsis} (counting from 0)"
+        message = f"skipped {len(rows):,} of {n:,} rows, which lack a value: {describe_example_rows(rows)}"
         warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+def describe_example_rows(rows: HostArray) -> str:
+    """The first few of these rows, as "0, 4, 7, ... (counting from 0)"."""
+    ellipsis = ", ..." if len(rows) > SHOWN_ROWS else ""
+    return f"{', '.join(map(str, rows[:SHOWN_ROWS].tolist()))}{ellipsis} (counting from 0)"
 
 
 def warn_repeated_matches(matches: Matches, rows: HostArray, stacklevel: int) -> None:

@@ -6,6 +6,7 @@ import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import permutations
 from typing import Any
 
@@ -75,6 +76,12 @@ def lookalike_key(name: str) -> str:
     return unicodedata.normalize("NFKC", normalise_name(name).casefold())
 
 
+def accentless_key(name: str) -> str:
+    """The key that names share if they look alike but for accents."""
+    letters = unicodedata.normalize("NFD", lookalike_key(name))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int) -> None:
     """UserWarning if some of the names [n] look alike; `subject` is what they name, as "players"."""
     if names is None or not _has_lookalikes(names):
@@ -112,6 +119,47 @@ def _has_lookalikes(names: HostArray) -> bool:
     odd = np.flatnonzero(~simple.to_numpy(zero_copy_only=False))
     keys = set(map(str.lower, np.delete(text, odd))) | set(map(lookalike_key, text[odd]))
     return len(keys) < len(text)
+
+
+def warn_new_names_with_other_accents(names: HostArray, num_known: int, stacklevel: int) -> None:
+    """UserWarning if some of the names after the first, known ones differ from one of these by accents.
+
+    Args:
+      names: [n] of players, those known first.
+      num_known: number of known names.
+      stacklevel: as of `warnings.warn`.
+    """
+    arrow = import_pyarrow()
+    with suppress(arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
+        known, new = (arrow.array(part, arrow.large_string()) for part in (names[:num_known], names[num_known:]))
+        ascii_flags = [arrow.compute.string_is_ascii(part) for part in (known, new)]
+        if all(arrow.compute.all(flags).as_py() for flags in ascii_flags):
+            return
+        known_keys, new_keys = map(_accentless_keys, (known, new), ascii_flags)
+        places = arrow.compute.index_in(new_keys, known_keys).to_pylist()
+        pairs = [(names[num_known + i], names[place]) for i, place in enumerate(places) if place is not None]
+        warn_new_names(
+            [(name, other) for name, other in pairs if lookalike_key(name) != lookalike_key(other)],
+            "accents",
+            stacklevel + 1,
+        )
+
+
+def _accentless_keys(names: Any, is_ascii: Any) -> Any:
+    """The keys of an Arrow array of names; those of ASCII are in lower case."""
+    others = names.filter(is_other := import_pyarrow().compute.invert(is_ascii)).to_pylist()
+    keys = import_pyarrow().array(map(accentless_key, others), names.type)
+    return import_pyarrow().compute.replace_with_mask(import_pyarrow().compute.utf8_lower(names), is_other, keys)
+
+
+def warn_new_names(pairs: Sequence[tuple[str, str]], difference: str, stacklevel: int) -> None:
+    """UserWarning about names of new players, each with that of a known one, which differ by no more than that."""
+    if not pairs:
+        return
+    quoted = [f"{format_value_for_error(x)} (near: {format_value_for_error(y)})" for x, y in pairs[:SHOWN_GROUPS]]
+    others = f"; {len(pairs) - SHOWN_GROUPS:,} more" if len(pairs) > SHOWN_GROUPS else ""
+    text = f"taken as new players, though they differ from known ones only by {difference}: {', '.join(quoted)}{others}"
+    warnings.warn(text, UserWarning, stacklevel=stacklevel)
 
 
 def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
@@ -178,18 +226,14 @@ def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
     """
 
-    def simplify(text: Any) -> str:
-        letters = unicodedata.normalize("NFD", lookalike_key(str(text)))
-        return "".join(x for x in letters if not unicodedata.combining(x))
-
     def words(text: str) -> list[str]:
         return sorted(re.findall(r"\w+", text))
 
     def words_match(words_a: Sequence[str], words_b: Sequence[str]) -> bool:
         return all(x in (y, y[0]) for x, y in zip(words_a, words_b, strict=True))
 
-    names_by_plain: dict[str, Any] = {simplify(x): x for x in reversed([*players])}
-    plain_name = simplify(name)
+    names_by_plain: dict[str, Any] = {accentless_key(str(x)): x for x in reversed([*players])}
+    plain_name = accentless_key(str(name))
     words_by_plain = {x: words(x) for x in names_by_plain}
     own_words = words(plain_name)
     word_orders = [*permutations(own_words)] if 1 < len(own_words) <= MAX_PERMUTED_WORDS else []

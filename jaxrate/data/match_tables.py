@@ -113,5 +113,9 @@ def build_match_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArray
     evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons
     fields_of_dataset = fields.players, rows, fields.categories, fields.clock, None, *evidence
     return Dataset(
-        matches(**fields.values), *fields_of_dataset, league_season=roles.league_season, statistics=statistics
+        matches(**fields.values),
+        *fields_of_dataset,
+        league_season=roles.league_season,
+        statistics=statistics,
+        points=roles.layout.points,
     )

@@ -1,14 +1,15 @@
 """Results as people write them: W, D and L, home and away, 1, X and 2, 2-1 in one cell, or the name of the winner."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.argument_checks import is_iterable
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_float_or_none, to_numbers
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.text_format import format_value_for_error
@@ -43,6 +44,9 @@ SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visito
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
+SIGNED_NOTE = (
+    "as 1, 0 and -1 for win, draw and loss (if -1 says that there is no result, name it by the option na_values)"
+)
 MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 
@@ -52,19 +56,44 @@ class ParsedResults(NamedTuple):
     score: HostArray  # [n] of the first player; NaN where there is no result, and where it cannot be read
     readable: HostArray  # [n] whether it can be read
     plain: bool  # whether they are numbers in [0, 1]
+    signed: bool = False  # whether they are 1, 0 and -1
 
 
-def replace_na_texts(column: Column, na_values: Iterable[str] = ()) -> Column:
-    """The column of results, null where a text says that there is none; case and blanks around it do not matter."""
+def replace_na_values(column: Column, na_values: Iterable[str] = ()) -> Column:
+    """The column of results, null where a text says that there is none; case and blanks around it do not matter.
+
+    Numbers are null where one of `na_values` is the same number.
+    """
     arrow = import_pyarrow()
     na_texts = sorted({value.strip().lower() for value in (*NA_VALUES, *na_values)})
+    na_numbers = _finite_numbers(na_values)
     if isinstance(column, np.ndarray):
-        values = [None if isinstance(x, str) and x.strip().lower() in na_texts else x for x in column.tolist()]
+        values = [None if _is_na(x, na_texts, na_numbers) else x for x in column.tolist()]
         return np.fromiter(values, dtype=object, count=len(values))
-    if not arrow.types.is_large_string(column.type):
+    if any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in ("integer", "floating", "decimal")):
+        if not na_numbers:
+            return column
+        is_na = arrow.compute.is_in(column.cast(arrow.float64(), safe=False), arrow.array(na_numbers, arrow.float64()))
+    elif arrow.types.is_large_string(column.type):
+        is_na = arrow.compute.is_in(_lower_and_trim(column), arrow.array(na_texts, arrow.large_string()))
+    else:
         return column
-    is_na = arrow.compute.is_in(_lower_and_trim(column), arrow.array(na_texts, arrow.large_string()))
     return arrow.compute.if_else(is_na, arrow.scalar(None, column.type), column)
+
+
+def _is_na(value: Any, na_texts: Sequence[str], na_numbers: Sequence[float]) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in na_texts
+    return not isinstance(value, bool) and to_float_or_none(value) in na_numbers
+
+
+def _finite_numbers(texts: Iterable[str]) -> list[float]:
+    """The texts that are finite numbers, as numbers."""
+    numbers = []
+    for text in texts:
+        with suppress(ValueError):
+            numbers.append(float(text))
+    return list(filter(isfinite, numbers))
 
 
 def _lower_and_trim(column: Column) -> Any:
@@ -112,15 +141,17 @@ def parse_results(name: str, column: Column, first: Column, second: Column) -> P
     return best._replace(readable=best.readable | ~present)
 
 
-def result_column_to_scores(name: str, column: Column, first: Column, second: Column) -> Column:
-    """The column of results as scores in [0, 1] of the first player; numbers stay as they are.
+def result_column_to_scores(name: str, column: Column, first: Column, second: Column) -> tuple[Column, str | None]:
+    """The column of results as scores in [0, 1] of the first player, and a note on a notation that may mean another.
+
+    Numbers in [0, 1] stay as they are.
 
     Raises:
       RowError: where a row is no result as the others are.
     """
     results = None if _are_numbers_in_unit_interval(column) else parse_results(name, column, first, second)
     if results is None or results.plain:
-        return column
+        return column, None
     hint = "if it means that there is none, name it by the option na_values"
     fail_where(
         ~results.readable,
@@ -129,7 +160,8 @@ def result_column_to_scores(name: str, column: Column, first: Column, second: Co
             f"are; {hint}"
         ),
     )
-    return import_pyarrow().chunked_array([import_pyarrow().array(results.score, mask=np.isnan(results.score))])
+    scores = import_pyarrow().array(results.score, mask=np.isnan(results.score))
+    return import_pyarrow().chunked_array([scores]), f"{name} {SIGNED_NOTE}" if results.signed else None
 
 
 def _are_numbers_in_unit_interval(column: Column) -> bool:
@@ -189,7 +221,7 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     if ((present_values >= 0) & (present_values <= 1)).all():
         return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
-        return ParsedResults((values + 1) / 2, ~np.isnan(values), False)
+        return ParsedResults((values + 1) / 2, ~np.isnan(values), False, signed=True)
     if "win" in name.lower() and np.isin(present_values, (1.0, 2.0)).all():
         return ParsedResults(2.0 - values, ~np.isnan(values), False)
     return None

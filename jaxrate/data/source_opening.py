@@ -1,11 +1,19 @@
 """Tables of any kind opened: files, folders of Parquet, and tables in memory."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-from jaxrate.data.table_sources import TableSource, import_pyarrow, open_table_file, row_label, shorten_to_one_line
+from jaxrate.data.table_sources import (
+    FEW_ROWS,
+    TableSource,
+    import_pyarrow,
+    open_table_file,
+    row_label,
+    shorten_to_one_line,
+)
 
 ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
 
@@ -22,10 +30,10 @@ def open_table_source(source: Any) -> TableSource:
             else open_table_file(path)
         )
     if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
-        return TableSource("", list(source.keys()), lambda names, text, numbers: source, row_label)
+        return _table_in_memory(source, list(source.keys()))
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
         columns = _rows_to_columns(source)
-        return TableSource("", list(columns), lambda names, text, numbers: columns, row_label)
+        return _table_in_memory(columns, list(columns))
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
         names = source.collect_schema().names()
         return TableSource(
@@ -43,7 +51,20 @@ def open_table_source(source: Any) -> TableSource:
             raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
         source = make_table()
     table = _to_arrow_table(source)
-    return TableSource("", table.column_names, lambda names, text, numbers: table, row_label)
+    return _table_in_memory(table, table.column_names)
+
+
+def _table_in_memory(columns: Any, names: list[str]) -> TableSource:
+    """Columns by name as a `TableSource`."""
+
+    def first_values() -> dict[str, Any]:
+        values = {}
+        for name in names:
+            with suppress(TypeError, ValueError, LookupError):  # of columns that cannot be sliced
+                values[name] = columns[name][:FEW_ROWS]
+        return values
+
+    return TableSource("", names, lambda names, text, numbers: columns, row_label, first_values=first_values)
 
 
 def _to_arrow_table(source: Any) -> Any:

@@ -16,9 +16,19 @@ from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
-from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
+from jaxrate.data.date_parsing import (
+    STYLE_DESCRIPTIONS,
+    check_date_style,
+    date_columns,
+    is_date_style,
+    parse_time_column,
+)
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
-from jaxrate.data.lookalike_names import unify_spellings, warn_lookalike_names
+from jaxrate.data.lookalike_names import (
+    unify_spellings,
+    warn_lookalike_names,
+    warn_new_names_with_other_accents,
+)
 from jaxrate.data.player_categories import CategoryShares
 from jaxrate.data.result_parsing import check_na_values
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
@@ -33,6 +43,7 @@ from jaxrate.data.unplayed_matches import (
 )
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
+from jaxrate.text_format import join_names
 
 PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 
@@ -89,7 +100,7 @@ def read(
       dates: how dates in text are written that are not ISO: "day-first", "month-first" or a format of `strptime`. None:
         as they are clear, by the name of the month, the year in front, or a day above 12.
       na_values: texts that say that there is no result, or no margin, beside "P", "P-P", "postp.", "NA", "-" and others
-        that are usual; case does not matter.
+        that are usual; case does not matter. "-1" is the number, too, in columns of numbers.
       normalise_names: names (of players, categories, contests and teams) that differ only by letter case, by blanks
         around them or doubled, or by Unicode form (NFKC) are the same: spelt as most often, without those blanks.
         Those of `players` and `categories` stay as they are, and new ones join them.
@@ -103,8 +114,8 @@ def read(
     Warns:
       UserWarning: about columns that were recognised, and rows that have no result; if contests have a single
         participant, since systems of ranks learn nothing from them; if names of players, categories or contests differ
-        only in what `normalise_names` joins; if matches with times repeat an earlier one exactly; if a margin has
-        another sign than the score; if rows were skipped.
+        only in what `normalise_names` joins, or new ones from those of `players` only by accents; if matches with times
+        repeat an earlier one exactly; if a margin has another sign than the score; if rows were skipped.
     """
     arguments = select_role_arguments(locals())
     level = _stacklevel_outside_package()
@@ -129,7 +140,7 @@ def read(
         check_seasons(seasons)
         loaded, rows = _load_undropped_role_columns(recognition.table, roles)
         with map_row_errors(rows):
-            loaded = parse_result_columns(roles, loaded, na_values)
+            loaded, result_note = parse_result_columns(roles, loaded, na_values)
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
@@ -139,7 +150,12 @@ def read(
         kept, used = (
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
-        warn_recognised_columns(recognition.notes, roles.time, date_style if dates is None else None, stacklevel=level)
+        notes = [*recognition.notes, *filter(None, [result_note])]
+        if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
+            notes.append(
+                f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates"
+            )
+        warn_recognised_columns(notes, roles.time, date_style if dates is None else None, stacklevel=level)
         warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
         if skip_incomplete:
             incomplete = find_incomplete_rows(roles, kept)
@@ -164,6 +180,8 @@ def read(
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         names = getattr(dataset, field)
         warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=level)
+    if table.noted and players is not None and dataset.players.dtype == object:
+        warn_new_names_with_other_accents(dataset.players, len(players), stacklevel=level)
     return dataset
 
 

@@ -22,6 +22,7 @@ Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow 
 
 NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or an empty field
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+FEW_ROWS = 4  # rows whose values tell what a column may hold
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
@@ -35,6 +36,7 @@ class TableSource(NamedTuple):
     load: Callable[..., Any]  # (names, those of text, those of numbers) to columns by name
     where: Callable[[int], str]  # the beginning of errors about a row
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
+    first_values: Callable[[], Mapping[str, Any]] = dict  # of columns by name, a few, of those that are quickly read
 
 
 def import_pyarrow() -> Any:
@@ -86,7 +88,11 @@ def open_table_file(path: Path) -> TableSource:
             def load(columns: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
                 return arrow.parquet.ParquetFile(path).read(columns=list(columns))
 
-            return TableSource(title, names, load, lambda row: title + row_label(row))
+            def first_values() -> Mapping[str, Any]:
+                with arrow.parquet.ParquetFile(path) as file:
+                    return {name: batch[name] for batch in islice(file.iter_batches(FEW_ROWS), 1) for name in names}
+
+            return TableSource(title, names, load, lambda row: title + row_label(row), first_values=first_values)
         if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
@@ -104,6 +110,7 @@ def open_table_file(path: Path) -> TableSource:
             names,
             partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, first_row=first_row),
             where,
+            first_values=lambda: {name: [text] for name, text in first_row.items()},
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, missing_mask, time_argument_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
-from jaxrate.data.result_parsing import replace_na_texts, result_column_to_scores
+from jaxrate.data.result_parsing import replace_na_values, result_column_to_scores
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
@@ -23,23 +23,28 @@ class ResultSplit(NamedTuple):
     early: HostArray  # [n] whether they have none, are complete otherwise, and before the last played one
 
 
-def parse_result_columns(roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str]) -> dict[str, Column]:
-    """The columns, results of matches among them read as scores, and null where there is none.
+def parse_result_columns(
+    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str]
+) -> tuple[dict[str, Column], str | None]:
+    """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
 
     Raises:
       RowError: where a row is no result as the others are.
     """
     layout = roles.layout
     if layout.contest is not None or layout.winner_first:
-        return columns
+        return columns, None
+    note = None
     new = {
-        name: replace_na_texts(columns[name], na_values) for name in (layout.result, *layout.points) if name is not None
+        name: replace_na_values(columns[name], na_values)
+        for name in (layout.result, *layout.points)
+        if name is not None
     }
-    new |= {name: replace_na_texts(columns[name], na_values) for name in roles.margin if name in columns}
+    new |= {name: replace_na_values(columns[name], na_values) for name in roles.margin if name in columns}
     if layout.result is not None:
         first, second = (columns[name] for name in layout.players)
-        new[layout.result] = result_column_to_scores(layout.result, new[layout.result], first, second)
-    return columns | new
+        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], first, second)
+    return columns | new, note
 
 
 def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:

@@ -36,6 +36,7 @@ class Dataset(NamedTuple):
     dates: str | None = None  # how dates were written, as in `read`, where they are not those of ISO
     league_season: str | None = None  # the column of the number of the season of a match, where leagues have their own
     statistics: tuple[str, ...] = ()  # columns of counts recorded beside the result
+    points: tuple[str, ...] = ()  # the columns of each side's points, where these tell who has won
 
     @property
     def matches(self) -> Matches:

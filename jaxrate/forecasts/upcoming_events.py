@@ -1,5 +1,6 @@
 """Forecasts of upcoming matches and contests: probabilities and fair odds."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
+from jaxrate.data.column_recognition import RecognitionWarning
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
@@ -72,7 +74,7 @@ def predict_fixtures(
         data that were rated, or with `upcoming=True` and the players, categories and seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
-        history.
+        history, which a warning says of a table.
       columns: as of `read`. Those that the command line saved with the history count where no other is named. What is
         to come needs players, sides and what else the system learns from; without its column no place is neutral.
 
@@ -91,6 +93,10 @@ def predict_fixtures(
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
+        if time is None and rated.clock == "dates" and rated.last is not None and not _is_pair_list(source):
+            end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
+            text = f"{end}, as they have none of their own; the option time, or --at on the command line, sets another"
+            warnings.warn(text, RecognitionWarning, stacklevel=3)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:

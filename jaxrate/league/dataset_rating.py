@@ -19,23 +19,26 @@ from jaxrate.events import (
     count_better,
     count_games,
     count_teams,
-    period_number,
     periods,
 )
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.comparison_notes import has_sides, uses_side
 from jaxrate.league.contest_performances import rating_history_with_performances
+from jaxrate.league.history_continuation import (
+    check_data_can_continue_history,
+    reading_options_of_history,
+    warn_doubtful_continuation,
+)
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import (
     Rated,
     count_rated_rows,
     days_to_dates,
     format_time,
-    system_with_extended_seasons,
 )
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.league.system_construction_by_name import extend_system_seasons
-from jaxrate.replay.contest_checks import check_contest_order_if_time_matters, depends_on_time
+from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system, random_draw_rule
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
@@ -79,18 +82,23 @@ def rate(
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
-    A system is taken as it is: where the data have sides, and its `side_advantage` is 0, the logger "jaxrate" says so.
+    A system is taken as it is: where the data have sides, and its `side_advantage` is 0, the logger "jaxrate" says so,
+    and likewise where they have none, and it is not.
 
     Raises:
       ValueError: if the data are not events that the system rates, if names are of several types, or if the events
         cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
         players without their ids, or events before its end (names the row).
+
+    Warns:
+      UserWarning: if new matches do not say who has the side, and the system counts it; if matches at the end of `onto`
+        are as others that it has at that time.
     """
     check_system(system)
-    data = as_dataset("rate", data, **_reading_options_to_continue_history(onto))
+    data = as_dataset("rate", data, **reading_options_of_history(onto))
     _check_names_storable(system, data)
-    if onto is None and has_sides(data) and not uses_side(system):
-        warn_side_advantage_is_zero(system)
+    if onto is None and isinstance(data.events, Matches) and has_sides(data) != uses_side(system):
+        log_side_mismatch(system, has_sides(data))
     events, n = data.events, len(data.players)
     if period is not None:
         if data.clock is None:
@@ -98,7 +106,8 @@ def rate(
         events = periods(data.matches, period)
     if onto is not None:
         system = extend_system_seasons(system, (data.seasons or {}).values())
-        _check_data_can_continue_history(system, data, period, onto)
+        check_data_can_continue_history(system, data, period, onto)
+        warn_doubtful_continuation(system, data, onto, stacklevel=4)
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
@@ -109,26 +118,17 @@ def rate(
     return build_rated(system, data, period, onto, result, performances)
 
 
-def _reading_options_to_continue_history(onto: Rated | None) -> dict[str, Any]:
-    """Options of `read` for a table that carries on a history."""
-    if onto is None:
-        return {}
-    category_options = {"categories": onto.categories, "seasons": onto.seasons}
-    columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
-    dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
-    return (
-        dates | columns | {"players": onto.players} | {name: x for name, x in category_options.items() if x is not None}
-    )
-
-
 @lru_cache(maxsize=64)
-def warn_side_advantage_is_zero(system: RatingSystem) -> None:
-    """Warn, once for a system, that the data have sides but its side advantage is 0."""
-    if getattr(system.params, "side_advantage", None) == 0.0:
-        logging.getLogger("jaxrate").warning(
-            "%s is rated with side_advantage=0, though the data say who has the side; give it points or fit it",
-            system.name,
-        )
+def log_side_mismatch(system: RatingSystem, sided: bool) -> None:
+    """Log, once for a system, a side advantage of 0 where the data have sides, or another where they have none."""
+    points = getattr(system.params, "side_advantage", None)
+    if sided and points == 0.0:
+        text = "though the data say who has the side; give it points or fit it"
+    elif not sided and points:
+        text = "though the data do not say who has the side; name its column by the option side"
+    else:
+        return
+    logging.getLogger("jaxrate").warning("%s is rated with side_advantage=%g, %s", system.name, points, text)
 
 
 def _check_names_storable(system: RatingSystem, data: Dataset) -> None:
@@ -240,52 +240,6 @@ def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
     number = contest_index * (flat.team.max() + np.int64(1)) + flat.team
     _, captain, team = np.unique(number, return_index=True, return_inverse=True)
     return count_better(contest_index[captain], flat.rank[captain])[team]
-
-
-def _check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
-    if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
-        raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
-    continued_system = system_with_extended_seasons(onto, system.settings.get("seasons") or ())
-    if (system.rules, system.params) != (continued_system.rules, continued_system.params):
-        raise ValueError(
-            f"the saved run is of {onto.system.name} with its own parameters; carry on with those, "
-            f"as jr.rate(saved.system, data, onto=saved) does, or rate all matches again by {system.name}"
-        )
-    if period != onto.period:
-        previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
-        raise ValueError(f"the saved run was rated {previous_form}; carry on the same way")
-    if not np.array_equal(data.players[: len(onto.players)], onto.players):
-        raise ValueError(
-            "the players have other ids than in the saved run; read the events with players=saved.players, of the run "
-            "that is given as onto"
-        )
-    if onto.categories is not None and not (
-        data.categories is not None and data.categories.tolist() == onto.categories.tolist()
-    ):
-        raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
-    of_matches = isinstance(data.events, Matches)
-    if of_matches != (onto.contests is None):
-        kinds = ("contests", "matches") if of_matches else ("matches", "contests")
-        raise ValueError("the saved run is of {}, these are {}".format(*kinds))
-    if data.clock != onto.clock and (of_matches or (data.clock and onto.clock)):
-        clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
-        new = "matches" if of_matches else "contests"
-        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
-    if onto.last is None or data.clock is None or not len(data.rows):
-        return
-    time = data.matches.time if of_matches else data.rounds.events.time
-    event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
-    first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
-    if time[0] < onto.last and (of_matches or depends_on_time(system, system.params)):
-        raise ValueError(
-            f"{first} is earlier than the last {event} of the saved run, {last}; leave out "
-            f"what is rated already, which is all before that"
-        )
-    if period is not None and period_number(time[0], period) == period_number(onto.last, period):
-        raise ValueError(
-            f"{first} is in the same rating period as the last match of the saved run, {last}; a period is "
-            "rated as a whole, so carry on only where one has ended"
-        )
 
 
 def _to_arrow_names_or_none(values: HostArray) -> Any:

@@ -8,9 +8,10 @@ import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
 from jaxrate.data.column_conversion import is_usable_as_name
-from jaxrate.data.lookalike_names import similar_names_hint, unstorable_reason
+from jaxrate.data.lookalike_names import accentless_key, similar_names_hint, unstorable_reason, warn_new_names
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.compiled_event_programs import pack_event
+from jaxrate.live.live_state import LiveState
 from jaxrate.text_format import format_value_for_error
 
 MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
@@ -66,6 +67,32 @@ def warn_similar_newcomers(newcomers: Sequence[Any], names: Sequence[Any], stack
         if isinstance(name, str) and (similar := similar_names_hint(name, names)):
             text = f"{format_value_for_error(name)} has not played, and is predicted as a newcomer{similar}"
             warnings.warn(text, UserWarning, stacklevel=stacklevel)
+
+
+def warn_newcomers_like_players(
+    newcomers: Sequence[Any], current: LiveState, names_by_key: dict[str, str], stacklevel: int
+) -> None:
+    """UserWarning where a newcomer's name differs from a player's only by blanks, letter case or accents.
+
+    Args:
+      newcomers: names.
+      current: the state of the history.
+      names_by_key: names by `accentless_key`, of all that the history had since it began; changed in place.
+      stacklevel: as of `warnings.warn`.
+    """
+    if not names_by_key:
+        if current.players > MAX_COMPARED_NAMES:
+            return
+        names = filter(lambda name: isinstance(name, str), current.names[: current.players])
+        names_by_key.update((accentless_key(name), name) for name in names)
+    pairs = []
+    for name in filter(lambda name: isinstance(name, str), newcomers):
+        known = names_by_key.setdefault(accentless_key(name), name)
+        if known not in current.ids:  # which was undone, or is this one
+            names_by_key[accentless_key(name)] = name
+        elif known != name:
+            pairs.append((name, known))
+    warn_new_names(pairs, "blanks, letter case or accents", stacklevel + 1)
 
 
 def check_player_names(players: Sequence[Any] | None) -> list[Any]:

@@ -22,6 +22,7 @@ from jaxrate.live.events_from_arguments import (
     contest_to_arguments,
     match_context_to_arguments,
     to_teams,
+    warn_newcomers_like_players,
     warn_similar_newcomers,
 )
 from jaxrate.live.live_history import LiveHistory
@@ -42,6 +43,7 @@ class Live:
 
     def __init__(self, history: LiveHistory) -> None:
         self._history, self._requirements = history, required_match_columns(history.system)
+        self._names_by_key: dict[str, str] = {}  # for `warn_newcomers_like_players`
 
     @property
     def system(self) -> RatingSystem:
@@ -74,6 +76,9 @@ class Live:
         Raises:
           ValueError: for the same player twice, an invalid name, a score outside [0, 1], a time before the last event,
             a date where times are numbers, and all that `jr.matches` and the system refuse. Nothing has changed then.
+
+        Warns:
+          UserWarning: of a newcomer whose name differs from a player's only by blanks, letter case or accents.
         """
         history = self._history
 
@@ -84,7 +89,10 @@ class Live:
                 check_number("score", score, 0.0, 1.0),
                 check_and_convert_event_time(history.system, current, time),
             )
-            return history.rate_event(current, self._build_match(a, ids, result, event_time, context), newcomers, time)
+            event = self._build_match(a, ids, result, event_time, context)
+            if newcomers:
+                warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
+            return history.rate_event(current, event, newcomers, time)
 
         return history.run_exclusively(rate_match)
 
@@ -151,6 +159,7 @@ class Live:
         def rate_contest(current: LiveState) -> Any:
             check_event_kind(history.system, current, Rounds)
             event, newcomers, size = self._build_contest(current, players, rank, time, (weight, ceiling, noise))
+            warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
             return history.rate_event(current, event, newcomers, time, size)
 
         return history.run_exclusively(rate_contest)

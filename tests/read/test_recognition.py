@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from jaxrate.data.column_recognition import RecognitionWarning
 from jaxrate.data.table_reading import read
 
 pa = pytest.importorskip("pyarrow")
@@ -282,6 +283,31 @@ def test_points_without_a_known_name_are_proposed_as_the_margin(games):
         read(games(more), a="Heim", b="Gast")
     with pytest.raises(ValueError, match="no column 'score'; did you mean 'scores'"):
         read(games("home,away,scores\nx,y,three\n"))
+
+
+SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
+
+
+@pytest.mark.parametrize("number", [int, float])
+def test_signs_as_results_are_told(source, number):
+    with pytest.warns(RecognitionWarning, match="took score as 1, 0 and -1 for win, draw and loss .*na_values"):
+        data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
+    assert data.matches.score.tolist() == [1, 0, 0.5, 1]
+
+
+@pytest.mark.parametrize("number", [int, float])
+@pytest.mark.parametrize("code", ["-1", " -1.0", "999"])
+def test_numbers_that_say_that_there_is_no_result(source, number, code):
+    scores = [number(float(code) if x == -1 else x) for x in SIGNED["score"]]
+    with pytest.warns(UserWarning, match="left out 1 of 4 rows") as notes:
+        data = read(source(SIGNED | {"score": scores}), na_values=[code, "void", "inf"])
+    assert data.matches.score.tolist() == [1, 0, 1] and not any("took" in str(note.message) for note in notes)
+
+
+def test_a_number_that_is_no_result_among_values_of_several_types():
+    scores = np.array([1, -1, True, 0], object)
+    with pytest.warns(UserWarning, match="left out 1 of 4 rows"):
+        assert read(SIGNED | {"score": scores}, na_values=["-1"]).matches.score.tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])

@@ -189,6 +189,19 @@ def test_alike_names_are_noted(source):
         read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))
 
 
+def test_new_names_that_differ_from_known_ones_by_accents_are_noted(source):
+    """Whoever carries on a history has known names: case and blanks are told of all names, accents of new ones."""
+    columns = {"a": ["Zoe", "Jos\u00e9", "Eva"], "b": ["Bo", "Ada", "Zoë"], "score": [1.0, 1.0, 1.0]}
+    with pytest.warns(UserWarning) as notes:
+        read(source(columns), players=["Zoë", "Bo", "JOSE", "Ada"])
+    assert [str(note.message) for note in notes] == [
+        "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë'), 'José' (near: "
+        "'JOSE')"
+    ]
+    read(source(columns), players=["Zoe", "Zoë", "Ada"])
+    read(source({"a": [1], "b": [2], "score": [1.0]}), players=[1])
+
+
 def test_normalise_names(source):
     a = ["Mary  Ann", "mary ann", "Mary Ann ", "\uff2d\uff41\uff52\uff59 Ann", "STRASSE", "straße", "Cy"]
     columns = {"a": a, "b": ["z"] * 7, "score": [1.0] * 7, "c": [" Clay", "clay", "clay", "x", "x", "x", "X"]}

@@ -125,3 +125,25 @@ def test_ways_to_write_dates(source):
     assert read(source(table(date=["5.3.24"] * 3)), dates="%d.%m.%y").events.time.tolist() == [19787] * 3
     with pytest.raises(ValueError, match="row 1 .*'x', not a date in the format %d.%m.%y"):
         read(source(table(date=["5.3.24", "x", "5.3.24"])), dates="%d.%m.%y")
+
+
+@pytest.mark.parametrize("values", [["2026-05-01", None], ["31.12.2025", "1.1.2026"], ["May 3, 2026", "May 4, 2026"]])
+def test_dates_in_a_column_that_nobody_named_are_told(source, values):
+    """One look at the first values: numbers, results and names are no dates."""
+    others = {"round": [1, 2], "id": [20260501, 20260502], "sets": ["6-2 6-3", "7-5"], "season": ["2020-21", "2021-22"]}
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0], "Spieltag": values, **others}
+    with pytest.warns(UserWarning, match="^took nothing for the time, though Spieltag has dates; name columns"):
+        assert read(source(table)).clock is None
+    table["May 1"] = table.pop("Spieltag")
+    table["date"] = [1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(source(table))
+
+
+def test_days_and_moments_in_columns_that_nobody_named_are_told(tmp_path):
+    days = {"played_on": np.array(["2026-05-01", "2026-05-02"], "datetime64[D]"), "born": [None, None]}
+    table = pa.table({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0]} | days | {"at": days["played_on"]})
+    for source in (table, table.to_pandas(), {name: table[name].to_pylist() for name in table.column_names}):
+        with pytest.warns(UserWarning, match="nothing for the time, though played_on and at have dates"):
+            read(source)
