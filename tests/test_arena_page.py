@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 import jaxrate as jr
 from jaxrate.site.arena_page import build_heat_map, expected_percentages
 from jaxrate.site.percent_heat_map import LIGHT_COLOURS, heat_map_png
-from tests.browser import findings, texts, wait_for
+from tests.browser import downloaded, findings, texts, wait_for
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
@@ -50,7 +50,7 @@ def test_one_table_has_all_without_a_script(twelve):
     strengths, ranks = twelve
     page = jr.site.arena_page_html(strengths, ranks=ranks).partition("<script")[0]
     order = strengths.order
-    assert cells(page, "name") == strengths.players[order].tolist()
+    assert cells(page, "words name") == strengths.players[order].tolist()
     assert cells(page, "figure rating") == [f"{x:,.0f}" for x in strengths.rating[order]]
     text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
     assert cells(page, "figure ranks") == text
@@ -63,15 +63,35 @@ def test_bars_are_where_the_axis_says(twelve):
     ticks = [
         (float(at), float(x.replace(",", ""))) for at, x in re.findall(r'<i style="left:([\d.]+)%">([\d,]+)</i>', page)
     ]
-    (left, low), (right, high) = ticks[0], next(tick for tick in ticks if tick[0] == 100.0)
-    bars = re.findall(
-        r'<td class="lane grid"><span class="track"><i style="left:(.*?)%;width:(.*?)%"></i><b style="left:(.*?)%">',
-        page.replace("\n", ""),
-    )
-    at = low + (high - low) * (np.array(bars, float)[:, 2] - left) / (right - left)
-    np.testing.assert_allclose(at, strengths.rating[strengths.order], atol=0.0001 * (high - low) + 0.01)
-    wide = (high - low) * np.array(bars, float)[:, 1] / 100
-    np.testing.assert_allclose(wide, 2 * 1.96 * strengths.standard_error[strengths.order], atol=0.05)
+    (left, low), (right, high) = ticks[0], ticks[-1]
+    bars = np.array(re.findall(r'<path d="M(-?\d+) 5H(-?\d+)"/><path d="M(-?\d+) 0v10"/>', page), float) / 10
+    start, end, at = low + (high - low) * (bars.T - left) / (right - left)
+    rating, error = strengths.rating[strengths.order], strengths.standard_error[strengths.order]
+    atol = 0.002 * (high - low) / (right - left) * 100
+    np.testing.assert_allclose(at, rating, atol=atol)
+    np.testing.assert_allclose(end - start, 2 * 1.96 * error, atol=2 * atol)
+    assert np.ptp(np.append(rating - 1.96 * error, rating + 1.96 * error)) > 0.9 * 100 * (high - low) / (right - left)
+
+
+def test_many_are_shown_after_the_first(forty):
+    strengths, ranks = forty
+    page = jr.site.arena_page_html(strengths, ranks=ranks, noun=("model", "models")).partition("<script")[0]
+    first, all_of_them = page.split("<details id=")[0], page.split("<details id=")[1]
+    assert cells(first, "words name") == strengths.players[strengths.order[:25]].tolist()
+    assert cells(all_of_them, "words name") == strengths.players[strengths.order].tolist()
+    assert "votes on 40 models." in first and "Show all 40 models" in page and "player" not in page
+    with pytest.raises(ValueError, match="noun must be two words"):
+        jr.site.arena_page_html(strengths, noun="model")
+
+
+def test_a_line_stands_where_the_order_is_certain(twelve):
+    strengths, ranks = twelve
+    order = strengths.order
+    least, greatest = (np.zeros(12, int) for _ in range(2))
+    least[order], greatest[order] = [1, 1, *[3] * 10], [2, 2, *[12] * 10]
+    page = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
+    rows = re.findall(r'<tr( class="border")?><td class="figure rank"', page)
+    assert [bool(x) for x in rows] == [False, True, *[False] * 10]
 
 
 def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
@@ -87,8 +107,9 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     points, error = strengths.difference(*leaders[:2])
     assert f"leads {leaders[1]} by {points:.0f} points; the margin of error is {1.96 * error:.0f}." in page
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
-    assert f"<h1>{leaders[0]} is surely the best</h1>" in jr.site.arena_page_html(strengths, ranks=one)
-    assert f"<h1>{leaders[0]} is first</h1>" in jr.site.arena_page_html(strengths)
+    assert f"<h1>{leaders[0]} leads, and the votes leave no doubt</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert points < 1.96 * error
+    assert f"<h1>{leaders[0]} leads {leaders[1]}, within the margin of error</h1>" in jr.site.arena_page_html(strengths)
 
 
 def test_numbers_become_a_heat_map_and_groups():
@@ -102,7 +123,9 @@ def test_numbers_become_a_heat_map_and_groups():
     shown = np.frombuffer(b64decode(heat.data["percent"]), np.uint8).reshape(40, 40)
     away = ~np.eye(40, dtype=bool)
     np.testing.assert_array_equal(shown[away], percent[away].round())
-    assert (np.diag(shown) == 101).all() and not heat.grouped and heat.ticks[0][1] == "1"
+    assert (
+        (np.diag(shown) == 101).all() and not heat.grouped and heat.ticks[0][1:] == (1, strengths.players[players[0]])
+    )
     strengths = fitted(230, wins=100)
     players = strengths.order.tolist()
     heat = build_heat_map(strengths, players)
@@ -136,14 +159,23 @@ def opened(request, chromium, tmp_path):
 def test_a_browser_finds_sorts_and_reads(opened):
     browser, strengths, _ = opened
     assert findings(browser) == {}
+    if texts(browser, "#all"):
+        browser.find_element("css selector", "#all summary").click()
+    assert findings(browser) == {}
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
-    wait_for(browser, lambda: texts(browser, "#board tbody tr:not([hidden]) .name") == ["model 003"])
+    wait_for(browser, lambda: texts(browser, "#board tbody .name") == ["model 003"])
     search.clear()
     search.send_keys(" ")
+    wait_for(browser, lambda: len(texts(browser, "#board tbody .name")) == len(strengths.players))
+    browser.find_element("css selector", "#board thead th.name + th button").click()
     browser.find_element("css selector", "#board thead th.votes button").click()
+    wait_for(browser, lambda: texts(browser, "[aria-sort]") == ["votes"])
     votes = [float(x.replace(",", "")) for x in texts(browser, "#board tbody .votes")]
-    assert votes == sorted(votes, reverse=True) and texts(browser, "[aria-sort]") == ["Votes"]
+    assert votes == sorted(votes, reverse=True)
+    saved = downloaded(browser, "#board").splitlines()
+    assert saved[0] == "place,player,rating,low,high,best rank,worst rank,votes,score"
+    assert len(saved) == len(strengths.players) + 1
     if texts(browser, "#heat"):
         browser.execute_script(
             "const box = arguments[0].getBoundingClientRect(), at = (i) => (i + 0.5) / 40;"

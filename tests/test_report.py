@@ -107,7 +107,7 @@ def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
     page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
     data = data_of(page)
-    assert "2 contests of 3 players. Rated by elo_mmr." in page and "ranks and no scores" in page
+    assert "2 contests of 3 players. Rated by elo_mmr, from results alone." in page and "ranks and no scores" in page
     assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"]["even"]["players"] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
         alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
@@ -156,7 +156,7 @@ def test_the_command(jaxrate, games, tmp_path):
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
-    cells = re.findall(r'<tr><td class="figure">(.*?) %</td><td class="figure">(.*?) %</td>', page)
+    cells = re.findall(r'data-name="predicted">(.*?) %</td><td class="figure" data-name="won">(.*?) %</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40

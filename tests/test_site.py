@@ -119,9 +119,14 @@ def test_what_is_coming(rated, folder):
     page = (folder / "coming.html").read_text(encoding="utf-8")
     season, coming = page.split("<tbody>")[1:]
     row = coming.partition("</tr>")[0]
-    shown = dict(re.findall(r'<td class="(?:words|figure)" data-name="(.*?)">(.*?)</td>', row))
-    assert shown["first"] == '<a href="players/player-03.html"><bdi>player 03</bdi></a>'
-    assert shown["draw"] == f"{100 * wanted['draw'][0]:.0f} %" and shown["odds draw"] == f"{wanted['odds_draw'][0]:.2f}"
+    pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
+    assert re.search('class="words match">(.*?)</td>', row)[1] == " \u2013 ".join(pair)
+    shown = [f"{100 * wanted[name][0]:.0f} %" for name in ("win", "draw", "loss")]
+    assert re.findall(r">([\d.]+ %)<", row.replace("draw </span>", "draw >")) == shown
+    shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
+    np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
+    assert " · ".join(f"{wanted[f'odds_{name}'][0]:.2f}" for name in ("win", "draw", "loss")) in row
+    assert re.search(r'class="lead">.+ \u2013 .+ is the closest, \d+ % to \d+ %; the clearest favourite is ', page)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads((folder / "data" / "coming.json").read_text(encoding="utf-8"))

@@ -101,17 +101,21 @@ class StrengthDrift(NamedTuple):
 
     def table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
         """Headings and rows of the table."""
-        head = ["player", "moved", "change", "p", "adjusted p", "log loss saved", "votes"]
+        has_moved = bool(self.moved.any())
+        head = ["player", *(["moved"] if has_moved else []), "change", "p", "adjusted p", "log loss saved", "votes"]
         rows = []
         for i in self.order[:top].tolist():
             known = not np.isnan(self.p[i])
             change = f"{round(self.change[i]) + 0:+d} ± {self.change_error[i]:.0f}" if known else ""
-            chances = [f"{x[i]:.2g}" if known else "" for x in (self.p, self.adjusted)]
-            gain = f"{self.gain[i]:+.4f} ± {self.gain_error[i]:.4f}" if self.games[i] > 1 else ""
-            rows.append(
-                (self.players[i], "yes" if self.moved[i] else "", change, *chances, gain, format_number(self.games[i]))
-            )
+            chances = [_format_chance(x[i]) if known else "" for x in (self.p, self.adjusted)]
+            gain = f"{round(float(self.gain[i]), 4) + 0.0:+.4f} ± {self.gain_error[i]:.4f}" if self.games[i] > 1 else ""
+            verdict = ["yes" if self.moved[i] else ""] if has_moved else []
+            rows.append((self.players[i], *verdict, change, *chances, gain, format_number(self.games[i])))
         return head, rows
+
+
+def _format_chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 @enforce_argument_annotations

@@ -18,6 +18,7 @@ from jaxrate.cli.output_path_checks import check_html_output_file, check_output_
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
+from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.data.column_role_definitions import roles_taken_by
 from jaxrate.text_format import format_number
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_estimates import Strengths
+    from jaxrate.site.wording import Noun
 
 STOP_REASONS = {
     "steps": "all steps are used up",
@@ -42,6 +44,7 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.command(
     cls=VariadicColumnOptionsCommand,
     groups={
+        "Page": ("report", "noun"),
         "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
         "Columns of counts": ("wins", "losses", "tied"),
     },
@@ -72,6 +75,8 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.option("--top", type=click.IntRange(min=1), metavar="NUMBER", help="Length of the table.  [default: all]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
+@click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as model,models.  "
+              "[default: player,players]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def arena(
@@ -90,6 +95,7 @@ def arena(
     top: int | None,
     out: Path | None,
     page: Path | None,
+    noun: tuple[str, ...] | None,
     as_json: bool,
 ) -> None:
     """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
@@ -105,7 +111,9 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    anchor_ratings = _parse_anchors(anchors)
+    from jaxrate.site.wording import make_noun
+
+    anchor_ratings, words = _parse_anchors(anchors), make_noun(noun)
     if prior is not None and prior <= 0:
         raise ValueError(f"--prior must be above 0, got {prior:g}")
     if len(clusters) > 2:
@@ -142,14 +150,17 @@ def arena(
     if page is not None:
         with report.stage("writing the page"):
             page.write_text(
-                jr.site.arena_page_html(strengths, ranks=ranks, drift=drift, title=title_from_file(file)),
+                jr.site.arena_page_html(strengths, ranks=ranks, drift=drift, title=title_from_file(file), noun=noun),
                 encoding="utf-8",
             )
         report.note(f"saved the page to {page}")
     if as_json:
         print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))
     else:
-        sections: list[str | TextTable] = ["\n".join(_fit_summary(strengths)), _strength_table(strengths, ranks, top)]
+        sections: list[str | TextTable] = [
+            "\n".join(_fit_summary(strengths, words)),
+            _strength_table(strengths, ranks, top, words),
+        ]
         if drift is not None:
             sections += ["\n".join(drift.summary_lines()), TextTable(*drift.table_rows(top))]
         print_sections(*sections)
@@ -185,13 +196,13 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
         return jr.arena.rank_sets(strengths)
 
 
-def _fit_summary(strengths: Strengths) -> list[str]:
+def _fit_summary(strengths: Strengths, noun: Noun) -> list[str]:
     """The lines above the table: the model, its likelihood and its coefficients."""
     from jaxrate.arena.strength_estimates import format_value_and_error
 
     lines = [
         f"{strengths.model.replace('_', '-').title()}: {strengths.votes:,.15g} votes, "
-        f"{len(strengths.players):,} players"
+        f"{noun.quantify(len(strengths.players))}"
     ]
     lines[0] += f"; log likelihood {strengths.log_likelihood / strengths.votes:.4f} a vote"
     lines.append(
@@ -206,10 +217,7 @@ def _fit_summary(strengths: Strengths) -> list[str]:
     return lines
 
 
-TABLE_HEADINGS = ["ranks", "player", "rating", "95 % interval", "votes", "score"]
-
-
-def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None) -> TextTable:
+def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None, noun: Noun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():
@@ -223,7 +231,8 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rows.append(
             (*rank_range, strengths.players[i], rating_text, interval, format_number(strengths.games[i]), score)
         )
-    return TextTable(TABLE_HEADINGS if ranks is not None else TABLE_HEADINGS[1:], rows)
+    headings = [noun.one, "rating", "95 % interval", "votes", "score"]
+    return TextTable(headings if ranks is None else ["ranks", *headings], rows)
 
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:

@@ -201,10 +201,11 @@ def rate(
         rated, quality_text, metrics = rate_and_evaluate_task(report, file, task, saved, last, request.changes)
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
+        from jaxrate.league.comparison_notes import has_sides
+
         columns = columns_of_saved_run(rated.system, data, request.columns)
-        sided = isinstance(data.events, jr.Matches) and data.matches.context.side is not None
         teams = names_teams(file, request.columns) or bool(rated.options.get("teams"))
-        rated = rated._replace(options=rated.options | {"columns": columns, "sided": sided, "teams": teams})
+        rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
     sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(
         rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments

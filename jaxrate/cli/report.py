@@ -111,7 +111,10 @@ def report(
         timed=False,
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
-    rated = rated._replace(options=rated.options | {"teams": names_teams(file, request.columns)})
+    from jaxrate.league.comparison_notes import has_sides
+
+    about_file = {"sided": has_sides(task.data), "teams": names_teams(file, request.columns)}
+    rated = rated._replace(options=rated.options | about_file)
     with report.stage("writing the page"):
         page = jr.site.report_html(
             rated,

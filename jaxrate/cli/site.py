@@ -22,7 +22,7 @@ from jaxrate.text_format import format_value_for_error
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
 
-def _parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ...] | None:
+def parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ...] | None:
     """Two words, for one and for many."""
     if text is None:
         return None
@@ -32,7 +32,7 @@ def _parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ..
     return words
 
 
-noun_option = click.option("--noun", metavar="ONE,MANY", callback=_parse_noun, help="What the rated are called, as "
+noun_option = click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the rated are called, as "
                            "team,teams.  [default: teams if the rated file is about teams, else players]")  # fmt: skip
 names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_type=Path),
                             help="Table of display names: columns id and name.")  # fmt: skip

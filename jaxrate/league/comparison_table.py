@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
         if any(x.period is not None for x in results):
             columns["period"] = [np.nan if x.period is None else x.period for x in results]
         columns |= {name: [x.quality[name] for x in results] for name in results[0].quality}
-        if self._has_differences:
+        if self.has_differences:
             columns["behind"] = [
                 np.nan if x.log_loss_difference is None else x.log_loss_difference.difference for x in results
             ]
@@ -82,10 +82,10 @@ class Comparison(NamedTuple):
         """The names of the columns."""
         forms = ["form"] * any(result.period is not None for result in self.results)
         speeds = [f"{[*self.counts][-1]}/s"] * (self.results[0].speed is not None)
-        return ["system", *forms, *self.results[0].quality, *[LOSS_DIFFERENCE_HEAD] * self._has_differences, *speeds]
+        return ["system", *forms, *self.results[0].quality, *[LOSS_DIFFERENCE_HEAD] * self.has_differences, *speeds]
 
     @property
-    def _has_differences(self) -> bool:
+    def has_differences(self) -> bool:
         """Whether there is a column of differences."""
         return len(self.results) > 1 and self.results[0].log_loss_difference is not None
 
@@ -97,7 +97,7 @@ class Comparison(NamedTuple):
             form = "by match" if result.period is None else f"periods of {format_number(result.period)}"
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [format_metric(*measure) for measure in result.quality.items()]
-            if self._has_differences and result.log_loss_difference is not None:
+            if self.has_differences and result.log_loss_difference is not None:
                 rows[-1] += [
                     f"{result.log_loss_difference.difference:+.4f} ± {result.log_loss_difference.error:.4f}"
                     if len(rows) > 1

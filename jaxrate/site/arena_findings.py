@@ -7,8 +7,10 @@ import numpy as np
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
 from jaxrate.array_types import HostArray
+from jaxrate.site.wording import PLAYERS, Noun
 from jaxrate.text_format import join_names
 
+MARGIN_ERRORS = 1.96  # standard errors: 95 %
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 
@@ -19,17 +21,23 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
     if not len(rated):
         return "Nobody can be ranked yet"
     first = names[rated[0]]
+    if len(rated) > 1 and ranks is None and strengths.covariance is not None and strengths.converged:
+        points, error = strengths.difference(*strengths.players[rated[:2]])
+        if points < MARGIN_ERRORS * error:
+            return f"{first} leads {names[rated[1]]}, within the margin of error"
     if len(rated) == 1 or ranks is None:
         return f"{first} is first"
     others = [i for i in _possible_leaders(strengths, ranks) if i != rated[0]]
     if not others:
-        return f"{first} is surely the best"
+        return f"{first} leads, and the votes leave no doubt"
     if len(others) <= MAX_LISTED_NAMES - 2:
         return f"{first} leads, but {join_names([names[i] for i in others])} may be better"
     return f"{first} leads, but any of {len(others):,} others may be better"
 
 
-def certain_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets | None) -> list[str]:
+def certain_findings(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: Noun = PLAYERS
+) -> list[str]:
     """Sentences about the first place, the first ranks, and how many pairs have a certain order."""
     rated, findings = _rated_ids(strengths), []
     if len(rated) < 2:
@@ -39,8 +47,8 @@ def certain_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets
         if 1 < len(leaders) <= MAX_LISTED_NAMES:
             findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
         elif len(leaders) > 1:
-            findings.append(f"The best is one of {len(leaders):,} players.")
-        findings += _top_findings(names, strengths, ranks)
+            findings.append(f"The best is one of {noun.quantify(len(leaders))}.")
+        findings += _top_findings(names, strengths, ranks, noun)
         pairs = len(rated) * (len(rated) - 1) // 2
         ordered = int(ranks.surely_better[np.ix_(rated, rated)].sum())
         share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
@@ -48,11 +56,11 @@ def certain_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets
     if strengths.covariance is not None and strengths.converged:
         points, error = strengths.difference(strengths.players[rated[0]], strengths.players[rated[1]])
         lead = f"{names[rated[0]]} leads {names[rated[1]]} by {points:.0f} points"
-        findings.append(f"{lead}; the margin of error is {1.96 * error:.0f}.")
+        findings.append(f"{lead}; the margin of error is {MARGIN_ERRORS * error:.0f}.")
     return findings
 
 
-def _top_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[str]:
+def _top_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets, noun: Noun) -> list[str]:
     """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
     order, least = strengths.order, 2 if len(_possible_leaders(strengths, ranks)) == 1 else 1
     for size in TOP_SIZES:
@@ -61,7 +69,9 @@ def _top_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets) -
         inside = [i for i in order.tolist() if ranks.greatest[i] <= size]
         if len(inside) >= least:
             who = (
-                join_names([names[i] for i in inside]) if len(inside) <= MAX_LISTED_NAMES else f"{len(inside)} players"
+                join_names([names[i] for i in inside])
+                if len(inside) <= MAX_LISTED_NAMES
+                else noun.quantify(len(inside))
             )
             return [f"{who} {'is' if len(inside) == 1 else 'are'} surely among the first {size}."]
     return []

@@ -13,40 +13,41 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.site.arena_findings import certain_findings, headline
-from jaxrate.site.drawings import Axis, round_step
-from jaxrate.site.page_templates import load_template_and_assets
+from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
+from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
+from jaxrate.site.wording import make_noun
 
-STYLE_FILES = "page.css", "arena.css"
-SCRIPT_FILES = "words.js", "arena.js"
+SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
 INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95 %
 MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
-MAX_AXIS_STEPS = 5
+MAX_HEAT_LABELS = 14  # names beside the heat map
+TOP_ROWS = 25  # of more than 30 players, those who are shown first, on an axis of their own
 MAX_DRIFT_ROWS = 10
 
 
-class Bar(NamedTuple):
-    """A bar with a dot; positions in percent."""
-
-    start: float
-    length: float
-    dot: float | None
-    text: str
-
-
 class PlayerRow(NamedTuple):
-    """A row of the table."""
+    """A row of a table."""
 
     place: int
     name: str
     rating: str
     margin: str  # half the width of the interval
-    interval: Bar | None
-    ranks: Bar | None
+    bar: str  # the interval, as HTML
+    ranks: str
+    is_border: bool  # whether everybody until here is surely better than everybody below
     votes: str
     score: str
+
+
+class RankingTable(NamedTuple):
+    """A table of the first players, with an axis of their intervals."""
+
+    rows: list[PlayerRow]
+    labels: str  # of the axis, as HTML
+    grid: str
 
 
 class HeatMap(NamedTuple):
@@ -54,14 +55,19 @@ class HeatMap(NamedTuple):
 
     light: str  # addresses of images
     dark: str
-    ticks: list[tuple[float, str]]
+    ticks: list[tuple[float, int, str]]  # positions in percent, places, and names
     grouped: bool  # whether a row is a group of players
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
 @enforce_argument_annotations
 def arena_page_html(
-    strengths: Strengths, *, ranks: RankSets | None = None, drift: StrengthDrift | None = None, title: str = "Strengths"
+    strengths: Strengths,
+    *,
+    ranks: RankSets | None = None,
+    drift: StrengthDrift | None = None,
+    title: str = "Strengths",
+    noun: Any = None,
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -69,7 +75,8 @@ def arena_page_html(
         page = jr.site.arena_page_html(strengths, ranks=jr.arena.rank_sets(strengths))
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
-    Its heading is what was found. A table has a row for each player, with bars for the interval and the possible ranks.
+    Its heading is what was found. A table has a row for each player, with the interval and the possible ranks; of more
+    than 30 players, the first 25 are shown before all. A strong line stands where the order is certain for everybody.
     Who beats whom is a table of numbers for up to 20 players, and a heat map for more; of more than 200 players, those
     with adjacent places are grouped.
 
@@ -78,21 +85,22 @@ def arena_page_html(
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
+      noun: what the ranked are called, one and many, as ("model", "models"). None: players.
 
     Raises:
-      ValueError: if ranks or drift are of other players.
+      ValueError: if ranks or drift are of other players, or the noun is not two words.
       ImportError: if jinja2 is not installed.
     """
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
     template, assets = load_template_and_assets("arena.html", STYLE_FILES, SCRIPT_FILES)
+    words = make_noun(noun)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    rating_axis = _rating_axis(strengths.rating[rated], half_width[rated])
-    rank_axis = _rank_axis(len(names))
+    sizes = [TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [len(order)]
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -104,6 +112,7 @@ def arena_page_html(
         "columns": ["place", "name", *columns],
         "board": list(zip(range(1, len(order) + 1), [names[i] for i in order], *values, strict=True)),
         "heat": None if heat_map is None else heat_map.data,
+        "noun": words.one,
     }
     return str(
         template.render(
@@ -111,16 +120,14 @@ def arena_page_html(
             title=title,
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
+            noun=words,
+            mark=site_mark(),
+            icon=site_icon(),
             headline=headline(names, strengths, ranks),
-            findings=certain_findings(names, strengths, ranks),
+            findings=certain_findings(names, strengths, ranks, words),
             ranks=ranks,
             drift=drift,
-            rating_axis=rating_axis,
-            rank_axis=rank_axis,
-            rows=[
-                _build_row(strengths, ranks, names, int(i), place, float(half_width[i]), rating_axis, rank_axis)
-                for place, i in enumerate(order.tolist(), 1)
-            ],
+            tables=[_build_table(strengths, ranks, names, order[:size], half_width) for size in sizes],
             matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -135,61 +142,30 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
 
-def _position_percent(axis: Axis, value: float) -> float:
-    """The position of a value on an axis, in percent."""
-    return round(100.0 * axis.fraction(value), 2)
-
-
-def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:
-    """An axis that holds all intervals, with round ratings at its ends."""
-    low, high = float((rating - half_width).min(initial=np.inf)), float((rating + half_width).max(initial=-np.inf))
-    if not low < high:
-        low, high = (low - 50.0, low + 50.0) if np.isfinite(low) else (1000.0, 2000.0)
-    step = max(round_step(high - low, MAX_AXIS_STEPS), 1.0)
-    while np.ceil(high / step) - np.floor(low / step) > MAX_AXIS_STEPS:
-        step = round_step(1.01 * step * MAX_AXIS_STEPS, MAX_AXIS_STEPS)
-    low, high = step * np.floor(low / step), step * np.ceil(high / step)
-    count = round((high - low) / step)
-    return Axis(low, high, [(round(100.0 * i / count, 2), f"{low + i * step:,.0f}") for i in range(count + 1)])
-
-
-def _rank_axis(count: int) -> Axis:
-    """An axis of ranks; a rank reaches half a rank to either side."""
-    step = max(int(round_step(count, MAX_AXIS_STEPS)), 1)
-    shown = [1, *(rank for rank in range(step, count, step) if rank <= 0.75 * count), count]
-    return Axis(
-        0.5, count + 0.5, [(round(100.0 * (rank - 0.5) / count, 2), f"{rank:,}") for rank in dict.fromkeys(shown)]
-    )
-
-
-def _build_row(
-    strengths: Strengths,
-    ranks: RankSets | None,
-    names: list[str],
-    player: int,
-    place: int,
-    half_width: float,
-    rating_axis: Axis,
-    rank_axis: Axis,
-) -> PlayerRow:
-    """The row of a player, with their bars on these axes."""
-    rating, interval, rank_bar, margin = float(strengths.rating[player]), None, None, ""
-    if np.isfinite(rating):
-        margin = "held" if strengths.is_anchor[player] else f"± {half_width:.0f}"
-        start, end = (_position_percent(rating_axis, rating + sign * half_width) for sign in (-1.0, 1.0))
-        text = f"{rating - half_width:,.0f} to {rating + half_width:,.0f}"
-        interval = Bar(start, round(end - start, 2), _position_percent(rating_axis, rating), text)
-    if ranks is not None:
-        least, greatest = int(ranks.least[player]), int(ranks.greatest[player])
-        start, end = _position_percent(rank_axis, least - 0.5), _position_percent(rank_axis, greatest + 0.5)
-        text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
-        rank_bar = Bar(
-            start, round(end - start, 2), _position_percent(rank_axis, place) if np.isfinite(rating) else None, text
-        )
-    rating_text = f"{rating:,.0f}" if np.isfinite(rating) else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
-    score = f"{100.0 * strengths.score[player]:.0f} %" if np.isfinite(strengths.score[player]) else ""
-    votes = f"{strengths.games[player]:,.15g}"
-    return PlayerRow(place, names[player], rating_text, margin, interval, rank_bar, votes, score)
+def _build_table(
+    strengths: Strengths, ranks: RankSets | None, names: list[str], players: HostArray, half_width: HostArray
+) -> RankingTable:
+    """The table of these players, the best first."""
+    finite = players[np.isfinite(strengths.rating[players])]
+    low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
+    axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
+    rows = []
+    for place, i in enumerate(players.tolist(), 1):
+        rating = float(strengths.rating[i])
+        margin, bar, text = "", "", ""
+        is_known, is_border = bool(np.isfinite(rating)), False
+        if is_known:
+            margin = "held" if strengths.is_anchor[i] else f"± {half_width[i]:.0f}"
+            bar = interval_bar(axis, rating, float(half_width[i]) or None)
+        if ranks is not None:
+            least, greatest = int(ranks.least[i]), int(ranks.greatest[i])
+            text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
+            is_border = bool(ranks.greatest[players[:place]].max() <= place < len(strengths.players))
+        rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
+        score = f"{100.0 * strengths.score[i]:.0f} %" if np.isfinite(strengths.score[i]) else ""
+        votes = f"{strengths.games[i]:,.15g}"
+        rows.append(PlayerRow(place, names[i], rating_text, margin, bar, text, is_border, votes, score))
+    return RankingTable(rows, axis.labels, axis.grid)
 
 
 def expected_percentages(strengths: Strengths, players: list[int], opponents: list[int] | None = None) -> HostArray:
@@ -217,8 +193,11 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         rows.append(np.where(weight > 0, total / np.maximum(weight, 1), np.nan))
     percent = np.stack(rows)
     places = [[low + 1, high] for low, high in pairwise(starts.tolist())]
-    step = max(int(round_step(count, MAX_AXIS_STEPS)), 1)
-    ticks = [(round(100.0 * (place - 0.5) / count, 2), f"{place:,}") for place in [1, *range(step, count + 1, step)]]
+    step = max(int(round_step(count, MAX_HEAT_LABELS)), 1)
+    ticks = [
+        (round(100.0 * (place - 0.5) / count, 2), place, " ".join(str(strengths.players[players[place - 1]]).split()))
+        for place in [1, *range(max(step, 2), count + 1, step)]
+    ]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
     images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
     return HeatMap(images[0], images[1], ticks, grouped, data)

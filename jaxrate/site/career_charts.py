@@ -1,6 +1,7 @@
 """The charts of all careers, drawn at once: lines with bands as SVG, and labels in percent of its size."""
 
 from datetime import date
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ BINS = 200  # of the width; each shows its last event
 BAND_ROOM = 0.6  # of the height of a line: what bands add at most, since those of first events are wide
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
+FIRST_EVENTS = 9  # of a career twice as long or longer, that jump and may leave the chart
+LONG_GAP = 300.0  # days without an event, over which a line is broken
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -42,13 +45,18 @@ def draw_career_charts(data: SiteData) -> list[str]:
     count = counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
     across, left, right, by_date = _across(data, careers.time[row], begin, count)
-    low, high = _heights(lines, begin)
+    low, high = _heights(lines, begin, count)
     x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
     is_kept = np.append(bins[1:] != bins[:-1], True)
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = True
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
+    gap = (np.diff(across, prepend=across[0]) > LONG_GAP) & np.repeat(by_date, count)
+    gap[begin] = False
+    kept = np.flatnonzero(is_kept)
+    is_broken = np.logical_or.reduceat(gap, np.append(0, kept[:-1] + 1))
+    has_gap = np.logical_or.reduceat(gap, begin).tolist()
     texts = np.array([str(i) for i in range(-UNITS, 2 * UNITS + 1)], object)
     columns = texts[np.round(x[is_kept]).astype(int) + UNITS]
 
@@ -66,11 +74,16 @@ def draw_career_charts(data: SiteData) -> list[str]:
     for i, (player, axis) in enumerate(zip(drawn.tolist(), axes, strict=True)):
         some = slice(start[i], start[i + 1])
         parts = []
+        pieces = [some]
+        if has_gap[i]:
+            ends = [some.start, *(np.flatnonzero(is_broken[some]) + some.start).tolist(), some.stop]
+            pieces = [slice(*x) for x in pairwise(ends)]
         for style, line_points, band in paths:
             if band is not None:
-                outline = "L".join(band[0][some] + band[1][some][::-1])
-                parts.append(f'<path class="area {style}" d="M{outline}Z"/>')
-            parts.append(f'<path class="line {style}" d="M{"L".join(line_points[some])}"/>')
+                outline = "Z".join(f"M{'L'.join(band[0][x] + band[1][x][::-1])}" for x in pieces)
+                parts.append(f'<path class="area {style}" d="{outline}Z"/>')
+            path = "".join(f"M{'L'.join(line_points[x])}{'h0' if x.stop == x.start + 1 else ''}" for x in pieces)
+            parts.append(f'<path class="line {style}" d="{path}"/>')
         charts[player] = _frame("".join(parts), *axis)
     return charts
 
@@ -87,15 +100,21 @@ def _across(
     return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), dated
 
 
-def _heights(lines: list[_Line], begin: HostArray) -> tuple[HostArray, HostArray]:
-    """The lowest and highest ratings of each chart."""
-    means = [x.mean for x in lines]
-    low = np.min([np.minimum.reduceat(x, begin) for x in means], axis=0)
-    high = np.max([np.maximum.reduceat(x, begin) for x in means], axis=0)
+def _heights(lines: list[_Line], begin: HostArray, count: HostArray) -> tuple[HostArray, HostArray]:
+    """The lowest and highest ratings of each chart, without the first events of a career."""
+    number = np.arange(count.sum()) - np.repeat(begin, count)
+    is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
+
+    def lowest(values: HostArray) -> HostArray:
+        return np.minimum.reduceat(np.where(is_first, np.inf, values), begin)
+
+    half_widths = [np.zeros(len(x.mean)) if x.half_width is None else x.half_width for x in lines]
+    low = np.min([lowest(x.mean) for x in lines], axis=0)
+    high = np.max([-lowest(-x.mean) for x in lines], axis=0)
     room = BAND_ROOM * (high - low) + 1e-9
-    band_low = [np.minimum.reduceat(x.mean - (0 if x.half_width is None else x.half_width), begin) for x in lines]
-    band_high = [np.maximum.reduceat(x.mean + (0 if x.half_width is None else x.half_width), begin) for x in lines]
-    low, high = np.maximum(np.min(band_low, axis=0), low - room), np.minimum(np.max(band_high, axis=0), high + room)
+    band_low = np.min([lowest(x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
+    band_high = np.max([-lowest(-x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
+    low, high = np.maximum(band_low, low - room), np.minimum(band_high, high + room)
     is_flat = high - low < 1e-6
     return np.where(is_flat, low - 1.0, low), np.where(is_flat, high + 1.0, high)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.palette_png import encode_palette_png
-from jaxrate.text_format import LARGE_RATING
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
+MAX_MARKS = 4  # labels of an axis, so that they have room in a column
 MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
 NAVY = "#14213d"
 
@@ -31,6 +31,17 @@ class Axis(NamedTuple):
         """The part of the axis that lies before a value."""
         return (value - self.low) / (self.high - self.low)
 
+    @property
+    def grid(self) -> str:
+        """The first mark, and the step to the next, as variables of a style sheet."""
+        (start, _), (end, _) = self.marks[0], self.marks[-1]
+        return f"--start:{start:.1f}%;--step:{(end - start) / max(len(self.marks) - 1, 1) or 100:.2f}%"
+
+    @property
+    def labels(self) -> str:
+        """The labels of the marks, as HTML."""
+        return "".join(f'<i style="left:{at:.1f}%">{text}</i>' for at, text in self.marks)
+
 
 def round_step(length: float, most: int) -> float:
     """The least of 1, 2 and 5 times a power of ten that divides a length into at most so many steps."""
@@ -44,13 +55,16 @@ def round_marks(low: float, high: float, most: int) -> list[float]:
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-def make_axis(low: float, high: float, most: int = 7) -> Axis:
+def make_axis(low: float, high: float) -> Axis:
     """The axis that shows these ratings."""
     if not high - low > 1e-9:
         low, high = low - 1.0, high + 1.0
     room = 0.02 * (high - low)
     low, high = low - room, high + room
-    marks = [x for x in round_marks(low, high, most) if 0.05 < (x - low) / (high - low) < 0.95]  # labels have room
+    for most in (MAX_MARKS + 1, MAX_MARKS):
+        marks = [x for x in round_marks(low, high, most) if 0.05 < (x - low) / (high - low) < 0.95]  # labels have room
+        if len(marks) <= MAX_MARKS:
+            break
     return Axis(low, high, [(100 * (x - low) / (high - low), f"{x:,.10g}") for x in marks])
 
 
@@ -61,7 +75,7 @@ def interval_bar(axis: Axis, rating: float, half_width: float | None) -> str:
     if half_width is None:
         return f'{head} aria-hidden="true"><path/><path d="M{at} 0v10"/></svg>'
     begin, end = axis.position(rating - half_width), axis.position(rating + half_width)
-    digits = 0 if abs(rating) >= LARGE_RATING else 2
+    digits = max(2 - math.floor(math.log10(axis.high - axis.low)), 0)
     text = f"95 % interval {rating - half_width:,.{digits}f} to {rating + half_width:,.{digits}f}"
     return f'{head} role="img" aria-label="{text}"><path d="M{begin} 5H{end}"/><path d="M{at} 0v10"/></svg>'
 

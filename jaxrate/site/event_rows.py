@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.site_data import SiteData
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
@@ -112,8 +113,7 @@ def format_chance(p: float) -> str:
     """A probability in percent, as on all pages."""
     if p != p:
         return ""
-    text = f"{100 * p:.{0 if 0.02 < p < 0.98 else 1}f}"
-    return f"{ {'100.0': '&gt; 99.9', '0.0': '&lt; 0.1'}.get(text, text) } %"
+    return escape(format_percentage(p))
 
 
 def _time_cell(data: SiteData, name: str, time: float) -> str:

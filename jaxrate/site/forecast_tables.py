@@ -1,5 +1,6 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jaxrate.forecasts.season_simulation import SeasonForecast
@@ -33,6 +34,17 @@ SEASON_HEADINGS = {
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
+class MatchForecast(NamedTuple):
+    """A match to come: its date, the two as they are named in the history, the chances, and the odds as text."""
+
+    date: str
+    first: str
+    second: str
+    is_neutral: bool
+    chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
+    odds: str
+
+
 class ForecastTable(NamedTuple):
     """A table of a page, and its data for downloads."""
 
@@ -41,6 +53,8 @@ class ForecastTable(NamedTuple):
     rows: list[dict[str, Any]]  # values by heading
     shown: list[list[str]]  # the same values as text
     note: str
+    matches: list[MatchForecast]  # in place of the rows, for matches
+    has_side: bool = False  # whether anybody is at home; they are first then
 
 
 def build_forecast_tables(
@@ -71,17 +85,59 @@ def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str
     names = [name for name in columns if name in headings]
     chosen = ColumnTable({name: columns[name] for name in names})
     rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
-    return ForecastTable(
-        title, file, rows, [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()], note
+    shown = [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()]
+    is_matches = {"a", "b", "win", "loss"} <= set(columns)
+    matches = [_match_forecast(row) for row in columns.to_records()] if is_matches else []
+    return ForecastTable(title, file, rows, shown, note, matches, "side" in columns)
+
+
+def _match_forecast(row: dict[str, Any]) -> MatchForecast:
+    sides = [("a", "win"), ("b", "loss")]
+    if row.get("side") is not None and row["side"] == row["b"]:
+        sides.reverse()
+    (first, _), (second, _) = sides
+    kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
+    words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
+    odds = [f"{row[f'odds_{kind}']:.2f}" for kind in kinds if row.get(f"odds_{kind}") is not None]
+    return MatchForecast(
+        "" if row.get("time") is None else str(row["time"]),
+        str(row[first]),
+        str(row[second]),
+        "side" in row and row["side"] is None,
+        [(words[kind], float(row[kind]), format_percentage(row[kind])) for kind in kinds],
+        " · ".join(odds),
     )
+
+
+def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str]) -> str:
+    """The most open match and the clearest favourite, as a finding; nothing of fewer than two matches."""
+    if len(matches) < 2:
+        return ""
+
+    def lead(match: MatchForecast) -> float:
+        return match.chances[0][1] - match.chances[-1][1]
+
+    closest, clearest = (choose(matches, key=lambda match: abs(lead(match))) for choose in (min, max))
+    pair = [names.get(x, x) for x in (closest.first, closest.second)]
+    finding = f"{pair[0]} \u2013 {pair[1]} is the closest, {closest.chances[0][2]} to {closest.chances[-1][2]}"
+    favourite, other = (names.get(x, x) for x in (clearest.first, clearest.second))
+    if lead(clearest) < 0:
+        favourite, other = other, favourite
+    chance = clearest.chances[0 if lead(clearest) > 0 else -1][2]
+    return f"{finding}; the clearest favourite is {favourite}, {chance} against {other}."
+
+
+def format_percentage(chance: float) -> str:
+    """A probability in percent, as text."""
+    text = f"{100 * chance:.{0 if 0.02 < chance < 0.98 else 1}f}"
+    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
 
 
 def _format_value(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name in PROBABILITY_COLUMNS:
-        text = f"{100 * value:.{0 if 0.02 < value < 0.98 else 1}f}"
-        return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
+        return format_percentage(value)
     if name.startswith("odds_"):
         return f"{value:.2f}"
     if name in ("expected_points", "expected_rank"):

@@ -34,29 +34,40 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     if round(gap, data.digits) == 0:
         gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
     since = _lead_start(data)
-    title = _write_title(data, names, gap_text, since)
-    sentence = f"They lead by {gap_text}"
+    is_close = _is_close(data)
+    title = _write_title(data, names, gap_text, since, is_close)
+    leader = names[0] if is_close else "They"
+    has, leads = ("have", "lead") if not is_close or noun.is_collective else ("has", "leads")
+    sentence = f"{leader} {leads} by {gap_text}"
     if since is not None:
         day = format_times(np.array([since]), dates=True)[0]
-        sentence = f"They have led since {day[:7]}{'' if gap_text in title else f', now by {gap_text}'}"
+        sentence = f"{leader} {has} led since {day[:7]}{'' if gap_text in title else f', now by {gap_text}'}"
     parts = [sentence, _greatest_rise(data), _next_match(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None) -> str:
+def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, is_close: bool) -> str:
     leader, second = names
+    if is_close:
+        return f"{leader} and {second} are almost level at the top"
     plural = data.noun.is_collective
     held = None if since is None or data.rated.last is None else data.rated.last - since
     if held is not None and held < RECENT_DAYS:
         return f"{leader} {'take' if plural else 'takes'} the lead"
-    deviation = data.current.deviation
-    if deviation is not None:
-        gap, spread = float(data.current.rating[0] - data.current.rating[1]), math.hypot(*deviation[:2].tolist())
-        if spread > 0 and 0.5 * (1 + math.erf(gap / spread / math.sqrt(2))) < CLOSE_CHANCE:
-            return f"{leader} and {second} are almost level at the top"
     if held is not None and held >= LONG_DAYS:
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
+
+
+def _is_close(data: SiteData) -> bool:
+    """Whether the intervals leave open who of the first two is better."""
+    if data.current.deviation is None:
+        return False
+    gap, spread = (
+        float(data.current.rating[0] - data.current.rating[1]),
+        math.hypot(*data.current.deviation[:2].tolist()),
+    )
+    return spread > 0 and 0.5 * (1 + math.erf(gap / spread / math.sqrt(2))) < CLOSE_CHANCE
 
 
 def _lead_start(data: SiteData) -> float | None:

@@ -64,9 +64,8 @@ def ranking_axis(data: SiteData, begin: int, end: int) -> Axis:
 def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
     """The heads of the columns."""
     since = data.current.scope.partition("since ")[2]
-    marks = "".join(f'<i style="left:{at:.1f}%">{text}</i>' for at, text in axis.marks)
     heads = [("rank", "#", "rank"), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
-    heads.append(("interval", f'<span class="axis">{marks}</span><span class="hidden">95 % interval</span>', ""))
+    heads.append(("interval", f'<span class="axis">{axis.labels}</span><span class="hidden">95 % interval</span>', ""))
     if data.current.change is not None:
         heads.insert(1, ("move", "move", f"since {since}"))
         heads.append(("figure change", "change", f"since {since}"))

@@ -15,6 +15,7 @@ from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
+from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_rows, heading_row
@@ -30,6 +31,7 @@ from jaxrate.site.site_data import (
     page_template_context,
     ratings_for_json,
 )
+from jaxrate.site.system_bars import draw_system_bars
 from jaxrate.site.wording import describe_period, format_params_and_settings
 from jaxrate.smoothing.smoothing_result import Smoothed
 
@@ -126,6 +128,7 @@ def report_html(
             period=describe_period(rated),
             params=format_params_and_settings(rated),
             heads=ranking_heads(site_data, courses, axis) if axis else "",
+            grid=axis.grid if axis else "",
             rows=ranking_rows(site_data, courses, axis, 0, shown, _section_link(sections, place)) if axis else "",
             shown=shown,
             total=len(listed),
@@ -135,6 +138,8 @@ def report_html(
             bins=bins,
             reliability=reliability_dot_plot(bins),
             comparison=comparison,
+            behind=draw_system_bars(comparison),
+            texts=summarise_accuracy(rated).texts,
             paired=matchup_tables is not None,
             few=count if count < len(site_data.names) else 0,
             sided=matchup_tables is not None and matchup_tables.home is not None,

@@ -16,8 +16,10 @@ from jaxrate.site.wording import (
     Noun,
     choose_noun,
     describe_current_players,
+    describe_evidence,
     format_time_span,
     format_times,
+    learns_from_margins,
 )
 from jaxrate.text_format import coarse_rating_decimals, format_count
 
@@ -141,6 +143,8 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
         "chart_text": _chart_note(data, event),
+        "evidence": describe_evidence(rated),
+        "margins": learns_from_margins(rated),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
 
@@ -161,7 +165,10 @@ def _chart_note(data: SiteData, event: str) -> str:
 def _explain_table_columns(data: SiteData, event: str) -> str:
     before = "A chance is what was expected before the match" if event == "match" else "Expected is the place before"
     moved = f" Ratings move at the end of each period, with the last {event} in it." if data.rated.period else ""
-    return f"{before}{' the contest' if event == 'contest' else ''}. The rating is the one after it.{moved}"
+    margins = learns_from_margins(data.rated)
+    margin_text = " Margins count too, so a win by less than expected lowers the rating." if margins else ""
+    contest = " the contest" if event == "contest" else ""
+    return f"{before}{contest}. The rating is the one after it.{margin_text}{moved}"
 
 
 def round_for_json(values: HostArray, digits: int) -> list[Any]:

@@ -21,7 +21,7 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_entries, site_map_files
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
-from jaxrate.site.forecast_tables import build_forecast_tables
+from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
@@ -152,7 +152,10 @@ def write_site(
     if tables:
         keys = map(str, rated.players.tolist())
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
-        render_page("coming.html", "coming", "Fixtures", tables=tables, places=places)
+        finding_of_matches = closest_match_sentence(
+            tables[-1].matches, {key: name for key, (_, name) in places.items()}
+        )
+        render_page("coming.html", "coming", "Fixtures", tables=tables, places=places, finding=finding_of_matches)
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
     render_page("quality.html", "quality", "Accuracy", texts=accuracy.texts, bins=accuracy.bins, reliability=plot)
@@ -233,6 +236,7 @@ def _render_ranking(render_page: Any, site_data: SiteData, courses: Courses, hea
             title if number == 0 else f"Ranks {begin + 1:,} to {end:,}",
             headline=headline,
             heads=ranking_heads(site_data, courses, axis),
+            grid=axis.grid,
             rows=ranking_rows(site_data, courses, axis, begin, end, lambda i, _: f"players/{site_data.slugs[i]}.html"),
             begin=begin + 1,
             end=end,

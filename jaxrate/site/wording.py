@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
-from jaxrate.text_format import format_number
+from jaxrate.text_format import format_number, join_names
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
@@ -34,8 +34,13 @@ TEAMS = Noun("team", "teams")
 
 def choose_noun(rated: Rated, noun: Any) -> Noun:
     """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
+    return make_noun(noun, TEAMS if rated.options.get("teams") else PLAYERS)
+
+
+def make_noun(noun: Any, default: Noun = PLAYERS) -> Noun:
+    """The noun of two words that are given; the default for None."""
     if noun is None:
-        return TEAMS if rated.options.get("teams") else PLAYERS
+        return default
     words = [x.strip() for x in noun if isinstance(x, str)] if isinstance(noun, (tuple, list)) else []
     if len(words) != 2 or not all(words):
         raise ValueError(f'noun must be two words, for one and for many, as ("team", "teams"), got {noun!r}')
@@ -71,6 +76,26 @@ def format_time_span(rated: Rated) -> str:
     times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
     ends = np.array([times.min(), times.max()])
     return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
+
+
+def learns_from_margins(rated: Rated) -> bool:
+    """Whether the system learns by how much a match was won."""
+    return dict(rated.system.settings).get("outcome") == "margin"
+
+
+def describe_evidence(rated: Rated) -> str:
+    """What ratings are learned from, as "results, margins and who is at home"."""
+    settings, params = dict(rated.system.settings), rated.system.params._asdict()
+    is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
+    evidence = {
+        "margins": learns_from_margins(rated),
+        "who is at home": is_sided,
+        "seasons": rated.seasons or settings.get("seasons"),
+        "categories": rated.categories is not None,
+        "other columns of the file": settings.get("covariates"),
+    }
+    found = ["results", *(name for name, value in evidence.items() if value)]
+    return join_names(found) if len(found) > 1 else "results alone"
 
 
 def describe_period(rated: Rated) -> str:

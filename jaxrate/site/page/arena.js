@@ -1,60 +1,43 @@
 // The page of an arena works without a script. This one searches, sorts and downloads its table, and reads its heat map.
 
 const data = JSON.parse(byId("data").textContent);
-const table = byId("board");
-const rows = [...table.tBodies[0].rows];
-const heads = [...table.tHead.rows[0].cells];
-const status = byId("status");
-const counted = (n) => `${grouped(n, 0)} ${n === 1 ? "player" : "players"}`;
-
-const search = byId("search");
-const find = () => {
-  const part = fold(search.value).trim();
-  for (const row of rows) row.hidden = part !== "" && !fold(row.querySelector(".name").textContent).includes(part);
-  const shown = rows.filter((row) => !row.hidden).length;
-  status.firstChild.data = shown < rows.length ? `${grouped(shown, 0)} of ${counted(rows.length)}.` : `${counted(rows.length)}.`;
+const board = byId("board");
+const cells = [...board.tBodies[0].rows].map((row) => row.cells);
+const heads = [...board.tHead.rows[0].cells];
+const of = (key) => (row) => data.board[row.i][data.columns.indexOf(key)];
+const asWritten = (kind) => {
+  const at = heads.findIndex((head) => head.classList.contains(kind));
+  return (_, { i }) => cells[i][at].firstChild?.cloneNode(true) ?? "";
 };
-
-const sortBy = (i) => {
-  const down = heads[i].getAttribute("aria-sort") ? heads[i].getAttribute("aria-sort") === "ascending" : i > 1 && !heads[i].classList.contains("place");
-  heads.forEach((head, j) => (j === i ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort")));
-  const number = (row) => parseFloat(row.cells[i].textContent.replace(/[,±]/g, "").replace("∞", "1e99"));
-  const compare = new Intl.Collator("en").compare;
-  const sorted = [...rows].sort((a, b) => {
-    if (heads[i].classList.contains("name")) return (down ? -1 : 1) * compare(a.cells[i].textContent, b.cells[i].textContent);
-    const [x, y] = [number(a), number(b)];
-    return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : (down ? -1 : 1) * (x - y);
-  });
-  table.tBodies[0].append(...sorted);
-};
-
-const download = (kind) => {
-  const safe = (x) => (typeof x === "string" && /^'*[=+\-@\t\r]/.test(x) ? `'${x}` : x);
-  const quoted = (x) => (x === null ? "" : /[",\n\r]/.test(safe(x)) ? `"${String(safe(x)).replaceAll('"', '""')}"` : safe(x));
-  const text =
-    kind === "CSV"
-      ? [data.columns, ...data.board].map((row) => row.map(quoted).join(",")).join("\r\n")
-      : JSON.stringify(data.board.map((row) => Object.fromEntries(row.map((x, i) => [data.columns[i], x]))), null, 1);
-  const link = make("a", { href: URL.createObjectURL(new Blob([text])), download: `ranking.${kind.toLowerCase()}` });
-  link.click();
-  URL.revokeObjectURL(link.href);
-};
-
-heads.forEach((head, i) => {
-  if (head.classList.contains("lane")) return;
-  const button = make("button", { type: "button" }, head.textContent);
-  button.addEventListener("click", () => sortBy(i));
-  head.replaceChildren(button);
-});
-search.closest("p").hidden = false;
-search.addEventListener("input", find);
-status.append("");
-for (const kind of ["JSON", "CSV"]) {
-  const button = make("button", { type: "button", class: "quiet" }, `Download ${kind}`);
-  button.addEventListener("click", () => download(kind));
-  status.after(button);
+let axis;
+const has = (kind) => heads.some((head) => head.classList.contains(kind));
+const half = (row) => (of("high")(row) - of("low")(row)) / 2;
+const finite = (row) => of("rating")(row) !== null;
+const scale = make("span", { class: "axis" });
+scale.append(...board.querySelector(".axis").cloneNode(true).childNodes);
+const bar = (_, row) => (finite(row) ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
+const columns = [
+  { name: "place", kind: "rank", value: of("place") },
+  { name: data.noun, kind: "name", text: true, searched: true, value: of("name"), show: asWritten("name") },
+  { name: "rating", kind: "rating", value: of("rating"), show: asWritten("rating") },
+  { name: "margin", kind: "margin", unsaved: true, value: half, show: asWritten("margin") },
+  { name: "low", kept: true, value: of("low") },
+  { name: "high", kept: true, value: of("high") },
+  { name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95 % interval")], value: () => null, show: bar },
+];
+if (has("ranks")) {
+  columns.push({ name: "ranks", kind: "ranks", unsaved: true, value: of("best rank"), show: asWritten("ranks") });
+  for (const name of ["best rank", "worst rank"]) columns.push({ name, kept: true, value: of(name) });
 }
-find();
+for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
+const drawn = (rows) => {
+  axis = axisOf(rows.filter(finite).map((row) => ({ rating: of("rating")(row), half: half(row) })));
+  showAxis(board, axis);
+};
+
+document.documentElement.dataset.script = "";
+const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
+new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
 
 const heat = byId("heat");
 if (heat) {
@@ -72,3 +55,4 @@ if (heat) {
     cell.textContent = value > 100 ? name(places[i]) : `${name(places[i])} against ${name(places[j])}: ${value} of 100 votes.`;
   });
 }
+document.documentElement.dataset.ready = "";

@@ -9,6 +9,9 @@ const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? sp
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
 // only the last events are known has points of the line before them, as `past`.
 
+const FIRST_EVENTS = 9; // of a career twice as long or longer, that jump and may leave the chart
+const LONG_GAP = 300; // days without an event, over which a line is broken
+
 function showCareers(chart, careers, dated) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
   const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
@@ -17,8 +20,12 @@ function showCareers(chart, careers, dated) {
     const values = key === "rating" ? career.rating.slice(1) : career[key];
     const first = (played ?? values.length) - values.length;
     const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "" }));
-    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i) }));
-    return { name, class: kind, points: [...earlier, ...later] };
+    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: i > 0 && byTime && dated && time[i] - time[i - 1] > LONG_GAP }));
+    const count = first + later.length;
+    const numberOf = (i) => (i < earlier.length ? Math.round((i * (first - 1)) / Math.max(earlier.length - 1, 1)) : first + i - earlier.length);
+    const points = [...earlier, ...later];
+    const settled = count < 2 * FIRST_EVENTS ? 0 : points.findIndex((_, i) => numberOf(i) >= FIRST_EVENTS);
+    return { name, class: kind, points, first: settled };
   };
   const describeEvent = (career) => (i) => {
     const against = career.score ? ` against ${opponentOf(career, i)[1]}` : career.contest ? ` in ${career.contest[i]}` : "";

@@ -1,4 +1,5 @@
-// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text }. The
+// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text, broken },
+// and `first` tells how many points at its beginning may leave the chart. A line is broken before a broken point. The
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
 const UNITS = 1000;
@@ -11,6 +12,12 @@ const years = (low, high, most) => {
   const marks = [];
   for (let y = Math.ceil(first / step) * step; y <= last; y += step) marks.push([Date.UTC(y, 0) / 864e5, String(y)]);
   return marks;
+};
+
+const piecesOf = (points) => {
+  const pieces = [];
+  for (const p of points) p.broken || !pieces.length ? pieces.push([p]) : pieces.at(-1).push(p);
+  return pieces;
 };
 
 class Chart {
@@ -43,12 +50,13 @@ class Chart {
     if (!points.length) return;
     const least = (values) => values.reduce((a, b) => Math.min(a, b));
     const most = (values) => values.reduce((a, b) => Math.max(a, b));
-    const [xs, ys] = [points.map((p) => p.x), points.map((p) => p.y)];
+    const settled = this.lines.flatMap((line) => line.points.slice(line.first));
+    const [xs, ys] = [points.map((p) => p.x), settled.map((p) => p.y)];
     let [x0, x1] = [least(xs), most(xs)];
     if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
     const room = BAND_ROOM * (most(ys) - least(ys)) + 1e-9;
-    let y0 = Math.max(least(points.map((p) => p.y - p.spread)), least(ys) - room);
-    let y1 = Math.min(most(points.map((p) => p.y + p.spread)), most(ys) + room);
+    let y0 = Math.max(least(settled.map((p) => p.y - p.spread)), least(ys) - room);
+    let y1 = Math.min(most(settled.map((p) => p.y + p.spread)), most(ys) + room);
     if (y1 - y0 < 1e-6) [y0, y1] = [y0 - 1, y1 + 1];
     this.x = (x) => (x - x0) / (x1 - x0);
     this.y = (y) => (y1 - y) / (y1 - y0);
@@ -62,11 +70,12 @@ class Chart {
     );
     const parts = [svgElement("path", { class: "grid", d: heights.map((y) => `M0 ${(UNITS * this.y(y)).toFixed(1)}H${UNITS}`).join("") })];
     for (const line of this.lines) {
+      const pieces = piecesOf(line.points);
       if (line.points.some((p) => p.spread > 0)) {
-        const band = [...line.points.map((p) => put(p, p.y + p.spread)), ...line.points.map((p) => put(p, p.y - p.spread)).reverse()];
-        parts.push(svgElement("path", { class: `area ${line.class}`, d: `M${band.join("L")}Z` }));
+        const outline = (piece) => [...piece.map((p) => put(p, p.y + p.spread)), ...piece.map((p) => put(p, p.y - p.spread)).reverse()];
+        parts.push(svgElement("path", { class: `area ${line.class}`, d: pieces.map((x) => `M${outline(x).join("L")}Z`).join("") }));
       }
-      parts.push(svgElement("path", { class: `line ${line.class}`, d: `M${line.points.map((p) => put(p, p.y)).join("L")}` }));
+      parts.push(svgElement("path", { class: `line ${line.class}`, d: pieces.map((x) => `M${x.map((p) => put(p, p.y)).join("L")}${x.length > 1 ? "" : "h0"}`).join("") }));
     }
     this.svg.replaceChildren(...parts);
     this.dots.forEach((dot) => dot.remove());

@@ -18,12 +18,22 @@ const shortNumber = (x) => x.toLocaleString(undefined, { maximumFractionDigits: 
 
 // The axis of rows { rating, half }: its ends and marks.
 
+const MAX_MARKS = 4;
+
 const axisOf = (rows) => {
   let [low, high] = rows.reduce(([a, b], { rating, half }) => [Math.min(a, rating - half), Math.max(b, rating + half)], [Infinity, -Infinity]);
   if (!(high - low > 1e-9)) [low, high] = [low - 1, high + 1];
   const room = 0.02 * (high - low);
   [low, high] = [low - room, high + room];
-  return { low, high, marks: roundMarks(low, high, 7).filter((x) => (x - low) / (high - low) > 0.05 && (high - x) / (high - low) > 0.05) };
+  const labelled = (most) => roundMarks(low, high, most).filter((x) => (x - low) / (high - low) > 0.05 && (high - x) / (high - low) > 0.05);
+  const fine = labelled(MAX_MARKS + 1);
+  return { low, high, marks: fine.length > MAX_MARKS ? labelled(MAX_MARKS) : fine };
+};
+const showAxis = (table, axis) => {
+  const at = axis.marks.map((x) => onAxis(axis, x) / 10);
+  table.querySelector(".axis").replaceChildren(...axis.marks.map((x, i) => make("i", { style: `left:${at[i]}%` }, shortNumber(x))));
+  table.style.setProperty("--start", `${at[0]}%`);
+  table.style.setProperty("--step", `${(at.at(-1) - at[0]) / Math.max(at.length - 1, 1) || 100}%`);
 };
 const onAxis = ({ low, high }, x) => Math.round((1000 * (x - low)) / (high - low));
 

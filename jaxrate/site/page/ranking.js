@@ -46,7 +46,7 @@ function ranking(table, about, { source, linked }) {
   }
   const drawn = (rows) => {
     axis = axisOf(rows.map(({ i }) => ({ rating: board.rating[i], half: spread(i) })));
-    scale.replaceChildren(...axis.marks.map((x) => make("i", { style: `left:${onAxis(axis, x) / 10}%` }, shortNumber(x))));
+    showAxis(table, axis);
   };
   const chosen = () => {
     const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => choice?.value === "all" || choice?.value === "best" || board.current[i]);

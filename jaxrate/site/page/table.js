@@ -1,6 +1,7 @@
 // Tables that can be sorted, searched, paged and downloaded. A column has a name, a `value` of a row, which is sorted and
 // downloaded, and optionally `show`, which makes text or an element of the value; `text` marks columns of text, `fixed`
-// those that are not sorted, with the `head` that they have, and `kept` those that are only downloaded. A table may
+// those that are not sorted, with the `head` that they have, `kept` those that are only downloaded, and `unsaved` those
+// that are not. A table may
 // begin with the rows of the page itself: then `source` is a function that promises all of them.
 
 const LENGTH = 50;
@@ -122,7 +123,7 @@ class Table {
 
   async download(kind) {
     await this.load();
-    const columns = this.columns.filter((column) => !column.fixed);
+    const columns = this.columns.filter((column) => !column.fixed && !column.unsaved);
     const rows = this.kept.map((row, i) => columns.map((column) => column.value(row, i) ?? null));
     const names = columns.map((column) => column.name);
     const safe = (x) => (typeof x === "string" && /^'*[=+\-@\t\r]/.test(x) ? `'${x}` : x);

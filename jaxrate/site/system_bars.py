@@ -1,0 +1,53 @@
+"""How far systems are behind the best, as bars on one axis."""
+
+from typing import NamedTuple
+
+from jaxrate.league.comparison_table import Comparison, system_result_label
+from jaxrate.site.drawings import Axis, interval_bar, make_axis
+
+INTERVAL_ERRORS = 1.96  # errors to either side: 95 %
+
+
+class SystemRow(NamedTuple):
+    """A system, with its difference from the best one."""
+
+    name: str
+    log_loss: str
+    bar: str  # as HTML
+    text: str
+
+
+class SystemBars(NamedTuple):
+    axis: Axis
+    rows: list[SystemRow]
+
+
+def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
+    """The bars of a comparison; None without differences of the log loss."""
+    if comparison is None or not comparison.has_differences:
+        return None
+    best = comparison.results[0].quality["log loss"]
+    found = []
+    for result in comparison.results:
+        difference, half = result.log_loss_difference, None
+        if difference is not None and result is not comparison.results[0]:
+            half = INTERVAL_ERRORS * difference.error
+        found.append((system_result_label(result), result.quality["log loss"], half))
+    if comparison.blend is not None:
+        found.append(("all blended", comparison.blend.quality["log loss"], None))
+    low, high = (
+        choose(loss - best + sign * (half or 0.0) for _, loss, half in found) for choose, sign in ((min, -1), (max, 1))
+    )
+    axis = make_axis(low, high)
+    return SystemBars(
+        axis,
+        [
+            SystemRow(
+                name,
+                f"{loss:.4f}",
+                interval_bar(axis, loss - best, half),
+                "" if loss == best else f"{loss - best:+.4f}{'' if half is None else f' ± {half:.4f}'}",
+            )
+            for name, loss, half in found
+        ],
+    )

@@ -1,0 +1,118 @@
+"""Axes that have room at every width and in print, and findings, charts and methods that say what the data say."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.site.drawings import MAX_MARKS, make_axis
+from tests.browser import narrowed, wait_for
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+
+TOUCHING = """
+const boxes = [...document.querySelectorAll(".axis i")].map((x) => x.getBoundingClientRect()).filter((x) => x.width);
+return boxes.slice(1).filter((x, i) => x.left < boxes[i].right + 4).length + 100 * (boxes.length < 2)
+"""
+
+
+FITS = "return document.documentElement.scrollWidth <= innerWidth"
+
+
+def even_duel(count=60, first="Ada"):
+    """Of two who beat each other in turns, every day: the last winner took the lead today."""
+    day = np.arange(count).astype("datetime64[D]")
+    table = {"a": [first] * count, "b": ["Bo"] * count, "score": [1.0, 0.0] * (count // 2), "date": day}
+    return jr.rate(jr.glicko(), jr.read(table))
+
+
+def test_an_axis_has_few_marks_on_a_round_grid():
+    generator = np.random.default_rng(1)
+    for low, length in zip(generator.uniform(-3000, 3000, 500), 10 ** generator.uniform(-2, 4, 500), strict=True):
+        axis = make_axis(low, low + length)
+        assert 1 <= len(axis.marks) <= MAX_MARKS
+        at = [at for at, _ in axis.marks]
+        start, step = (float(x.partition(":")[2].rstrip("%")) for x in axis.grid.split(";"))
+        np.testing.assert_allclose(start + step * np.arange(len(at)), at, atol=0.1)
+
+
+def test_a_lead_that_the_intervals_deny_is_no_news():
+    """The leader has taken the lead today, by less than the intervals."""
+    rated = even_duel()
+    board = jr.leaderboard(rated, active="all")
+    gap, deviation = board.rating[0] - board.rating[1], np.hypot(*board.deviation[:2])
+    assert 0 < gap < 0.2 * deviation
+    page = jr.site.report_html(rated, active="all")
+    leader, second = board.player[:2]
+    assert f"{leader} and {second} are almost level at the top" in page and "takes the lead" not in page
+    assert f">{leader} has led since " in page or f">{leader} leads by " in page
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_labels_of_an_axis_do_not_touch(browser, tmp_path, more):
+    page = tmp_path / "page.html"
+    page.write_text(jr.site.report_html(even_duel(first="Tampa Bay Buccaneers"), active="all"), encoding="utf-8")
+    browser.get(page.as_uri())
+    if more:
+        browser.find_element("id", "more").click()
+    for media, width in (
+        ("screen", 1280),
+        ("screen", 901),
+        ("screen", 768),
+        ("screen", 620),
+        ("screen", 360),
+        ("print", 700),
+    ):
+        narrowed(browser, width, "light")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+        wait_for(browser, lambda: browser.execute_script(FITS))  # once charts are drawn anew
+        if not (more and 600 < width <= 1060):  # dates are shown in place of the intervals there
+            assert browser.execute_script(TOUCHING) == 0, (media, width)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
+    """Ada loses to a strong player at first, is away for two years, and then plays on evenly."""
+    n, late = 40, 30
+    day = np.append(np.arange(n - late), 800 + np.arange(late)).astype("datetime64[D]")
+    score = np.append(np.zeros(n - late), np.arange(late) % 5 == 0)
+    names = {"a": ["Ada"] * n, "b": ["Bo"] * n}
+    rated = jr.rate(jr.elo(k=30), jr.read(names | {"score": score, "date": day}))
+    jr.site.write_site(rated, tmp_path, active="all")
+    page = (tmp_path / "players" / "ada.html").read_text(encoding="utf-8")
+    line = re.search('class="line first" d="(.*?)"', page)[1]
+    assert line.count("M") == 2
+    heights = [int(y) for y in re.findall(r" (-?\d+)", line)]
+    assert min(heights) < -100 and min(heights[10:]) >= 0 and max(heights[10:]) <= 1000
+
+
+def test_the_method_says_what_ratings_are_learned_from(tmp_path):
+    table = {"a": ["x", "y"] * 20, "b": ["y", "x"] * 20, "score": [1.0, 0.5] * 20, "gap": [2, 0] * 20}
+    data = jr.read(table | {"date": np.arange(40).astype("datetime64[D]")}, columns=["gap"])
+    for name, system, text in (
+        ("margins", jr.skills(outcome="margin", margin=("gap",)), "from results and margins"),
+        ("plain", jr.glicko(), "from results alone"),
+    ):
+        rated = jr.rate(system, data)
+        jr.site.write_site(rated, tmp_path / name)
+        assert text in (tmp_path / name / "about.html").read_text(encoding="utf-8")
+        player = (tmp_path / name / "players" / "x.html").read_text(encoding="utf-8")
+        assert ("a win by less than expected lowers the rating" in player) == (name == "margins")
+
+
+def test_the_report_draws_how_far_systems_are_behind():
+    rated, data = (
+        even_duel(),
+        jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "time": range(60)}),
+    )
+    compared = jr.compare(data, ["glicko", "elo"], timed=False)
+    page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
+    table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
+    assert re.findall('data-name="name">(.*?)</td>', table)[:2] == [x.name for x in compared.results]
+    gap = compared.results[1].log_loss_difference
+    assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table and table.count('role="img"') == 1
+    assert "The favourite won" in page
