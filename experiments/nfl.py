@@ -1,13 +1,13 @@
 """The NFL's results 1920 to 2021: ratings through time as one picture, and predictions beside FiveThirtyEight's.
 
-    python experiments/nfl.py           # two minutes; writes two PNG and JSON to experiments/results
+    python experiments/nfl.py           # two minutes; writes three PNG and JSON to experiments/results
     python experiments/nfl.py --quick   # seconds, of Elo alone; writes nothing unless --out is given
 
 The data ship with the package. The hyperparameters are fitted to the first four fifths of the matches, and all systems
 are scored on the last fifth. FiveThirtyEight's probabilities are those that it published before each match; its Elo
 knows by how much matches were won, and pulls ratings to the mean between seasons. `margin_elo` is the same Elo, as the
-guide "A system of your own" writes it. The second picture has four careers by skills that learn from margins, as a
-filter knew them and as they are known with hindsight.
+guide "A system of your own" writes it. The picture of all teams is there for light and for dark pages. The other one
+has four careers by skills that learn from margins, at the time and in hindsight.
 """
 
 import io
@@ -18,10 +18,12 @@ from pathlib import Path
 import numpy as np
 from common import circumstances, declare, parse, show, write
 from figures import legend_above, plt
+from matplotlib.colors import to_hex
 from PIL import Image
 
 import jaxrate as jr
-from jaxrate.plots import COLOURS
+from jaxrate import plots
+from jaxrate.plots import scoreboard_style as style
 
 DATA = jr.data.datasets.nfl()
 GUIDE: dict = {}
@@ -36,15 +38,12 @@ SYSTEMS = {
     "glicko2": (jr.glicko2(side_advantage=60.0), ("tau", "initial_volatility", "initial_deviation", "side_advantage")),
     "margin_elo": (GUIDE["margin_elo"](), ("k", "revert", "initial_rating", "side_advantage")),
 }
-DYNASTIES = {  # and the seasons in which they stand out
-    "Cleveland Browns": (1946, 1958),
-    "Green Bay Packers": (1958, 1970),
-    "Pittsburgh Steelers": (1971, 1982),
-    "San Francisco 49ers": (1980, 1999),
-    "New England Patriots": (2000, 2020),
-    "Kansas City Chiefs": (2012, 2020),
-}
-FIRST, LAST = 1946, 2020
+TEAMS = ["Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs"]
+DARK = {
+    "paper": "#10182a",
+    "colours": {style.INK: "#e8e8e8", style.GREY: "#a9b4c4", style.RULE: "#2c3a58", style.PALE: "#44516e",
+                "#0072b2": "#56b4e9"},
+}  # fmt: skip
 CAREERS = {  # and the years that are shown
     "Green Bay Packers": (1958, 1970),
     "Pittsburgh Steelers": (1969, 1984),
@@ -86,41 +85,20 @@ def comparison(systems):
     return rows, found
 
 
-def after_seasons(rated, team):
-    """Season, rating after its last match, and deviation of a team [k]."""
-    career = jr.career(rated, team)
-    month = career["time"].astype("datetime64[M]").astype(int)
-    season = 1970 + (month - 3) // 12  # the year in which it began: the last matches are played in February
-    last = np.append(season[1:] != season[:-1], True)
-    return season[last], (career["rating"] + career["change"])[last], career["deviation"][last]
-
-
 def picture(system):
-    rated = jr.rate(system, DATA)
-    figure, panel = plt.subplots(figsize=(9.0, 3.9))
-    for team in DATA.players:
-        season, rating, _ = after_seasons(rated, team)
-        panel.plot(season, rating, color="#d4d4d4", linewidth=0.6, zorder=1)
-    for colour, (team, (begin, end)) in zip(COLOURS, DYNASTIES.items(), strict=False):
-        season, rating, deviation = after_seasons(rated, team)
-        panel.plot(season, rating, color=colour, linewidth=0.8, alpha=0.35, zorder=3)
-        great = (season >= begin) & (season <= end)
-        season, rating, wide = season[great], rating[great], 1.96 * deviation[great]
-        panel.plot(season, rating, color=colour, linewidth=2.2, zorder=4)
-        panel.fill_between(season, rating - wide, rating + wide, color=colour, alpha=0.15, linewidth=0, zorder=2)
-        recent = end == LAST and begin > 2010
-        panel.annotate(
-            team,
-            (end if recent else (begin + end) / 2, (rating + wide).max()),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right" if recent else "center",
-            fontsize=9,
-            color=colour,
-            weight="bold",
-        )
-    panel.set(ylabel="rating after the season (points)", xlim=(FIRST - 1, LAST + 1), ylim=(1150, 2280))
-    panel.spines[["top", "right"]].set_visible(False)
+    return plots.careers(jr.rate(system, DATA), TEAMS, others=DATA.players, step=365.25).figure
+
+
+def darken(figure):
+    """A figure of `jr.plots` for dark pages."""
+    figure.set_facecolor(DARK["paper"])
+    for artist in figure.findobj(lambda artist: hasattr(artist, "get_color")):
+        colour = DARK["colours"].get(to_hex(artist.get_color()))
+        if colour:
+            artist.set_color(colour)
+    for axes in figure.axes:
+        axes.spines[:].set_color(DARK["colours"][style.GREY])
+        axes.tick_params(color=DARK["colours"][style.GREY], labelcolor=DARK["colours"][style.GREY])
     return figure
 
 
@@ -129,17 +107,20 @@ def hindsight():
     system = jr.skills("margin", margin=DATA.margin, seasons=DATA.seasons, compression=10.0, side_advantage=50.0)
     system = jr.fit(system, DATA).system
     then, now = jr.rate(system, DATA), jr.smooth(system, DATA)
-    figure, panels = plt.subplots(2, 2, figsize=(9.0, 5.4), sharey=True)
+    figure, panels = plt.subplots(2, 2, figsize=(9.0, 5.4), sharey=True, facecolor=plots.PAPER)
     for panel, (team, (begin, end)) in zip(panels.flat, CAREERS.items(), strict=True):
         filtered, known = jr.career(then, team), jr.career(now, team)
         at, mean, wide = known["time"], known["rating"], 1.96 * known["deviation"]
-        panel.plot(filtered["time"], filtered["rating"], "--", color="#777777", linewidth=1.0, label="as known then")
-        panel.plot(at, mean, color=COLOURS[0], linewidth=1.8, label="as known now, with its 95 % interval")
-        panel.fill_between(at, mean - wide, mean + wide, color=COLOURS[0], alpha=0.2, linewidth=0)
-        panel.set(title=team, xlim=(np.datetime64(f"{begin}-07-01"), np.datetime64(f"{end}-03-01")))
-        panel.spines[["top", "right"]].set_visible(False)
+        panel.plot(filtered["time"], filtered["rating"], "--", color=style.GREY, linewidth=1.0, label="at the time")
+        panel.plot(at, mean, color=plots.COLOURS[0], linewidth=1.8, label="in hindsight, with its 95 % interval")
+        panel.fill_between(at, mean - wide, mean + wide, color=plots.COLOURS[0], alpha=0.2, linewidth=0)
+        panel.set_xlim(np.datetime64(f"{begin}-07-01"), np.datetime64(f"{end}-03-01"))
+        panel.set_title(team, loc="left", fontsize=11, fontweight="bold", color=style.INK)
+        plots.make_axes(panel)
+        style.group_thousands(panel, "y")
+        style.label_time_axis(panel, "date")
     for panel in panels[:, 0]:
-        panel.set_ylabel("rating (points)")
+        panel.set_ylabel("rating (points)", color=style.GREY)
     legend_above(figure, panels[0, 0], 2)
     return figure
 
@@ -162,7 +143,9 @@ def main():
     show(results)
     write(options.out, report, results)
     if not options.quick:
-        save(picture(fitted["glicko"]), options.out.with_suffix(".png"))
+        figure = picture(fitted["glicko"])
+        save(figure, options.out.with_suffix(".png"))
+        save(darken(figure), options.out.with_name("nfl_dark.png"))
         save(hindsight(), options.out.with_name("nfl_hindsight.png"))
     print(f"({time.perf_counter() - start:.0f} s)")
 

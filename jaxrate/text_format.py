@@ -21,12 +21,24 @@ def coarse_rating_decimals(ratings: Any) -> int:
     return 0 if max((abs(x) for x in ratings), default=0.0) >= LARGE_RATING else rating_decimals(ratings)
 
 
+def format_decimals(x: float, digits: int, *, signed: bool = False) -> str:
+    """A number with so many decimals, in groups of thousands: 1,829.2, or signed +12.0; 0.0 has no sign."""
+    text = f"{x:{'+' if signed else ''},.{digits}f}"
+    return text if text.strip("+-0.,") else text.lstrip("+-")
+
+
+def format_range(least: int, greatest: int) -> str:
+    """A range of whole numbers, as "1 to 4"; "1" if it has one."""
+    return f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
+
+
 def format_credible_intervals(mean: Any, deviation: Any) -> list[str]:
     """Central 95 % intervals of normal beliefs, in whole points; tenths for small ratings, hundredths for shares."""
     largest, widest = max(map(abs, mean), default=0.0), max(deviation, default=0.0)
     digits = 2 if largest <= 1 and widest <= 0.5 else 1 if largest + widest < LARGE_RATING else 0
     half = [1.96 * x for x in deviation]
-    return [f"{x - y:.{digits}f} to {x + y:.{digits}f}" for x, y in zip(mean, half, strict=True)]
+    ends = ([format_decimals(x + sign * y, digits) for x, y in zip(mean, half, strict=True)] for sign in (-1, 1))
+    return [f"{low} to {high}" for low, high in zip(*ends, strict=True)]
 
 
 ZERO_WIDTH_CATEGORIES = "Mn", "Me", "Cf"  # marks that combine with the letter before, and format characters

@@ -155,9 +155,9 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     assert code == 0
     lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert lines[0].split() == ["time", "opponent", "score", "probability", "rating", "change"]
-    assert lines[1].split() == ["2024-01-01", "Bo", "1", "0.500", "1500.0", "+16.0"]
+    assert lines[1].split() == ["2024-01-01", "Bo", "1", "0.500", "1,500.0", "+16.0"]
     when, opponent, score, probability, rating, change = lines[2].split()
-    assert (when, opponent, score, rating) == ("2024-01-03", "Cy", "0", "1516.0")
+    assert (when, opponent, score, rating) == ("2024-01-03", "Cy", "0", "1,516.0")
     final = jr.load(tmp_path / "run").state.rating[0]
     assert float(change) == pytest.approx(float(final) - 1516, abs=0.051) and 0.49 < float(probability) < 0.51
     code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
@@ -176,7 +176,9 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     assert best[1].split()[-1] in ("2024-01-02", "2024-01-03")
     career = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
-    assert [float(x.split()[-2]) for x in career[1:3]] == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.06)
+    assert [float(x.split()[-2].replace(",", "")) for x in career[1:3]] == pytest.approx(
+        jr.career(found, "Ada")["rating"], abs=0.06
+    )
     saved = (out / "hindsight.csv").read_text().splitlines()
     head = saved[0].replace('"', "")
     assert head == "row,time,a,b,score,prediction,rating_a,deviation_a,rating_b,deviation_b" and len(saved) == 4

@@ -68,7 +68,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     head = ["time", "contest", "participants", "rank", "expected rank", "rating", "deviation", "change"]
     assert re.split(r"  +", career[2]) == head
     first = [f"{games[name][0]}" for name in ("time", "contest", "participants", "rank")]
-    rest = " ".join(f"{games[name][0]:.1f}" for name in ("expected_rank", "rating", "deviation"))
+    rest = " ".join(f"{games[name][0]:,.1f}" for name in ("expected_rank", "rating", "deviation"))
     rest += f" {games['change'][0]:+.1f}"
     assert re.split(r"  +", career[3]) == [*first, *rest.split()]
     again = jaxrate("rate", "--state", out, "--player", "driver 03")[1]

@@ -17,6 +17,10 @@ from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
 
 ROOT = Path(__file__).parents[1]
+UNNAMED = """return [...document.querySelectorAll("summary, button")].filter(x => {
+  const label = x.getAttribute("aria-label"), shown = x.innerText.trim().split(/\\s/)[0];
+  return label === null ? !x.textContent.trim() : !label.includes(shown);
+}).map(x => x.outerHTML)"""  # buttons without a name, or whose name is not what they show
 BUILD = "import sys, pathlib, jaxrate.docs.site_build as x; x.write_docs(pathlib.Path(sys.argv[1]), examples=False)"
 
 
@@ -66,6 +70,7 @@ def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
             browser.get(f"file://{folder}/{page}.html")
             wait_for(browser, lambda: browser.execute_script("return !document.getAnimations().length"))
             assert violations(browser) == {}, page
+            assert browser.execute_script(UNNAMED) == [], page
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

@@ -78,7 +78,7 @@ def test_trajectory_is_the_history(ax, name):
         y = band.get_paths()[0].vertices[:, 1]
         np.testing.assert_allclose([y.min(), y.max()], [min(mean - 1.96 * deviation), max(mean + 1.96 * deviation)])
     assert ends(ax) == ["P7", "P5"] and all(line.get_drawstyle() == "steps-pre" for line in ax.lines)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("date", "rating (points)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "rating (points)")
 
 
 def test_trajectory_without_deviations_is_a_line(ax):
@@ -123,14 +123,22 @@ def test_trajectory_of_periods_and_of_contests(ax):
     assert ends(ax) == ["player 3"]
 
 
-def test_long_trajectories_are_thinned(ax):
-    n = 100_000
+def test_long_trajectories_go_through_the_ends_of_steps(ax):
+    n = 1000
     matches = jr.matches(np.tile([0, 1], (n, 1)), np.arange(n) % 2, np.arange(n) / 10)
     system = jr.glicko()
-    plots.trajectory(system, jr.league.rating_history(system, matches), matches, 0, ax=ax)
-    (line,) = ax.lines
-    assert len(line.get_xdata()) == 2000
-    np.testing.assert_allclose(line.get_xdata()[[0, -1]], matches.time[[0, -1]])
+    history = jr.league.rating_history(system, matches)
+    plots.trajectory(system, history, matches, 0, ax=ax)
+    (line,), (band,) = ax.lines, ax.collections
+    at, drawn = line.get_xdata(), line.get_ydata()
+    assert 95 <= len(at) <= 101 and line.get_drawstyle() == "default"
+    after = np.append(np.asarray(history.before.mean)[1:, 0], ratings(system, history)[0][0])
+    np.testing.assert_allclose(drawn, after[np.searchsorted(matches.time, at)])
+    assert at[-1] == matches.time[-1] and len(band.get_paths()) == 1
+    smoothed = jr.smooth(jr.skills(), matches)
+    plots.trajectory(smoothed, players=1, ax=ax)
+    found = jr.career(smoothed, 1)["rating"][np.searchsorted(matches.time, ax.lines[-1].get_xdata())]
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), found)
 
 
 def test_names_are_text(ax):
@@ -265,7 +273,7 @@ def test_matchups_are_the_matchups(ax):
 
 def test_large_matrices_have_a_colour_bar(ax):
     system, history = past("glicko")
-    plots.matchups(system, history.state, range(13), ax=ax)
+    plots.matchups(system, history.state, range(17), ax=ax)
     assert not ax.texts and len(ax.figure.axes) == 2
 
 
@@ -308,10 +316,11 @@ def test_matplotlib_is_only_needed_to_draw(code):
 def test_new_figures_have_titles_and_own_axes_have_none(ax):
     figure = plots.trajectory(rated_games(), players=["P7", "P5"]).figure
     notes = [artist.get_text() for artist in figure.artists if hasattr(artist, "get_text")]
-    assert figure.get_suptitle().strip() == "Ratings of P7 and P5"
-    assert notes == ["By glicko, before each match; bands are 95 % intervals"]
+    assert figure.get_suptitle().strip() == "P5 ended 142 points ahead of P7"
+    assert notes == ["Ratings by glicko before each match; bands are 95 % intervals"]
     assert figure.get_supxlabel() == f"Source: 600 matches to {np.datetime64(int(games().matches.time[-1]), 'D')}"
     (own,) = figure.axes
+    assert [own.yaxis.get_major_formatter()(x) for x in (1990.0, -1200.5)] == ["1,990", "\N{MINUS SIGN}1,200.5"]
     assert [name for name, spine in own.spines.items() if spine.get_visible()] == ["bottom"]
     pyplot.close(figure)
     plots.trajectory(rated_games(), players=["P7", "P5"], ax=ax)

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -78,6 +79,27 @@ def test_names_beside_careers_stand_apart(ax):
     assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
     peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
     assert len(peaks) == 7 and all(re.fullmatch(r"19\d\d", peak) for peak in peaks)
+
+
+def test_steps_of_many_years_are_years(ax):
+    """Of a century with a season a year, the steps end with the seasons, and the ticks are seven or so."""
+    days = (np.arange(100)[:, None] * 365.25 + np.arange(8)).ravel().round()
+    table = {"a": ["x"] * 800, "b": ["y"] * 800, "score": [1, 0] * 400, "time": days.astype("datetime64[D]")}
+    figure = plots.trajectory(jr.rate(jr.elo(), jr.read(table)), players=["x", "y"]).figure
+    (ax,) = figure.axes
+    assert len(ax.lines[0].get_xdata()) == 100 and 5 <= len(ax.get_xticks()) <= 9
+    assert "at the end of each year" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize("months", [1, 7, 20, 29, 30, 31, 36, 50])
+def test_axes_of_dates_find_ticks(ax, months):
+    """Matplotlib warned of spans of 29 to 31 months, in narrow axes too; warnings are errors here."""
+    ax.plot(np.datetime64("2020-01-01") + np.array([0, 30 * months]), [0, 1])
+    plots.scoreboard_style.label_time_axis(ax, "date")
+    ax.figure.set_size_inches(3.0, 2.0)
+    ax.figure.canvas.draw()
+    assert 2 <= len(ax.get_xticks()) <= 10
 
 
 def test_careers_refuse(ax):

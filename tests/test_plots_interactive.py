@@ -56,13 +56,21 @@ def test_lines_are_those_of_matplotlib(ax, kind):
     }[kind]
     draw(ax=ax)
     values, specification = rows(draw(backend="altair"), "y")
-    assert "P7 and P5" in title(specification)
+    assert "P5" in title(specification)
     for line in [line for line in ax.lines if line.get_label() in ("P7", "P5")]:
         mine = np.array([row["y"] for row in values if row["name"] == line.get_label()], float)
         np.testing.assert_allclose(mine, line.get_ydata(), atol=0.001)
         at = np.array([row["x"] for row in values if row["name"] == line.get_label()], "datetime64[D]")
         np.testing.assert_array_equal(at, np.asarray(line.get_xdata(orig=True), "datetime64[D]"))
     assert kind != "trajectory" or all("low" in row for row in values)
+
+
+def test_peaks_are_dots_with_their_years():
+    chart = plots.careers(rated(), ["P7", "P5"], backend="altair")
+    (peaks, _), (points, _) = rows(chart, "when"), rows(chart, "y")
+    assert [row["name"] for row in peaks] == ["P7", "P5"]
+    assert [row["y"] for row in peaks] == [max(x["y"] for x in points if x["name"] == name) for name in ("P7", "P5")]
+    assert all(row["when"] == row["x"][:4] for row in peaks)
 
 
 def test_others_are_grey_lines():
@@ -74,6 +82,7 @@ def test_leaderboards_and_intervals_have_their_rows():
     board = jr.leaderboard(rated(), top=5)
     values, _ = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
     assert [row["name"] for row in values] == board.player.tolist()
+    assert values[0]["text"] == f"{board.rating[0]:,.0f} ± {1.96 * board.deviation[0]:,.0f}"
     np.testing.assert_allclose([row["high"] for row in values], board.rating + 1.96 * board.deviation, atol=0.002)
     found = strengths()
     values, _ = rows(plots.intervals(found, backend="altair"), "low")
@@ -82,10 +91,10 @@ def test_leaderboards_and_intervals_have_their_rows():
 
 def test_matrices_have_a_cell_for_each_pair():
     values, specification = rows(plots.win_matrix(strengths(), backend="altair"), "percent")
-    assert len(values) == 12 and title(specification) == "Who wins against whom"
+    assert len(values) == 12 and title(specification) == "Ada favoured against everybody, at 55 % or more"
     win = 100 * strengths().probability("Ada", "Bo")[0]
     (cell,) = [row["percent"] for row in values if (row["row"], row["column"]) == ("Ada", "Bo")]
-    assert cell == pytest.approx(win, abs=0.006)
+    assert cell == pytest.approx(win, abs=0.006) and specification["layer"][1]["encoding"]["text"]
     assert len(rows(plots.matchups(rated(), players=["P1", "P2"], backend="altair"), "percent")[0]) == 2
 
 

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from jaxrate.text_format import display_width, format_table
+from jaxrate.text_format import display_width, format_decimals, format_range, format_table
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,16 @@ def test_tables_are_aligned_by_cells():
     names = "Ada", "大坂なおみ", unicodedata.normalize("NFD", "José"), "🏓 Ma"
     lines = format_table(["player", "rating"], [(name, 1500 + i) for i, name in enumerate(names)]).splitlines()
     assert lines[0] == "player      rating" and {display_width(line) for line in lines} == {18}
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "signed", "said"),
+    [(1829.24, 1, False, "1,829.2"), (-0.04, 1, False, "0.0"), (-0.04, 1, True, "0.0"), (12.0, 1, True, "+12.0"),
+     (-1200.0, 0, False, "-1,200"), (-0.4, 0, True, "0")],
+)  # fmt: skip
+def test_numbers_have_groups_of_thousands_and_zero_has_no_sign(number, digits, signed, said):
+    assert format_decimals(number, digits, signed=signed) == said
+
+
+def test_a_range_of_one_is_a_number():
+    assert [format_range(1, 1), format_range(1, 1200)] == ["1", "1 to 1,200"]

@@ -21,7 +21,7 @@ from jaxrate.argument_checks import MAX_SAMPLES, check_count, enforce_argument_a
 from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player_id
-from jaxrate.text_format import format_html_table, format_table
+from jaxrate.text_format import format_decimals, format_html_table, format_range, format_table
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of differences
 
@@ -75,7 +75,8 @@ class RankSets(NamedTuple):
     def _table_rows(self) -> tuple[list[str], list[Any]]:
         order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
         rows = [
-            (f"{self.least[i]} to {self.greatest[i]}", self.players[i], f"{self.rating[i]:.1f}") for i in order.tolist()
+            (format_range(self.least[i], self.greatest[i]), self.players[i], format_decimals(self.rating[i], 1))
+            for i in order.tolist()
         ]
         return ["ranks", "player", "rating"], rows
 

@@ -11,7 +11,7 @@ from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player_id
-from jaxrate.text_format import format_html_table, format_number, format_table
+from jaxrate.text_format import format_decimals, format_html_table, format_number, format_table
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
@@ -165,8 +165,8 @@ class Strengths(NamedTuple):
         for rank, i in enumerate(self.order[:top], 1):
             rating, error = self.rating[i], self.standard_error[i]
             low, high = rating - 1.96 * error, rating + 1.96 * error
-            interval = f"{low:.0f} to {high:.0f}" if np.isfinite(low + high) else ""
-            rating_text = f"{rating:.1f}" if not np.isnan(rating) else ""
+            interval = f"{format_decimals(low, 0)} to {format_decimals(high, 0)}" if np.isfinite(low + high) else ""
+            rating_text = format_decimals(rating, 1) if not np.isnan(rating) else ""
             score = f"{self.score[i]:.3f}" if self.games[i] else ""
             rank_text = "" if np.isnan(rating) else rank
             rows.append((rank_text, self.players[i], rating_text, interval, format_number(self.games[i]), score))

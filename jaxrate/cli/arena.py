@@ -21,7 +21,7 @@ from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.data.column_role_definitions import roles_taken_by
-from jaxrate.text_format import format_number
+from jaxrate.text_format import format_decimals, format_range
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
@@ -223,14 +223,12 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
     for i in strengths.order[:top].tolist():
         rating, error = strengths.rating[i], strengths.standard_error[i]
         has_interval = np.isfinite(rating) and np.isfinite(error)
-        interval = f"{rating - Z_95 * error:.0f} to {rating + Z_95 * error:.0f}" if has_interval else ""
+        interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-Z_95, Z_95)) if has_interval else ""
         interval = "anchor" if strengths.is_anchor[i] else interval
-        rating_text = "" if np.isnan(rating) else f"{rating:.1f}"
+        rating_text = "" if np.isnan(rating) else format_decimals(rating, 1)
         score = f"{strengths.score[i]:.3f}" if strengths.games[i] else ""
-        rank_range = [] if ranks is None else [f"{ranks.least[i]} to {ranks.greatest[i]}"]
-        rows.append(
-            (*rank_range, strengths.players[i], rating_text, interval, format_number(strengths.games[i]), score)
-        )
+        rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
+        rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
     headings = [noun.one, "rating", "95 % interval", "votes", "score"]
     return TextTable(headings if ranks is None else ["ranks", *headings], rows)
 

@@ -23,6 +23,7 @@ from jaxrate.cli.shared_options import RatingRequest, request_options, share_opt
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 
+MOVED = "moved along"
 MAX_CALL_LENGTH = 40  # values of a call that is printed
 STOP_REASONS = {
     "gradient": "converged",
@@ -185,13 +186,14 @@ def hyperparameter_table(fit_result: jr.fitting.Fit, system: jr.extend.RatingSys
             key,
             f"{getattr(system.params, key):.5g}",
             f"{getattr(fit_result.params, key):.5g}",
-            errors.get(key, "moved along"),
+            errors.get(key, MOVED),
             getattr(system.space, key).unit,
         )
         for key in system.params._fields
         if key in fit_result.free or getattr(fit_result.params, key) != getattr(system.params, key)
     ]
-    return TextTable(head, rows, ("hyperparameter", "unit"))
+    caption = "moved along: a bound that a fitted hyperparameter pushed" if any(MOVED in row for row in rows) else ""
+    return TextTable(head, rows, ("hyperparameter", "unit"), caption)
 
 
 def describe_fit(fit_result: jr.fitting.Fit) -> str:
@@ -240,7 +242,16 @@ def format_factory_call(system: jr.extend.RatingSystem) -> str:
     flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
     if len(flat) > MAX_CALL_LENGTH or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
         return ""
-    return f"jr.{system.factory.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+    return (
+        f"jr.{system.factory.__name__}({', '.join(f'{name}={_shorten(value)!r}' for name, value in changed.items())})"
+    )
+
+
+def _shorten(value: Any) -> Any:
+    """A setting of a system with numbers in six digits."""
+    if isinstance(value, tuple):
+        return tuple(map(_shorten, value))
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _json_result(

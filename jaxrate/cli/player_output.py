@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import TextTable, to_text_table
-from jaxrate.text_format import format_count, format_number, format_unquoted_name, rating_decimals
+from jaxrate.text_format import format_count, format_decimals, format_number, format_unquoted_name, rating_decimals
 
 SHOWN_EVENTS = 20  # of a career, the last ones
 
@@ -37,14 +38,12 @@ def career_sections(
         career_columns = {
             "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
         } | career_columns
-    formats = {"score": "g", "probability": ".3f", "expected_rank": ".1f"}
-    formats |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), f".{digits}f")
-    formats |= {"change": f"+.{digits}f", "rank_needed": ".0f"}
+    fixed: dict[str, int] = {"probability": 3, "expected_rank": 1, "rank_needed": 0}
+    fixed |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), digits)
+    formats: dict[str, Any] = {key: partial(format_decimals, digits=x) for key, x in fixed.items()}
+    formats |= {"score": "{:g}".format, "change": partial(format_decimals, digits=digits, signed=True)}
     rows = [
-        [
-            "" if x != x else format(x, formats[key]) if key in formats else x
-            for key, x in zip(career_columns, row, strict=True)
-        ]
+        ["" if x != x else formats[key](x) if key in formats else x for key, x in zip(career_columns, row, strict=True)]
         for row in zip(*career_columns.values(), strict=True)
     ]
     headings = [key.replace("_", " ") for key in career_columns]

@@ -43,7 +43,10 @@ def systems(name: str | None, as_json: bool) -> None:
     for key in jr.extend.SYSTEMS:
         system = make_system(key, {})
         events = ", ".join(event.__name__.lower() for event in system.events)
-        rows.append((key, events, len(system.params), _system_description(key).splitlines()[0].rstrip(".")))
+        source = re.sub(
+            r', ".*?"', "", _system_description(key).splitlines()[0].rstrip(".")
+        )  # without titles of papers
+        rows.append((key, events, len(system.params), source))
     table = TextTable(["system", "rates", "parameters", "source"], rows, ("system", "rates", "source"))
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
     defaults += f", and {SKILLS} for matches with points or surfaces"

@@ -61,13 +61,20 @@ def print_sections(*sections: str | TextTable) -> None:
     def print_text(text: str, style: str) -> None:
         console.print(Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
 
+    if isinstance(contents[0], TextTable):
+        console.print()  # after the notes
     for section, following in zip(contents, [*contents[1:], ""], strict=True):
         if isinstance(section, TextTable):
             table, hidden = _fit_table(section, console.width)
             console.print(table)
             place = f"in {console.width} columns"
             note = f"hidden {place}: {', '.join(hidden)} (a wider window shows more)" if hidden else ""
-            for line in filter(None, [section.caption, note]):
+            caption = section.caption
+            if "rank then" in hidden:
+                caption = caption.replace("change and rank then:", "change:")
+            if caption or note:
+                console.print()
+            for line in filter(None, [caption, note]):
                 print_text(line, QUIET)
         else:
             print_text(section, "bold" if isinstance(following, TextTable) and "\n" not in section.strip() else "")

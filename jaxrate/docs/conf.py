@@ -48,6 +48,7 @@ html_sidebars: dict[str, list[str]] = {"index": [], "search": []}
 html_theme_options = {
     "logo": {"image_light": LOGO, "image_dark": LOGO, "text": "jaxrate", "alt_text": ""},
     "navbar_end": ["versions", "theme-switcher"],
+    "navbar_persistent": ["search_box"],
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
@@ -108,6 +109,15 @@ def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree:
     body = context.get("body", "").replace("<dl>\n<dd><em", '<dl role="presentation">\n<dd><em')
     body = re.sub(r'<a class="viewcode-back".*?</a>', "", body)
     context["body"] = body.replace("<div id='sg-tag-list' class='sphx-glr-tag-list'></div>", "")
+    if make_toctree := context.get("generate_toctree_html"):
+        context["generate_toctree_html"] = lambda *args, **options: name_summaries(make_toctree(*args, **options))
+
+
+def name_summaries(toctree: Any) -> str:
+    """A list of pages whose buttons, which show the pages below a page, have names."""
+    return re.sub(
+        r"(<a [^>]*>([^<]*)</a>\s*<details[^>]*>\s*<summary)", r'\1 aria-label="Pages below \2"', str(toctree)
+    )
 
 
 def setup(app: Any) -> None:
@@ -116,7 +126,7 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-before-process-signature", strip_signature)
-    app.connect("html-page-context", mend_page)
+    app.connect("html-page-context", mend_page, priority=900)  # after the theme, which makes lists of pages
     if Path(app.srcdir, "scripts").exists():
         app.setup_extension("sphinx_gallery.gen_gallery")
         app.config.autosummary_context["has_gallery"] = True

@@ -47,7 +47,8 @@ def write_sources(folder: Path, examples: bool = True) -> None:
         shutil.copytree(
             root / "notebooks" / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__")
         )
-        shutil.copy(root / "experiments" / "results" / "nfl.png", folder)
+        for picture in ("nfl.png", "nfl_dark.png"):
+            shutil.copy(root / "experiments" / "results" / picture, folder)
         _write_notebooks(root / "notebooks", folder / "notebooks")
 
 

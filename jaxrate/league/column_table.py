@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.table_writing import to_frame, to_numpy_columns
-from jaxrate.text_format import format_html_table, format_number, format_table, rating_decimals
+from jaxrate.text_format import format_decimals, format_html_table, format_number, format_table, rating_decimals
 
 LEFT_ALIGNED_COLUMNS = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
 PROBABILITY_COLUMNS = re.compile(
@@ -76,7 +76,8 @@ def _format_cells(name: str, values: HostArray) -> list[str]:
     elif name in ODDS_COLUMNS:
         format_spec = ".2f"
     elif name in RATING_COLUMNS:
-        format_spec = f"{'+' if name == 'change' else ''}.{rating_decimals(values[np.isfinite(values)])}f"
+        digits, is_change = rating_decimals(values[np.isfinite(values)]), name == "change"
+        return ["" if x != x else format_decimals(x, digits, signed=is_change) for x in values]
     elif name in ("expected_score", "expected_points", "expected_rank"):
         format_spec = ".1f"
     else:

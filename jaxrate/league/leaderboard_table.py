@@ -9,6 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import (
     format_credible_intervals,
+    format_decimals,
     format_html_table,
     format_number,
     format_table,
@@ -67,18 +68,18 @@ class Leaderboard(ColumnTable):
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
         digits = rating_decimals(self.rating)
-        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
+        cells = {"rank": self.rank, "player": self.player, "rating": [format_decimals(x, digits) for x in self.rating]}
         if self.deviation is not None:
             cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
-            cells["change"] = ["" if x != x else f"{x:+.{digits}f}" for x in self.change]
+            cells["change"] = ["" if x != x else format_decimals(x, digits, signed=True) for x in self.change]
             cells["rank then"] = [x or "" for x in self.rank_then]
         if self.games is not None:
-            cells["games"] = self.games
+            cells["games"] = [f"{x:,}" for x in self.games]
         if self.last is not None:
             cells["last played"] = format_times(self.last)
         if self.peak is not None:
-            cells["peak"] = ["" if x != x else f"{x:.{digits}f}" for x in self.peak]
+            cells["peak"] = ["" if x != x else format_decimals(x, digits) for x in self.peak]
         if self.peak_time is not None:
             cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
         return [*cells], [*zip(*cells.values(), strict=True)][:top]

@@ -17,6 +17,7 @@ rank_and_odds_plots.py            distribution, ranks, odds
 strength_plots.py                 intervals, rank_sets, win_matrix
 loss_plots.py                     loss_surface, profile
 altair_charts.py                  the interactive charts
+finding_titles.py                 titles that say what a plot shows
 scoreboard_style.py               axes, titles, colours and legends of all plots
 name_labels.py                    names of players, and where they stand
 player_rows.py                    plots with a row for each player
@@ -31,11 +32,12 @@ from jaxrate.plots.leaderboard_and_matchup_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_and_odds_plots import distribution, odds, ranks
-from jaxrate.plots.scoreboard_style import COLOURS
+from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
 
 __all__ = [
     "COLOURS",
+    "PAPER",
     "belief",
     "calibration",
     "careers",
@@ -45,6 +47,7 @@ __all__ = [
     "leaderboard",
     "loss_by_difference",
     "loss_surface",
+    "make_axes",
     "matchups",
     "odds",
     "profile",

@@ -8,7 +8,9 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import spread_labels
+from jaxrate.plots.plot_helpers import format_percent
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
+from jaxrate.text_format import format_number
 
 WIDTH = 640  # pixels
 HEIGHT = 360
@@ -16,6 +18,11 @@ ROW_HEIGHT = 20
 MAX_ROWS_HEIGHT = 4000
 MAX_MATRIX_SIDE = 640
 LABEL_HEIGHT = 13
+LINE_TICKS = 8
+PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
+INTERVAL_TICKS = 6
+MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
+RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
 
 
 class ChartText(NamedTuple):
@@ -46,17 +53,27 @@ def import_altair() -> Any:
         raise ImportError("interactive plots need altair: pip install 'jaxrate[interactive]'") from error
 
 
-def line_chart(lines: Sequence[ChartLine], text: ChartText, *, is_rank: bool = False, is_stepped: bool = False) -> Any:
+def line_chart(
+    lines: Sequence[ChartLine],
+    text: ChartText,
+    *,
+    is_rank: bool = False,
+    is_stepped: bool = False,
+    has_peaks: bool = False,
+) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
 
-    Ranks have a logarithmic axis with 1 on top.
+    Ranks have a logarithmic axis with 1 on top. Dots mark the highest points if a chart has peaks.
     """
     altair = import_altair()
     named = [line for line in lines if line.is_named]
+    room = {"padding": PEAK_ROOM} if has_peaks else {}
     is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
-    x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, axis=altair.Axis(grid=False))
-    scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False)
-    y = altair.Y("y:Q", title=text.y, scale=scale)
+    x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, scale=altair.Scale(**room),
+                 axis=altair.Axis(grid=False, tickCount=LINE_TICKS))  # fmt: skip
+    scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False, **room)
+    ticks = {"values": list(RANK_TICKS)} if is_rank else {"tickCount": LINE_TICKS}
+    y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **ticks))
     colour = altair.Color(
         "name:N",
         scale=altair.Scale(domain=[line.name for line in named], range=[*COLOURS][: max(len(named), 1)]),
@@ -84,6 +101,10 @@ def line_chart(lines: Sequence[ChartLine], text: ChartText, *, is_rank: bool = F
         x=x, y=y, color=colour, tooltip=tooltip, opacity=altair.condition(nearest, altair.value(1), altair.value(0))
     )
     layers.append(points.add_params(nearest))
+    if has_peaks:
+        peaks = altair.Chart(altair.Data(values=_peak_rows(named)))
+        layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
+        layers.append(peaks.mark_text(dy=-10).encode(x=x, y=y, text="when:N", color=colour))
     if len(named) <= len(COLOURS):
         ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
         layers.append(ends.mark_text(align="left", dx=6, clip=False).encode(x=x, y=y, text="name:N", color=colour))
@@ -106,6 +127,12 @@ def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
     return rows
 
 
+def _peak_rows(named: Sequence[ChartLine]) -> list[dict[str, Any]]:
+    """The highest point of each line for JSON, with its year or time."""
+    tops = [_line_rows([line])[int(np.nanargmax(np.asarray(line.y, float)))] for line in named]
+    return [row | {"when": row["x"][:4] if isinstance(row["x"], str) else format_number(row["x"])} for row in tops]
+
+
 def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is_rank: bool) -> list[dict[str, Any]]:
     """The ends of lines for JSON, spread so that names do not overlap."""
     scale, inverse = (np.log, np.exp) if is_rank else (np.positive, np.positive)
@@ -116,17 +143,29 @@ def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is
     return [row | {"y": round(height, 3)} for row, height in zip(rows, heights.tolist(), strict=True)]
 
 
-def interval_chart(names: list[str], values: HostArray, half_widths: HostArray | None, text: ChartText) -> Any:
-    """A row for each player with the interval of their value; the pointer shows the numbers."""
+def interval_chart(
+    names: list[str], values: HostArray, half_widths: HostArray | None, text: ChartText, value_texts: Sequence[str]
+) -> Any:
+    """A row for each player with the interval of their value, which stands at the right, too."""
     altair = import_altair()
     half = np.zeros(len(names)) if half_widths is None else half_widths
     rows = [
-        {"rank": i + 1, "name": name, "value": round(value, 3), "low": round(value - w, 3), "high": round(value + w, 3)}
-        for i, (name, value, w) in enumerate(zip(names, values.tolist(), half.tolist(), strict=True))
+        {
+            "rank": i + 1,
+            "name": name,
+            "value": round(value, 3),
+            "low": round(value - w, 3),
+            "high": round(value + w, 3),
+            "text": value_text,
+        }
+        for i, (name, value, w, value_text) in enumerate(
+            zip(names, values.tolist(), half.tolist(), value_texts, strict=True)
+        )
     ]
     chart = altair.Chart(altair.Data(values=rows))
     y = altair.Y("name:N", sort=None, title=None, axis=altair.Axis(labelLimit=400, labelColor=INK, grid=False))
-    x = altair.X("low:Q", title=text.x, scale=altair.Scale(zero=False), axis=altair.Axis(grid=True))
+    x = altair.X("low:Q", title=text.x, scale=altair.Scale(zero=False),
+                 axis=altair.Axis(grid=True, tickCount=INTERVAL_TICKS, format=",.6~g"))  # fmt: skip
     number = {"format": ",.1f"}
     tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("rank:Q", title="row"),
                *(altair.Tooltip(f"{key}:Q", title=title, **number)
@@ -136,28 +175,44 @@ def interval_chart(names: list[str], values: HostArray, half_widths: HostArray |
         x=altair.X("value:Q", scale=altair.Scale(zero=False)), y=y
     )
     hover = chart.mark_rule(strokeWidth=14, opacity=0).encode(x=x, x2="high:Q", y=y, tooltip=tooltip)
-    height = min(ROW_HEIGHT * len(names), MAX_ROWS_HEIGHT)
-    return _style_chart(altair.layer(bars, dots, hover).properties(width=WIDTH, height=height), text)
+    height, layers = min(ROW_HEIGHT * len(names), MAX_ROWS_HEIGHT), [bars, dots, hover]
+    if height == ROW_HEIGHT * len(names):
+        written = chart.mark_text(align="left", color=INK, clip=False).encode(
+            x=altair.value(WIDTH + 8), y=y, text="text:N"
+        )
+        layers.append(written)
+    return _style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text)
 
 
 def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
     altair = import_altair()
+    is_written = len(names) <= MAX_WRITTEN_COLUMNS
     rows = [
         {"row": names[i], "column": names[j], "percent": round(float(percent[i, j]), 2)}
+        | (
+            {"text": format_percent(percent[i, j]), "dark": bool(abs(percent[i, j] - 50.0) > 38.0)}
+            if is_written
+            else {}
+        )
         for i, j in np.argwhere(~np.isnan(percent)).tolist()
     ]
-    side = min(24 * len(names), MAX_MATRIX_SIDE)
+    side = min((34 if is_written else 24) * len(names), MAX_MATRIX_SIDE)
     axis = altair.Axis(labelLimit=240, labelColor=INK, labelOverlap=True, domain=False, ticks=False)
-    chart = altair.Chart(altair.Data(values=rows)).mark_rect().encode(
-        x=altair.X("column:N", sort=names, title=text.x, axis=axis),
-        y=altair.Y("row:N", sort=names, title=None, axis=axis),
-        color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
+    data = altair.Chart(altair.Data(values=rows))
+    x = altair.X("column:N", sort=names, scale=altair.Scale(domain=names), title=text.x, axis=axis)
+    y = altair.Y("row:N", sort=names, scale=altair.Scale(domain=names), title=None, axis=axis)
+    chart = data.mark_rect(stroke="white" if is_written else None).encode(
+        x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
             domain=[0, 25, 50, 75, 100], range=[*DIVERGING_COLOURS], interpolate="rgb")),
         tooltip=[altair.Tooltip("row:N", title="name"), altair.Tooltip("column:N", title="against"),
                  altair.Tooltip("percent:Q", title=text.y, format=".1f")],
     )  # fmt: skip
-    return _style_chart(chart.properties(width=side, height=side), text)
+    if is_written:
+        colour = altair.condition("datum.dark", altair.value("white"), altair.value(INK))
+        chart = altair.layer(chart, data.mark_text().encode(x=x, y=y, text="text:N", color=colour))
+    chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
+    return _style_chart(chart, text)
 
 
 def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) -> Any:

@@ -10,18 +10,22 @@ from jaxrate.events import Matches, slice_events
 from jaxrate.league.blat_mmr_beliefs import belief_grid
 from jaxrate.league.rated_history import find_player_id
 from jaxrate.league.ratings_before_and_after_events import rating_history as record
+from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plot_helpers import (
     check_ratings_finite,
+    describe_source,
     evenly_spaced_indices,
     event_times_and_axis_label,
     rating_axis_label,
+    rating_unit,
     unpack_matches_and_names,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     add_colour_bar,
     add_legend,
+    group_thousands,
     label_time_axis,
     make_axes,
     sequential_map,
@@ -76,7 +80,9 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     step = rating[1] - rating[0]
     density = 100.0 * beliefs[:, is_shown].T / step
     subtitle = f"By {system.name}: the darker, the more likely is the strength; before each match"
-    ax = make_axes(ax, (8.0, 4.8), f"What is believed about {player_label(number, names)}", subtitle)
+    ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
+    title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95 % probability"
+    ax = make_axes(ax, (8.0, 4.8), title, subtitle, source=describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
     heat = ax.pcolormesh(edge, y, density, cmap=sequential_map(), vmin=0.0, vmax=top, rasterized=True)
@@ -89,6 +95,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
     add_colour_bar(ax, heat, "density per 100 points", extend="max")
     ax.set_ylabel(rating_axis_label(system))
+    group_thousands(ax, "y")
     label_time_axis(ax, clock)
     add_legend(ax, player_label(number, names))
     return ax

@@ -1,6 +1,7 @@
 """Plots of players through time: ratings with intervals, or a few careers in front of others in grey."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,24 +10,27 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
-from jaxrate.plots.name_labels import label_line_ends, list_names
+from jaxrate.plots.finding_titles import line_end_title, peak_title
+from jaxrate.plots.name_labels import label_line_ends
 from jaxrate.plots.plot_helpers import (
     MAX_NAMED_LINES,
-    MAX_POINTS,
     MAX_SYSTEMS,
     Z_95,
     check_backend,
     check_drawable_count,
     count_lines,
     describe_source,
-    evenly_spaced_indices,
     rating_axis_label,
+    rating_unit,
 )
 from jaxrate.plots.rating_line_data import (
+    YEAR,
     RatingLine,
     collect_rating_lines,
+    default_step_length,
     display_times,
     last_ratings_by_step,
+    last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
     time_span,
@@ -39,6 +43,7 @@ from jaxrate.plots.scoreboard_style import (
     PALE,
     SMALL_FONT,
     add_legend,
+    group_thousands,
     label_time_axis,
     line_style,
     make_axes,
@@ -52,10 +57,8 @@ from jaxrate.text_format import format_number as shortly
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DEFAULT_STEPS = 100  # steps of a history, if no length of steps is given
 GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
-MAX_CHART_POINTS = 600  # points of a line of an interactive chart
-MANY_POINTS = 300  # points of a line from which on it is thinner
+MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 
 
 @enforce_argument_annotations
@@ -81,8 +84,8 @@ def trajectory(
     A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
     `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
     hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
-    The axis is time or, without times, the number of earlier events. Of a long line 2000 points are drawn. Several
-    calls may share axes.
+    If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years. The axis
+    is time or, without times, the number of earlier events. Several calls may share axes.
 
     Args:
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
@@ -107,38 +110,59 @@ def trajectory(
         [] if smooth is None else [line.ratings_after_events() for line in smoothed_rating_lines(smooth, players)[0]]
     )
     is_smoothed = isinstance(system, Smoothed)
-    lines = after or ([line.ratings_after_events() for line in before] if is_smoothed else before)
-    lines_then = [skip_first_events(line, skip) for line in before] if after else [None] * len(lines)
-    lines = [skip_first_events(line, skip) for line in lines]
-    grey_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
     rating_system = system.system if isinstance(system, (Rated, Smoothed)) else system
-    is_stepped = not (is_smoothed or after)
-    title = f"Ratings of {list_names(line.name for line in lines)}"
-    known = "in hindsight" if not is_stepped else "before each match" if clock != "contests" else "before each contest"
-    bands = "" if lines[0].deviation is None else "; bands are 95 % intervals"
-    text = ChartText(title, f"By {rating_system.name}, {known}{bands}", clock, rating_axis_label(rating_system),
-                     describe_source(system))  # fmt: skip
+    before = [skip_first_events(line, skip) for line in before]
+    now = [skip_first_events(line, skip) for line in after] or [
+        line.ratings_after_events() if is_smoothed else line for line in before
+    ]
+    title = line_end_title(
+        now if is_smoothed or after else [line.ratings_after_events() for line in before], clock,
+        rating_unit(rating_system),
+    )  # fmt: skip
+    grey_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
+    known = "in hindsight" if is_smoothed or after else f"before each {'contest' if clock == 'contests' else 'match'}"
+    if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
+        ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
+        step = default_step_length(max(ends) - min(ends), clock == "date")
+        thin = partial(last_ratings_of_steps, last_time=max(ends), step_length=step)
+        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}at the end of each {_step_name(step, clock)}"
+        before, grey_lines = ([thin(line) for line in lines] for lines in (before, grey_lines))
+        # lines in hindsight have ratings after events already
+        now = [thin(line.repeat_first()) for line in now] if is_smoothed or after else before
+    is_stepped = not (is_smoothed or after or is_thinned)
+    bands = "" if now[0].deviation is None else "; bands are 95 % intervals"
+    text = ChartText(title, f"Ratings by {rating_system.name} {known}{bands}", clock,
+                     rating_axis_label(rating_system), describe_source(system))  # fmt: skip
     if is_interactive:
-        chart_lines = [_chart_line(line, False) for line in grey_lines] + [_chart_line(line, True) for line in lines]
+        chart_lines = [_chart_line(line, False) for line in grey_lines] + [_chart_line(line, True) for line in now]
         return line_chart(chart_lines, text, is_stepped=is_stepped)
     ax = make_axes(ax, (8.5, 4.8), title, text.subtitle, source=text.source)
     for line in grey_lines:
-        drawn_points = evenly_spaced_indices(len(line.times), MAX_POINTS)
-        ax.plot(line.times[drawn_points], line.mean[drawn_points], color=PALE, linewidth=0.6, zorder=1, gid="other")
-    for line, past in zip(lines, lines_then, strict=True):
-        _draw_rating_line(ax, line, past, is_stepped=is_stepped)
+        ax.plot(line.times, line.mean, color=PALE, linewidth=0.6, zorder=1, gid="other")
+    for line, past in zip(now, before, strict=True):
+        _draw_rating_line(ax, line, past if after else None, is_stepped=is_stepped)
     ax.set_ylabel(text.y)
+    group_thousands(ax, "y")
     label_time_axis(ax, clock)
     ax.margins(x=0.01)
     _label_line_ends_or_add_legend(ax)
     return ax
 
 
+def _step_name(length: float, clock: str) -> str:
+    """The length of the steps of a long line in words."""
+    if clock != "date":
+        return f"hundredth of the {'time' if clock == 'time' else clock}"
+    years = length / YEAR
+    if years < 1.0:
+        return f"{max(round(length), 1):,} days" if length >= 1.5 else "day"
+    return "year" if years == 1.0 else f"{years:.0f} years"
+
+
 def _chart_line(line: RatingLine, is_named: bool) -> ChartLine:
     """A line for an interactive chart, with its interval if it is named."""
-    drawn_points = evenly_spaced_indices(len(line.times), MAX_CHART_POINTS)
-    half_width = Z_95 * line.deviation[drawn_points] if is_named and line.deviation is not None else None
-    return ChartLine(line.name, line.times[drawn_points], line.mean[drawn_points], half_width, is_named)
+    half_width = Z_95 * line.deviation if is_named and line.deviation is not None else None
+    return ChartLine(line.name, line.times, line.mean, half_width, is_named)
 
 
 def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
@@ -146,27 +170,19 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
     number = count_lines(ax, "trajectory")
     colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
     if line_as_known_then is not None:
-        drawn_points = evenly_spaced_indices(len(line_as_known_then.times), MAX_POINTS)
         ax.plot(
-            line_as_known_then.times[drawn_points],
-            line_as_known_then.mean[drawn_points],
-            "--",
-            color=colour,
-            linewidth=0.8,
-            drawstyle="steps-pre",
-            gid="then",
-        )
-    drawn_points = evenly_spaced_indices(len(line.times), MAX_POINTS)
-    at, mean = line.times[drawn_points], line.mean[drawn_points]
+            line_as_known_then.times, line_as_known_then.mean, "--", color=colour, linewidth=0.8,
+            drawstyle="steps-pre", gid="then",
+        )  # fmt: skip
     draw_style = "steps-pre" if is_stepped else "default"
-    width = 1.5 if len(at) <= MANY_POINTS else 1.0
-    ax.plot(at, mean, color=colour, linewidth=width, drawstyle=draw_style, label=line.name, gid="trajectory")
+    ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
     if line.deviation is not None:
-        half_width = Z_95 * line.deviation[drawn_points]
+        half_width = Z_95 * line.deviation
         step_options: Any = {"step": "pre"} if is_stepped else {}
         ax.fill_between(
-            at, mean - half_width, mean + half_width, color=colour, linewidth=0, gid="interval", **step_options
-        )
+            line.times, line.mean - half_width, line.mean + half_width, color=colour, linewidth=0, gid="interval",
+            **step_options,
+        )  # fmt: skip
 
 
 def _label_line_ends_or_add_legend(ax: "Axes") -> None:
@@ -176,7 +192,7 @@ def _label_line_ends_or_add_legend(ax: "Axes") -> None:
     for number, line in enumerate([] if has_few_lines else lines):
         line.set(**line_style(number) | {"color": line.get_color()})
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
-        band.set_alpha(min(0.2, 0.4 / len(lines)))
+        band.set_alpha(min(0.2, 0.3 / len(lines)))
     label_line_ends(ax, lines if has_few_lines else [])
     if any(line.get_gid() == "then" for line in ax.lines):
         from matplotlib.lines import Line2D
@@ -210,7 +226,7 @@ def careers(
       players: one or several players, at most 7.
       others: further players, in grey and without names.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        hundredth of the history, or more if these players take part more rarely.
+        hundredth of the history, whole years if it is long, and more if these players take part more rarely.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -226,28 +242,31 @@ def careers(
     lines, clock = collect_rating_lines(rated, players)
     check_drawable_count("players", len(lines), 1, len(COLOURS))
     gaps = np.concatenate([np.diff(times_to_numbers(line.times)) for line in lines])
-    length = step or max((last - begin) / DEFAULT_STEPS, float(np.quantile(gaps, GAP_QUANTILE)), 0.01)
+    default = default_step_length(last - begin, clock == "date")
+    length = step or max(default, float(np.quantile(gaps, GAP_QUANTILE)), 0.01)
     shown = {line.name for line in lines}
     grey_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
     among = f"; in grey {len(grey_lines):,} others" if grey_lines else ""
-    text = ChartText(f"Careers of {list_names(line.name for line in lines)}",
-                     f"Ratings by {rated.system.name} at the end of each step; dots mark the highest{among}",
+    ends = "each year" if length == YEAR and clock == "date" else "each step"
+    steps = [(line, *last_ratings_by_step(line, last, length)) for line in lines]
+    grey_steps = [(line, *last_ratings_by_step(line, last, length)) for line in grey_lines]
+    others_peak = max((float(np.nanmax(mean)) for _, _, mean in grey_steps), default=-np.inf)
+    title = peak_title([RatingLine(line.name, display_times(at, rated), mean, None) for line, at, mean in steps],
+                       clock, rating_unit(rated.system), others_peak)  # fmt: skip
+    text = ChartText(title, f"Ratings by {rated.system.name} at the end of {ends}; dots mark the highest{among}",
                      clock, rating_axis_label(rated.system), describe_source(rated))  # fmt: skip
     if is_interactive:
-        steps = [(line, *last_ratings_by_step(line, last, length)) for line in [*grey_lines, *lines]]
-        named = [False] * len(grey_lines) + [True] * len(lines)
         return line_chart(
             [ChartLine(line.name, display_times(at, rated), mean, None, is_named)
-             for (line, at, mean), is_named in zip(steps, named, strict=True)], text,
+             for group, is_named in ((grey_steps, False), (steps, True)) for line, at, mean in group],
+            text, has_peaks=True,
         )  # fmt: skip
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
-    for line in grey_lines:
-        at, mean = last_ratings_by_step(line, last, length)
+    for _, at, mean in grey_steps:
         width = 0.7 if len(grey_lines) <= 200 else 0.4
         ax.plot(display_times(at, rated), mean, color=PALE, linewidth=width, zorder=1, gid="other")
     peaks: list[tuple[str, Any, float, str]] = []
-    for line, colour in zip(lines, COLOURS, strict=False):
-        at, mean = last_ratings_by_step(line, last, length)
+    for (line, at, mean), colour in zip(steps, COLOURS, strict=False):
         top, displayed_times = int(np.nanargmax(mean)), display_times(at, rated)
         ax.plot(displayed_times, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
         ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=5, markeredgecolor="white")
@@ -258,7 +277,8 @@ def careers(
         )
         peaks.append((peak_time, displayed_times[top], mean[top], colour))
     ax.set_ylabel(rating_axis_label(rated.system))
-    label_time_axis(ax, clock, 12)
+    group_thousands(ax, "y")
+    label_time_axis(ax, clock)
     ax.margins(x=0.01)
     _label_peaks(ax, peaks)
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"])

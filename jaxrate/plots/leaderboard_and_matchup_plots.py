@@ -10,6 +10,7 @@ from jaxrate.league.leaderboards import leaderboard as best
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import format_plot_name, label_chosen_players, player_label
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
@@ -20,8 +21,9 @@ from jaxrate.plots.plot_helpers import (
     check_ratings_finite,
     describe_source,
     rating_axis_label,
+    rating_unit,
 )
-from jaxrate.plots.scoreboard_style import COLOURS, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 from jaxrate.replay.padded_states_and_columns import count_players as count_of
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
@@ -62,17 +64,19 @@ def leaderboard(
     for name, *shown in zip(labels, board.rating, strict=True):
         check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
-    scope = board.scope.partition("\n")[0].partition(" (")[0]
+    scope = board.scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
     interval = "" if half_width is None else ", with 95 % intervals"
-    subtitle = f"Ratings by {system.name}{interval}" + (f"; {scope}" if "players, who" in scope else "")
-    title = f"The top {len(labels):,} by rating" if len(labels) > 1 else f"The top: {labels[0]}"
+    subtitle = f"Ratings by {system.name}{interval}" + (f"; {scope}" if " who " in scope else "")
+    title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:
-        return interval_chart(labels, board.rating, half_width, text)
+        return interval_chart(labels, board.rating, half_width, text, format_ratings(board.rating, half_width))
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
     draw_intervals(ax, board.rating, half_width, COLOURS[0])
-    draw_player_rows(ax, labels, format_ratings(board.rating, half_width), [f"  {rank}" for rank in board.rank])
-    ax.set_xlabel(text.x)
+    values = format_ratings(board.rating, half_width)
+    about = draw_player_rows(ax, labels, values, [f"  {rank:,}" for rank in board.rank])
+    ax.set_xlabel(text.x + about)
+    group_thousands(ax, "x")
     return ax
 
 
@@ -95,7 +99,7 @@ def matchups(
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
-      players: two players or more. For up to 12, numbers are written into the cells if they fit. None: all
+      players: two players or more. For up to 16, numbers are written into the cells if they fit. None: all
         players, the best first.
       names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
@@ -113,9 +117,9 @@ def matchups(
     labels = [ids[i] for i in chosen]
     percent = 100.0 * np.asarray(win_probabilities(system, state, chosen, **options), np.float64)
     percent[np.diag_indices(len(labels))] = np.nan
-    drawn = "each player" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,} players, at even distances"
+    drawn = "each" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,}, at even distances"
     subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even"
-    text = ChartText("Each against each", subtitle, "against", "expected score (%)", source)
+    text = ChartText(favourite_title(labels, percent), subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)
     return draw_percent_matrix(ax, labels, percent, text)

@@ -14,6 +14,7 @@ from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparame
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
+from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plot_helpers import Z_95, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, make_axes
 from jaxrate.system import RatingSystem
@@ -84,9 +85,9 @@ def loss_surface(
     columns = jax.tree.map(np.append, params, fit.params)
     swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
     excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
-    title = f"Loss near the fit of {names[0]} and {names[1]}"
-    subtitle = f"By {fit.system.name} on {count:,.15g} events; contours: summed loss above that of the fit"
-    ax = make_axes(ax, (6.4, 5.6), title, subtitle)
+    fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
+    subtitle = f"Loss of {fit.system.name} near its fit; contours: summed loss above that of the fit"
+    ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=_describe_events(count))
     grid_values, levels = axis_values(params), [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
@@ -148,8 +149,12 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     )
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
-    subtitle = f"By {system.name} on {count:,.15g} events; each dot is fitted anew in the other free hyperparameters"
-    ax = make_axes(ax, (6.4, 4.4), f"Loss by {name.replace('_', ' ')}", subtitle)
+    subtitle = f"Loss of {system.name}; each dot is fitted anew in the other free hyperparameters"
+    optimum = float(np.exp(best) if log else best)
+    title = (
+        f"{name.replace('_', ' ')} fits best at {format_amount(optimum, '') if optimum >= 100 else f'{optimum:.3g}'}"
+    )
+    ax = make_axes(ax, (6.4, 4.4), title, subtitle, source=_describe_events(count))
     if result.likelihood:
         interval_text = f"{low:.4g} to {high:.4g}"
         if np.isinf(ends[1]):
@@ -169,6 +174,11 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     if result.likelihood:
         add_legend(ax)
     return ax
+
+
+def _describe_events(count: float) -> str:
+    """The line for the source of a fit."""
+    return f"Source: {count:,.15g} predictions"
 
 
 def _upper_likelihood_interval_end(

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
 MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
 NAME_SHARE = 0.4  # share of the width of a figure that names may take
-MAX_TITLE_NAMES = 3  # players whose names are in the title
-SMALLEST_NAME_FONT = 4.0  # font size of rows and columns below which only some have names
+MAX_TITLE_NAMES = 4  # players whose names are in the title
+SMALLEST_NAME_FONT = 4.0  # font size of rows and columns, if each of a few must have a name
+LEAST_NAME_FONT = 5.5  # font size of many rows and columns, below which only some have names
+NAME_STEPS = 5, *(digit * 10**power for power in range(1, 5) for digit in (1, 2, 5))  # from one name to the next
 MAX_UNTHINNED_NAMES = 40  # names of rows or columns that are all shown, however small
 
 
@@ -63,7 +65,7 @@ def player_label(number: int, names: Any) -> str:
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Names for a title, as "Ada, Bo and Cy"; of more than three "Ada and 4 others"."""
+    """Names for a title, as "Ada, Bo and Cy"; of more than four "Ada and 4 others"."""
     names = list(names)
     if len(names) > MAX_TITLE_NAMES:
         return f"{names[0]} and {len(names) - 1:,} others"
@@ -112,15 +114,16 @@ def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
 
 def set_name_ticks(
     ax: "Axes", axis_name: Literal["x", "y"], labels: list[str], endings: Sequence[str] = (), **look: Any
-) -> None:
-    """Set names of rows or columns as tick labels, in a font size that fits; where they do not fit, only some.
+) -> int:
+    """Set names of rows or columns as tick labels, in a font size that fits; of more than 40 only some, if need be.
 
-    Endings of names are never cut.
+    Endings of names are never cut. Returns the step from one name to the next.
     """
     pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
     room = pixels * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING  # the font size that fits
     font_size = float(np.clip(room, SMALLEST_NAME_FONT, 10.0))
-    step = 1 if room >= SMALLEST_NAME_FONT or len(labels) <= MAX_UNTHINNED_NAMES else round_step(SMALL_FONT / room)
+    least = LEAST_NAME_FONT if len(labels) > MAX_UNTHINNED_NAMES else 0.0
+    step = 1 if room >= least else next(x for x in NAME_STEPS if x >= LINE_SPACING * SMALL_FONT / room)
     shown = np.arange(0, len(labels), step)
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
     font_size = SMALL_FONT if step > 1 else font_size
@@ -129,9 +132,4 @@ def set_name_ticks(
         names = [f"{name}{endings[i]}" for name, i in zip(names, shown.tolist(), strict=True)]
     axis.set_ticks(shown, names, fontsize=font_size, **look)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
-
-
-def round_step(least: float) -> int:
-    """The least of 1, 2, 5, 10, 20, ... that is not below a number."""
-    size = 10 ** int(np.floor(np.log10(max(least, 1.0))))
-    return next(size * digit for digit in (1, 2, 5, 10) if size * digit >= least)
+    return step

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.plot_helpers import evenly_spaced_indices
+from jaxrate.plots.plot_helpers import evenly_spaced_indices, format_percent
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     INK,
@@ -23,9 +23,10 @@ from jaxrate.plots.scoreboard_style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_WRITTEN_COLUMNS = 12  # number of columns up to which percentages are written into a matrix
 MAX_MATRIX_PLAYERS = 200  # players of a matrix; of more, some at even distances are drawn
-MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells
+MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have names
+CELL_SIDE = 0.42  # inches
+LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
 def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
@@ -38,13 +39,21 @@ def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
 
 def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
     """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers."""
-    side = 1.6 + 0.42 * min(len(labels), 2 * MAX_WRITTEN_COLUMNS) if len(labels) <= MAX_MATRIX_PLAYERS // 2 else 13.0
+    has_all_names = len(labels) <= MAX_GAPPED_COLUMNS
+    side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
     room = CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, labels))  # for names
-    ax = make_axes(ax, (side + room + 0.6, side + room), text.title, text.subtitle, source=text.source, grid="none")
+    size = side + room + 0.6, side + (room if has_all_names else 0.4)
+    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid="none")
     draw_percent_cells(ax, percent, text.y, is_diverging=True)
-    set_name_ticks(ax, "x", labels, rotation=90, color=INK)
-    set_name_ticks(ax, "y", labels, color=INK)
-    ax.set_xlabel(text.x)
+    if has_all_names:
+        set_name_ticks(ax, "x", labels, rotation=90, color=INK)
+        set_name_ticks(ax, "y", labels, color=INK)
+        ax.set_xlabel(text.x)
+        return ax
+    step = set_name_ticks(ax, "y", labels, [f"  {row + 1}" for row in range(len(labels))], color=INK)
+    ax.set_xticks(range(0, len(labels), 2 * step), [f"{row + 1}" for row in range(0, len(labels), 2 * step)])
+    ax.tick_params(axis="x", length=0.0)
+    ax.set_xlabel(f"{text.x}, in the order of the rows" + (f"; every {step}th is named" if step > 1 else ""))
     return ax
 
 
@@ -52,7 +61,8 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
     """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
     ax.set_facecolor(RULE)  # colour of the diagonal
     colour_map = diverging_map() if is_diverging else sequential_map()
-    image = ax.imshow(percent, cmap=colour_map, vmin=0.0, vmax=100.0, interpolation="nearest", aspect="auto")
+    top = 100.0 if is_diverging else float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
+    image = ax.imshow(percent, cmap=colour_map, vmin=0.0, vmax=top, interpolation="nearest", aspect="auto")
     rows, columns = percent.shape
     ax.spines[:].set_visible(False)
     if columns <= MAX_GAPPED_COLUMNS and rows <= MAX_GAPPED_COLUMNS:
@@ -68,10 +78,3 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
         is_dark = np.dot(image.to_rgba(percent[i, j])[:3], (0.299, 0.587, 0.114)) < 0.55
         ax.text(j, i, format_percent(percent[i, j]), ha="center", va="center", color="white" if is_dark else INK,
                 fontsize=size)  # fmt: skip
-
-
-def format_percent(percent: float) -> str:
-    """A percentage in two digits; "<1" and ">99" for values that would round to 0 and 100."""
-    if 0.0 < percent < 0.5:
-        return "<1"
-    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"

@@ -7,16 +7,17 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
+from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, GREY, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW_HEIGHT = 0.25  # inches
-MAX_FIGURE_HEIGHT = 16.0  # inches
+MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
+THINNED_FIGURE_HEIGHT = 16.0  # inches, if only some rows have names
 MAX_ROWS = 10_000  # of many rows only some have names
 WIDTH = 6.8  # inches, if names have up to 24 characters
-MAX_RULED_ROWS = 150  # rows with a line below each
+MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
 def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
@@ -24,23 +25,33 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     lengths = [len(label) for label in labels]
     longest = min(max(lengths, default=0), 60)
     width = WIDTH + max(longest - 24, 0) * CHARACTER_WIDTH * 10.0 / 72.0
-    return width, min(1.5 + ROW_HEIGHT * len(lengths), MAX_FIGURE_HEIGHT)
+    limit = MAX_FIGURE_HEIGHT if len(lengths) <= MAX_RULED_ROWS else THINNED_FIGURE_HEIGHT
+    return width, min(1.5 + ROW_HEIGHT * len(lengths), limit)
 
 
-def draw_player_rows(ax: "Axes", labels: list[str], values: Iterable[str] = (), endings: Sequence[str] = ()) -> None:
-    """Draw one row for each player, the first on top: a name with its ending at the left, a value at the right."""
+def draw_player_rows(
+    ax: "Axes", labels: list[str], values: Iterable[str] = (), endings: Sequence[str] = (), head: str = ""
+) -> str:
+    """Draw one row for each player, the first on top: a name with its ending at the left, a value at the right.
+
+    Values have a head. Returns what the label of the other axis should add: which rows have names, if not all.
+    """
     size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
-    if size >= 5.0 or len(labels) <= 30:
+    step = set_name_ticks(ax, "y", labels, endings, color=INK)
+    if step == 1:
         for row, value in enumerate(values):
             ax.text(
                 1.01, row, value, transform=ax.get_yaxis_transform(), va="center", color=INK,
                 fontsize=float(np.clip(size, 4.0, SMALL_FONT)),
             )  # fmt: skip
-    set_name_ticks(ax, "y", labels, endings, color=INK)
+        if head:
+            ax.text(1.01, -0.6, head, transform=ax.get_yaxis_transform(), va="bottom", color=GREY,
+                    fontsize=SMALL_FONT - 1.0)  # fmt: skip
     ax.set_ylim(len(labels) - 0.5, -0.5)
     if len(labels) <= MAX_RULED_ROWS:
         ax.hlines(np.arange(len(labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,
                   transform=ax.get_yaxis_transform())  # fmt: skip
+    return f"; every {step:,}th row is named, and values have no room" if step > 1 else ""
 
 
 def draw_intervals(

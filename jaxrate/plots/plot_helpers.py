@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_SYSTEMS = 28  # lines that differ in colour or style
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
-MAX_POINTS = 2000  # points of a line
 Z_95 = 1.96  # deviations to either side: 95 %
 
 
@@ -73,14 +72,25 @@ def event_times_and_axis_label(data: Any) -> tuple[HostArray, HostArray, str]:
 
 
 def describe_source(history: Any) -> str:
-    """The line for the source of a plot, as "Source: 16,810 matches to 2021-02-07"; empty without a history."""
-    if not isinstance(history, (Rated, Smoothed)):
+    """The line for the source of a plot, as "Source: 16,810 matches to 2021-02-07"; empty for other arguments.
+
+    Sources are rated and smoothed histories, data sets, matches and rounds.
+    """
+    last: float | None
+    if isinstance(history, Rated):
+        contests = history.contests
+        count, kind = (count_rated_rows(history), "matches") if contests is None else (contests, "contests")
+        last, clock = history.last, history.clock
+    elif isinstance(history, Smoothed):
+        count, kind, last, clock = len(history.prediction), "matches", history.matches.time[-1], history.clock
+    elif isinstance(history, (Dataset, Matches, Ragged)):
+        events, _, clock = unpack_events_names_and_clock(history)
+        time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
+        count, kind, last = len(time), "matches" if isinstance(events, Matches) else "contests", time[-1]
+    else:
         return ""
-    contests = history.contests if isinstance(history, Rated) else None
-    count = count_rated_rows(history) if isinstance(history, Rated) else len(history.prediction)
-    last = history.last if isinstance(history, Rated) else float(history.matches.time[-1])
-    until = f" to {format_time(last, history.clock)}" if history.clock == "dates" and last is not None else ""
-    return f"Source: {count:,} matches{until}" if contests is None else f"Source: {contests:,} contests{until}"
+    until = f" to {format_time(float(last), clock)}" if clock == "dates" and last is not None else ""
+    return f"Source: {count:,} {kind}{until}"
 
 
 def check_ratings_finite(name: str, *values: Any) -> None:
@@ -89,11 +99,22 @@ def check_ratings_finite(name: str, *values: Any) -> None:
         raise ValueError(f"ratings of {name} are not finite; other parameters may keep them so")
 
 
-def rating_axis_label(system: RatingSystem) -> str:
+def rating_unit(system: RatingSystem) -> str:
     about = getattr(system.space, "initial_proportion", None)
-    return f"rating ({'points' if about is None else about.unit})"
+    return "points" if about is None else about.unit
+
+
+def rating_axis_label(system: RatingSystem) -> str:
+    return f"rating ({rating_unit(system)})"
 
 
 def evenly_spaced_indices(count: int, max_count: int) -> HostArray:
     """At most `max_count` of the numbers from 0 to below `count`, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, max_count)).round().astype(int))
+
+
+def format_percent(percent: float) -> str:
+    """A percentage in two digits; "<1" and ">99" for values that would round to 0 and 100."""
+    if 0.0 < percent < 0.5:
+        return "<1"
+    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"

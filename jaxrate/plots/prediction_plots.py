@@ -16,6 +16,7 @@ from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.metrics import checked_match_metrics, prediction_metrics
 from jaxrate.plots.altair_charts import ChartText, calibration_chart
+from jaxrate.plots.finding_titles import calibration_title, comparison_title, surprise_title
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
 from jaxrate.plots.plot_helpers import (
@@ -24,6 +25,7 @@ from jaxrate.plots.plot_helpers import (
     check_backend,
     check_drawable_count,
     count_lines,
+    describe_source,
     unpack_events_names_and_clock,
     unpack_matches_and_names,
 )
@@ -77,6 +79,7 @@ def calibration(
       ValueError: as for `jr.metrics.calibration`.
     """
     is_interactive = check_backend(backend, ax)
+    source = describe_source(score)
     score, mask, is_share = _unpack_scores_and_mask(score, mask)
     predictions = _values_by_system(prediction)
     calibrations = {
@@ -87,12 +90,12 @@ def calibration(
         for name, one in calibrations.items()
     }
     axis_quantity = "share of the others" if is_share else "score"
-    text = ChartText("Do predictions come true?",
+    text = ChartText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
                      "Bars are 95 % intervals, and right predictions lie on the diagonal",
-                     f"predicted {axis_quantity}", f"observed {axis_quantity}")  # fmt: skip
+                     f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
     if is_interactive:
         return calibration_chart(intervals, text)
-    ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, grid="both")
+    ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, source=source, grid="both")
     if not count_lines(ax, "calibration"):
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
@@ -282,15 +285,19 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     chosen = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]
     chosen = chosen[np.argsort(-surprise[chosen], kind="stable")]
     labels = [player_label(int(i), names) for i in chosen]
-    subtitle = "Mean score above expected with 95 % intervals, in the order of z, its number of standard errors"
-    ax = make_axes(ax, figure_size_for_rows(labels), "Whose scores surprise most", subtitle, grid="x")
-    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     mean, half_width, share = (x[chosen] / games[chosen] for x in (total, Z_95 * error, expected))
     clipped_half_width = np.minimum(half_width, np.maximum([mean + share, 1.0 - share - mean], 0.0))
+    most = int(np.argmax(np.abs(surprise[chosen])))
+    title = surprise_title(labels[most], float(mean[most]), float(surprise[chosen][most]), int(enough.sum()))
+    subtitle = (
+        "Score above expected in the order of z, its number of standard errors; 95 % intervals end at possible scores"
+    )
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
+    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, clipped_half_width, COLOURS[0])
-    values = [f"{x:+.2f}  z {z:+.1f}" for x, z in zip(mean, surprise[chosen], strict=True)]
-    draw_player_rows(ax, labels, values, [f" ({games[i]:,})" for i in chosen])
-    ax.set_xlabel("score above expected")
+    values = [f"{z:+.1f}".replace("-", "\N{MINUS SIGN}") for z in surprise[chosen]]
+    about = draw_player_rows(ax, labels, values, [f" ({games[i]:,})" for i in chosen], "z")
+    ax.set_xlabel("score above expected, a match" + about)
     return ax
 
 
@@ -321,12 +328,14 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     check_drawable_count("systems", len(results), 1, MAX_ROWS)
     labels = [format_plot_name(system_result_label(result)) for result in results]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95 % intervals; less is better"
-    ax = make_axes(ax, figure_size_for_rows(labels), "Which system predicts best", subtitle, grid="x")
     loss_behind = np.array([result.log_loss_difference for result in results])
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
+    title = comparison_title(labels, loss_behind[:, 0], half_width)
+    source = f"Source: {compared_systems.scored:,} matches"
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, loss_behind[:, 0], half_width, COLOURS[0])
     values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
-    draw_player_rows(ax, labels, values)
+    draw_player_rows(ax, labels, values, head="behind")
     ax.set_xlabel(f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})")
     return ax

@@ -12,12 +12,12 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.leaderboards import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, resolve_system_state_and_players
 from jaxrate.league.trajectories import build_trajectories
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.plots.altair_charts import RANK_TICKS, ChartLine, ChartText, line_chart
+from jaxrate.plots.finding_titles import format_amount, ranks_title
 from jaxrate.plots.name_labels import (
     format_plot_name,
     label_chosen_players,
     label_line_ends,
-    list_names,
     set_name_ticks,
     spread_labels,
 )
@@ -28,14 +28,19 @@ from jaxrate.plots.plot_helpers import (
     check_backend,
     check_drawable_count,
     describe_source,
+    format_percent,
     rating_axis_label,
+    rating_unit,
 )
+from jaxrate.plots.rating_line_data import default_step_length
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     INK,
     PALE,
     SMALL_FONT,
+    add_halo,
+    group_thousands,
     label_time_axis,
     make_axes,
     text_line_height_share,
@@ -49,8 +54,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
-MAX_MOMENTS = 200  # times at which ranks are computed, if no length of steps is given
-RANK_TICKS = [digit * 10**power for power in range(6) for digit in (1, 2, 3, 5)]
 
 
 @enforce_argument_annotations
@@ -93,7 +96,9 @@ def distribution(
         if key not in rating_of:
             raise ValueError(f"{name} is not listed among the {len(rating_of):,} players; see active and min_games")
         marked_ratings[name] = rating_of[key]
-    title, subtitle = f"Ratings of {len(rating_of):,} players", f"By {rated_system.name}; the dotted line is the median"
+    unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
+    title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
+    subtitle = f"Ratings by {rated_system.name}; the dotted line is the median"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
@@ -104,7 +109,8 @@ def distribution(
     ax.annotate("median", (middle, 0.0), (3, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
                 rotation=90, fontsize=SMALL_FONT, va="bottom", color=INK)  # fmt: skip
     _mark_player_ratings(ax, marked_ratings)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel="players")
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel="number")
+    group_thousands(ax, "x", "y")
     return ax
 
 
@@ -151,7 +157,7 @@ def ranks(
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most eight.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        two-hundredth of the time since the first match of these players.
+        hundredth of the time since the first match of these players, or whole years if it is long.
       active, min_games, cautious: as for `jr.leaderboard`.
       others: further players, in grey and without names.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
@@ -172,7 +178,7 @@ def ranks(
     if step is not None and not step > 0:
         raise ValueError(f"step must be above 0, got {step}")
     last = float(np.nanmax(trajectories.time))
-    length = step or max(last - times.min(), 1.0) / MAX_MOMENTS
+    length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
     grey_ids = [i for i in label_chosen_players(list(others), names, len(trajectories.start) - 1) if i not in labels]
     rank_table = ranks_of(rated, [*labels, *grey_ids], moments, active=active, min_games=min_games, cautious=cautious).T
@@ -186,8 +192,9 @@ def ranks(
         drawn_points = slice(listed[0], listed[-1] + 1)
         lines.append(ChartLine(name, at[drawn_points], rank[drawn_points]))
     among = f"; in grey {len(grey_ids):,} others" if grey_ids else ""
-    text = ChartText(f"Ranks of {list_names(labels.values())}",
-                     f"On the leaderboard of each day by {rated.system.name}, the first on top{among}",
+    ranks_by_name = dict(zip(labels.values(), rank_table, strict=False))
+    text = ChartText(ranks_title(ranks_by_name, len(moments), [*rank_table[len(labels) :]]),
+                     f"Ranks on the leaderboard of each date by {rated.system.name}, the first on top{among}",
                      "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
     if is_interactive:
         return line_chart([line._replace(name=str(i)) if not line.is_named else line for i, line in enumerate(lines)],
@@ -200,7 +207,7 @@ def ranks(
         _draw_ranks(ax, line, colour)
     ax.set_yscale("log")
     _set_rank_axis(ax)
-    label_time_axis(ax, "date" if rated.clock == "dates" else "time")
+    label_time_axis(ax, text.x)
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"])
     return ax
 
@@ -210,10 +217,11 @@ def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
     is_missing = np.isnan(np.concatenate([[np.nan], line.y, [np.nan]]))
     is_dotted = is_missing[:-2] & is_missing[2:] & ~is_missing[1:-1]
     is_dotted[-1] = True
-    ax.plot(
-        line.x, line.y, color=colour, linewidth=1.6, label=line.name, gid="rank",
+    (drawn,) = ax.plot(
+        line.x, line.y, color=colour, linewidth=1.5, label=line.name, gid="rank",
         marker="o", markersize=3.5, markevery=np.flatnonzero(is_dotted).tolist(), solid_capstyle="round",
     )  # fmt: skip
+    add_halo(drawn)
 
 
 def _set_rank_axis(ax: "Axes") -> None:
@@ -244,12 +252,12 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
         groups: Iterable[str] = (
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
-        title, quantity = "How far each may come", "probability (%)"
-        subtitle = f"Share of {simulation.samples:,} simulated tournaments, in percent"
+        quantity, last = "probability (%)", simulation.reach[:, -1]
+        subtitle = f"Percent of {simulation.samples:,} simulated tournaments in which each comes so far"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
-        title, quantity = "Where each may end", "probability of the place (%)"
-        subtitle = f"Share of {simulation.samples:,} simulated seasons by place, in percent"
+        quantity, last = "probability of the place (%)", simulation.place[:, 0]
+        subtitle = f"Percent of {simulation.samples:,} simulated seasons in which each ends at a place"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
@@ -259,6 +267,10 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     check_drawable_count("players", len(labels), 1, MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
+    first = int(np.argmax(last))
+    title = (
+        f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])} % of simulations"
+    )
     ax = make_axes(ax, size, title, subtitle, grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
     set_name_ticks(ax, "y", labels, color=INK)

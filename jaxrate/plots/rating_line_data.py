@@ -16,6 +16,10 @@ from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 
+STEPS = 100  # of a history, where a picture has no room for every event
+MIN_YEARS = 20  # of a history from which on steps are years
+YEAR = 365.25  # days
+
 
 class RatingLine(NamedTuple):
     """A player's ratings before each of their events, and after the last one."""
@@ -24,6 +28,13 @@ class RatingLine(NamedTuple):
     times: HostArray  # [m + 1] times, dates, or numbers of events
     mean: HostArray  # [m + 1]
     deviation: HostArray | None  # [m + 1]
+
+    def repeat_first(self) -> "RatingLine":
+        """Ratings [m + 1] before and after each event, from those after each: the first stands before it, too."""
+        deviation = None if self.deviation is None else np.append(self.deviation[:1], self.deviation)
+        return RatingLine(
+            self.name, np.append(self.times, self.times[-1:]), np.append(self.mean[:1], self.mean), deviation
+        )
 
     def ratings_after_events(self) -> "RatingLine":
         """[m] the ratings after each event."""
@@ -40,6 +51,22 @@ def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
     return RatingLine(
         line.name, line.times[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:]
     )
+
+
+def default_step_length(span: float, is_dated: bool) -> float:
+    """The length of a hundredth of a history; of a long one with dates that of years, so that seasons stay whole."""
+    if is_dated and span >= MIN_YEARS * YEAR:
+        return YEAR * max(1, round(span / YEAR / STEPS))
+    return span / STEPS
+
+
+def last_ratings_of_steps(line: RatingLine, last_time: float, step_length: float) -> RatingLine:
+    """The ratings after the last event in each step of a line that has ratings before its events."""
+    after = line.ratings_after_events()
+    step = np.floor((last_time - times_to_numbers(after.times)) / step_length)
+    kept = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+    deviation = None if after.deviation is None else after.deviation[kept]
+    return RatingLine(line.name, after.times[kept], after.mean[kept], deviation)
 
 
 def collect_rating_lines(

@@ -4,6 +4,8 @@ import textwrap
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jaxrate.argument_checks import format_value_or_type
 
 if TYPE_CHECKING:
@@ -25,11 +27,13 @@ SMALL_FONT = 8.5  # font size in points
 TITLE_FONT = 13.0
 LINE_SPACING = 1.3  # distance of lines, relative to the font size
 CHARACTER_WIDTH = 0.56  # mean width of a character, relative to the font size
+POINTS_PER_YEAR_LABEL = 48.0  # width of the axes for each label of a year
+MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three years
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
 
 
 def make_axes(
-    ax: "Axes | None",
+    ax: "Axes | None" = None,
     size: tuple[float, float] | None = None,
     title: str = "",
     subtitle: str = "",
@@ -37,9 +41,22 @@ def make_axes(
     source: str = "",
     grid: str = "y",
 ) -> "Axes":
-    """`ax`, or the axes of a new figure of this size in inches, in the style of all plots.
+    """`ax`, or the axes of a new figure, in the style of all plots; for pictures that you draw by hand.
 
-    Only a new figure has a title, a subtitle and a line for the source. The grid is of "x", "y", "both" or "none".
+        ax = jr.plots.make_axes(size=(6, 3.5), title="Strength falls with age", subtitle="Points by year of birth")
+        ax.plot(year, points, color=jr.plots.COLOURS[0])
+
+    Axes of the style have no box and a pale grid. A new figure has paper as its background, its title at the left, a
+    line below that says what is shown, and one at the bottom for the source. Axes that are given get none of these.
+
+    Args:
+      ax: axes of matplotlib to style. None: those of a new figure by `pyplot.subplots`.
+      size: width and height of a new figure in inches. None: the default of matplotlib.
+      title, subtitle, source: texts of a new figure.
+      grid: lines for the ticks of "x", "y", "both" or "none".
+
+    Raises:
+      ValueError: for something else than axes.
     """
     if ax is not None:
         if not hasattr(ax, "figure"):
@@ -156,12 +173,27 @@ def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any 
     legend.get_title().set(fontsize="small", color=GREY)
 
 
-def label_time_axis(ax: "Axes", name: str, ticks: int = 6) -> None:
-    """Label the time axis; dates explain themselves, and have few ticks, so that they fit into a narrow figure."""
-    ax.set_xlabel(name)
-    if name == "date":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+def add_halo(line: Any) -> None:
+    """Set a line off from those that it crosses, by an edge in the colour of paper."""
+    from matplotlib.patheffects import Normal, Stroke
 
-        locator = AutoDateLocator(minticks=3, maxticks=ticks)
+    line.set_path_effects([Stroke(linewidth=line.get_linewidth() + 1.6, foreground=PAPER), Normal()])
+
+
+def group_thousands(ax: "Axes", *axis_names: str) -> None:
+    """Write the numbers at the ticks of these axes as they are written elsewhere: 1,990."""
+    for axis_name in axis_names:
+        getattr(ax, f"{axis_name}axis").set_major_formatter(lambda x, _: f"{x:,.10g}".replace("-", "\N{MINUS SIGN}"))
+
+
+def label_time_axis(ax: "Axes", name: str) -> None:
+    """Label the time axis; dates explain themselves, and have as many ticks as the width of the axes holds."""
+    if name != "date":
+        ax.set_xlabel(name)
+    else:
+        from matplotlib.dates import MONTHLY, YEARLY, AutoDateLocator, ConciseDateFormatter
+
+        ticks = int(np.clip(ax.bbox.width * points_per_pixel(ax) / POINTS_PER_YEAR_LABEL, 4, 10))
+        locator = AutoDateLocator(minticks=3, maxticks={YEARLY: ticks, MONTHLY: MAX_MONTH_TICKS})
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -9,11 +9,12 @@ from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import label_chosen_players, player_label
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
 from jaxrate.plots.plot_helpers import Z_95, check_backend, check_drawable_count
-from jaxrate.plots.scoreboard_style import COLOURS, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,18 +46,19 @@ def intervals(
     rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
-    text = ChartText(f"Strengths of {_count_players(strengths, len(order))}",
-                     f"Ratings with 95 % intervals, each by itself, by {_model_name(strengths)}{squares}",
-                     "rating (points)", "", _describe_votes(strengths))  # fmt: skip
+    title = leader_title(labels, rating, strengths.standard_error[order], "points")
+    scope = f"{_count_players(strengths, len(order))}with 95 % intervals, each by itself, by {_model_name(strengths)}"
+    text = ChartText(title, scope + squares, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
-        return interval_chart(labels, rating, half_width, text)
+        return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width))
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
     is_estimated = ~is_anchor
     draw_intervals(ax, rating[is_estimated], half_width[is_estimated], COLOURS[0], row[is_estimated])
     if is_anchor.any():
         ax.plot(rating[is_anchor], row[is_anchor], "s", color=COLOURS[1], markersize=5)
-    draw_player_rows(ax, labels, format_ratings(rating, half_width))
-    ax.set_xlabel(text.x)
+    about = draw_player_rows(ax, labels, format_ratings(rating, half_width))
+    ax.set_xlabel(text.x + about)
+    group_thousands(ax, "x")
     return ax
 
 
@@ -78,17 +80,21 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
+    title = rank_set_title(labels, ranks.least[order], len(ranks.players), ranks.level)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
-    ax = make_axes(ax, figure_size_for_rows(labels), "Ranks that the votes allow", subtitle, grid="x")
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
     size = float(np.clip(150.0 / len(order), 1.5, 4.5))
     ax.plot(row[is_rated] + 1, row[is_rated], "o", color=COLOURS[0], markersize=size, markeredgewidth=0)
-    draw_player_rows(ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)])
+    about = draw_player_rows(
+        ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
+    )
     ax.set_xlim(0.4, greatest.max() + 0.6)
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g} %)")
+    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g} %)" + about)
+    group_thousands(ax, "x")
     return ax
 
 
@@ -105,7 +111,7 @@ def win_matrix(
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
-      players: two players or more, by name or by id. For up to 12, numbers are written into the cells if they fit.
+      players: two players or more, by name or by id. For up to 16, numbers are written into the cells if they fit.
         None: all who have a finite rating, the best first.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
@@ -129,19 +135,21 @@ def win_matrix(
     percent = 100.0 * np.asarray(win + 0.5 * tie)
     percent[np.isnan(eta) | np.eye(len(labels), dtype=bool)] = np.nan
     all_drawn = len(labels) == len(labels_by_id)
-    drawn = "each player" if all_drawn else f"{len(labels)} of {len(labels_by_id):,} players, at even distances"
+    drawn = "each" if all_drawn else f"{len(labels)} of {len(labels_by_id):,}, at even distances"
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
-    text = ChartText("Who wins against whom", subtitle, "against", "expected score (%)", _describe_votes(strengths))
+    text = ChartText(
+        favourite_title(labels, percent), subtitle, "against", "expected score (%)", _describe_votes(strengths)
+    )
     if is_interactive:
         return matrix_chart(labels, percent, text)
     return draw_percent_matrix(ax, labels, percent, text)
 
 
 def _count_players(strengths: Strengths, drawn: int) -> str:
-    """How many players are drawn, as "the first 20 of 129 players"."""
+    """The beginning of a subtitle, which says how many are drawn if these are not all."""
     count = len(strengths.players)
-    return f"{count:,} players" if drawn == count else f"the first {drawn:,} of {count:,} players"
+    return "Ratings " if drawn == count else f"The first {drawn:,} of {count:,}; ratings "
 
 
 def _model_name(strengths: Strengths) -> str:
@@ -149,7 +157,7 @@ def _model_name(strengths: Strengths) -> str:
 
 
 def _describe_votes(strengths: Strengths) -> str:
-    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,} players"
+    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,}"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

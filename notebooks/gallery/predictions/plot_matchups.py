@@ -10,5 +10,11 @@ from jaxrate import plots
 data = jr.data.datasets.nfl()
 rated = jr.rate(jr.glicko(side_advantage=60), data)
 
-teams = ["Kansas City Chiefs", "Green Bay Packers", "Buffalo Bills", "Chicago Bears", "New York Jets"]
+teams = [
+    "Kansas City Chiefs",
+    "Green Bay Packers",
+    "Buffalo Bills",
+    "Chicago Bears",
+    "New York Jets",
+]
 plots.matchups(rated, players=teams)

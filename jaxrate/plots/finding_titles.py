@@ -1,0 +1,149 @@
+"""Titles of plots: the finding, where the data decide it, in words that fit one player as well as a team."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.plots.name_labels import list_names
+from jaxrate.plots.rating_line_data import RatingLine, times_to_numbers
+from jaxrate.text_format import format_number
+
+CLOSE_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
+SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
+SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
+CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
+CLEAR_STRETCH = 0.03  # and by which share they then are at least
+
+
+def format_amount(value: float, unit: str, digits: int | None = None) -> str:
+    """A rating or a difference with its unit, as "1,512 points"; other units than points are not written."""
+    digits = (0 if abs(value) >= 10.0 else 1 if abs(value) >= 1.0 else 2) if digits is None else digits
+    number = f"{value:,.{digits}f}".removesuffix(".0")
+    return f"{number} point{'' if number == '1' else 's'}" if unit == "points" else number
+
+
+def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray | None, unit: str) -> str:
+    """Who is on top of a list, the best first, and by how much."""
+    gap = float(values[0] - values[1]) if len(names) > 1 else -1.0
+    if gap < 0.0:  # one row, or an order by another value
+        return f"{names[0]} on top"
+    if _chance_to_be_better(gap, None if deviations is None else deviations[:2]) < CLOSE_CHANCE:
+        return f"{names[0]} and {names[1]} almost level on top"
+    return f"{names[0]} on top, {format_amount(gap, unit)} ahead of {names[1]}"
+
+
+def _chance_to_be_better(gap: float, deviations: HostArray | None) -> float:
+    """Of one whose rating is higher by a gap, from the deviations [2] of both."""
+    spread = 0.0 if deviations is None else math.hypot(*np.asarray(deviations, float).tolist())
+    if spread == 0.0:
+        return 1.0 if gap > 0.0 else 0.5
+    return NormalDist().cdf(gap / spread)
+
+
+def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str) -> str:
+    """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating."""
+    begins, ends = (np.array([times_to_numbers(line.times)[i] for line in lines]) for i in (0, -1))
+    is_timed = clock in ("date", "time")
+    if len(lines) < 2 or (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begins.min())):
+        return peak_title(lines, clock, unit)
+    order = np.argsort([-line.mean[-1] for line in lines], kind="stable")[:2]
+    (first, second), deviation = (lines[i] for i in order), lines[0].deviation
+    deviations = None if deviation is None else np.array([lines[i].deviation[-1] for i in order])
+    gap = float(first.mean[-1] - second.mean[-1])
+    if _chance_to_be_better(gap, deviations) < CLOSE_CHANCE:
+        return f"{first.name} and {second.name} ended almost level"
+    return f"{first.name} ended {format_amount(gap, unit)} ahead of {second.name}"
+
+
+def peak_title(lines: Sequence[RatingLine], clock: str, unit: str, others_peak: float = -math.inf) -> str:
+    """Whose rating after an event was the highest, and when; of the named ones alone if others were higher."""
+    peaks = [float(np.nanmax(line.mean)) for line in lines]
+    line = lines[int(np.argmax(peaks))]
+    amount = format_amount(max(peaks), unit, 0 if unit == "points" else None)
+    at = line.times[int(np.nanargmax(line.mean))]
+    when = f"in {at.astype('datetime64[Y]')}" if clock == "date" else f"at {format_number(round(float(at), 1))}"
+    if clock not in ("date", "time"):
+        when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
+    highest = f" highest{_of_these(len(lines), max(peaks) < others_peak)}," if len(lines) > 1 else ""
+    return f"{line.name} peaked{highest} at {amount} {when}"
+
+
+def _of_these(count: int, is_limited: bool) -> str:
+    return f" of these {count}" if is_limited else ""
+
+
+def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[HostArray] = ()) -> str:
+    """Who was first most often, from ranks [m] by name; NaN where a player is not listed.
+
+    Others, without names, were first more often: then it is said of the named ones alone.
+    """
+    firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
+    most = max(firsts.values())
+    names = [name for name, count in firsts.items() if count == most]
+    if len(names) > 1 and most:
+        return f"{list_names(names)} ranked first most often, each on {most:,} of {moments:,} dates"
+    if most:
+        is_limited = any(int((rank == 1).sum()) >= most for rank in others)
+        often = f" most often{_of_these(len(ranks), is_limited)}," if len(ranks) > 1 else ""
+        return f"{names[0]} ranked first{often} on {most:,} of {moments:,} dates"
+    best = {name: float(np.nanmin(rank)) for name, rank in ranks.items()}
+    first = min(best, key=lambda name: best[name])
+    return f"{first} peaked{' highest,' if len(ranks) > 1 else ''} at rank {best[first]:,.0f}"
+
+
+def favourite_title(names: Sequence[str], percent: HostArray) -> str:
+    """Who is favoured against everybody, from expected scores [n, n] in percent."""
+    away = ~np.eye(len(names), dtype=bool)
+    least = np.array([row[other].min() for row, other in zip(percent, away, strict=True)])
+    if np.isnan(least).all() or np.nanmax(least) < 50.5:
+        return f"Expected scores of {list_names(names)}"
+    best = int(np.nanargmax(least))
+    if len(names) == 2:
+        return f"{names[best]} favoured against {names[1 - best]}, at {least[best]:.0f} %"
+    return f"{names[best]} favoured against everybody, at {least[best]:.0f} % or more"
+
+
+def calibration_title(calibrations: Mapping[str, Any]) -> str:
+    """Whose predictions come true best; of one system, whether they are too bold or too cautious."""
+    if len(calibrations) > 1:
+        best = min(calibrations, key=lambda name: calibrations[name].error)
+        return f"{best} calibrated best, off by {calibrations[best].error:.3f} on average"
+    (one,) = calibrations.values()
+    filled = one.weight > 0
+    predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
+    lean = predicted - 0.5
+    excess, possible = (weight * lean * (observed - predicted)).sum(), (weight * lean**2).sum()
+    error = math.sqrt((weight * lean**2 * predicted * (1.0 - predicted)).sum())
+    if abs(excess) <= max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible):
+        return "Predictions came true, within chance"
+    if excess < 0:
+        return "Predictions too bold: favourites scored less than predicted"
+    return "Predictions too cautious: favourites scored more than predicted"
+
+
+def surprise_title(name: str, mean: float, z: float, count: int) -> str:
+    """Who scored otherwise than expected, if that is more than chance among so many players."""
+    if abs(z) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count):
+        return f"No surprise beyond chance: the largest z of {count:,} is {abs(z):.1f}"
+    return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
+
+
+def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: HostArray) -> str:
+    """Which system predicts best, and whether that is more than chance."""
+    if len(names) < 2:
+        return f"Log loss of {names[0]}"
+    if loss_behind[1] <= half_widths[1]:
+        return f"{names[0]} and {names[1]} predict about equally well"
+    return f"{names[0]} predicts best, beyond chance"
+
+
+def rank_set_title(names: Sequence[str], least: HostArray, count: int, level: float) -> str:
+    """Who may be first, from the least possible ranks [n] of the listed names."""
+    possible = int((least == 1).sum())
+    if possible == 1:
+        return f"{names[int(np.argmin(least))]} first, at {100 * level:g} % confidence"
+    return f"{possible:,} of {count:,} may be first, at {100 * level:g} % confidence"

@@ -1,0 +1,89 @@
+"""Titles of plots: findings where the data decide them."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+
+from jaxrate.metrics.prediction_metrics import calibration
+from jaxrate.plots import finding_titles as titles
+from jaxrate.plots.rating_line_data import RatingLine
+
+YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
+
+
+def line(name, mean, deviation=None, times=YEARS):
+    return RatingLine(name, times, np.array(mean), None if deviation is None else np.full(len(mean), deviation))
+
+
+def test_a_leader_is_ahead_or_level():
+    values = np.array([1543.2, 1450.0])
+    assert titles.leader_title(["Ada", "Bo"], values, None, "points") == "Ada on top, 93 points ahead of Bo"
+    wide = np.array([400.0, 400.0])
+    assert titles.leader_title(["Ada", "Bo"], values, wide, "points") == "Ada and Bo almost level on top"
+    assert titles.leader_title(["Ada", "Bo"], np.array([0.62, 0.6]), None, "share") == "Ada on top, 0.02 ahead of Bo"
+    assert titles.leader_title(["Ada", "Bo"], values[::-1], wide, "points") == "Ada on top"  # in a cautious order
+    assert titles.leader_title(["Ada", "Bo"], values[[0, 0]], None, "points") == "Ada and Bo almost level on top"
+    assert titles.leader_title(["Ada"], values[:1], None, "points") == "Ada on top"
+
+
+def test_lines_end_or_peak():
+    ada, bo = line("Ada", [1500.0, 1700.0, 1601.0]), line("Bo", [1500.0, 1550.0, 1600.0])
+    assert titles.line_end_title([bo, ada], "date", "points") == "Ada ended 1 point ahead of Bo"
+    unsure = [x._replace(deviation=np.full(3, 90.0)) for x in (ada, bo)]
+    assert titles.line_end_title(unsure, "date", "points") == "Ada and Bo ended almost level"
+    assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in 1991"
+    retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
+    assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
+    among = titles.peak_title([ada, bo], "date", "points", 1800.0)
+    assert among == "Ada peaked highest of these 2, at 1,700 points in 1991"
+    counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
+    assert titles.peak_title([counted], "matches played", "points") == "Ada peaked at 3 points after 2 matches"
+
+
+def test_ranks_count_the_firsts():
+    ranks = {"Ada": np.array([np.nan, 1.0, 1.0]), "Bo": np.array([1.0, 2.0, 2.0])}
+    assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
+    assert titles.ranks_title({"Ada": ranks["Ada"]}, 3) == "Ada ranked first on 2 of 3 dates"
+    often = titles.ranks_title(ranks, 3, [np.ones(3)])
+    assert often == "Ada ranked first most often of these 2, on 2 of 3 dates"
+    ranks["Ada"][2] = 3.0
+    assert titles.ranks_title(ranks, 3) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
+    behind = {"Ada": np.array([5.0, 4.0]), "Bo": np.array([6.0, 7.0])}
+    assert titles.ranks_title(behind, 2) == "Ada peaked highest, at rank 4"
+
+
+def test_a_favourite_is_one_against_everybody():
+    nan = np.nan
+    percent = np.array([[nan, 60.0, 80.0], [40.0, nan, 70.0], [20.0, 30.0, nan]])
+    assert titles.favourite_title("ABC", percent) == "A favoured against everybody, at 60 % or more"
+    assert titles.favourite_title("AB", percent[:2, :2]) == "A favoured against B, at 60 %"
+    circle = np.array([[nan, 60.0, 40.0], [40.0, nan, 60.0], [60.0, 40.0, nan]])
+    assert titles.favourite_title("ABC", circle) == "Expected scores of A, B and C"
+    assert titles.favourite_title("ABCDE", np.full((5, 5), nan)) == "Expected scores of A and 4 others"
+
+
+def test_predictions_are_bold_or_cautious_or_true():
+    random = np.random.default_rng(0)
+    p = random.uniform(0.1, 0.9, 4000)
+    score = (random.random(4000) < p) * 1.0
+
+    def title(prediction):
+        return titles.calibration_title({"": calibration(prediction, score)})
+
+    assert title(p) == "Predictions came true, within chance"
+    assert title(0.5 + 1.2 * (p - 0.5)).startswith("Predictions too bold")
+    assert title(0.5 + 0.6 * (p - 0.5)).startswith("Predictions too cautious")
+    two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
+    assert titles.calibration_title(two).startswith("right calibrated best, off by 0.0")
+
+
+def test_surprises_comparisons_and_ranks_respect_chance():
+    assert titles.surprise_title("Ada", 0.2, 2.5, 100) == "No surprise beyond chance: the largest z of 100 is 2.5"
+    assert titles.surprise_title("Ada", -0.2, -4.2, 100) == "Ada scored less than expected, by 0.20 a match"
+    behind = np.array([0.0, 0.01])
+    assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
+    assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"
+    assert titles.rank_set_title("ABC", np.array([1, 1, 3]), 5, 0.95) == "2 of 5 may be first, at 95 % confidence"
+    assert titles.rank_set_title("ABC", np.array([1, 2, 3]), 5, 0.9) == "A first, at 90 % confidence"
