@@ -214,6 +214,9 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
         pairs = jr.matches([ids], [0.5], [when])
         guess = jr.predict(saved.system, saved.state, pairs)[0]
         assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-4] == f"{guess:.3f}"
+    coming.write_text("a,b,time\nplayer 01,player 02,1500\n")
+    code, _, errors = jaxrate("predict", run, coming, "--at", 1700)
+    assert code == 2 and "--at is for fixtures without times, and these have them; leave it out" in errors
     coming.write_text("a,b\nplayer 01,player 01\n")
     for given, said in (
         ((), "coming.csv: row 0 (counting from 0, line 2): player"),

@@ -151,7 +151,7 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
 
 def test_a_constant_forecast_is_described(home):
     sided = f"the same chance for all who have the side, has log loss {constant_forecast_log_loss(home):.4f}."
-    assert describe_constant_forecast(home) == [f"A constant forecast, {sided}"]
+    assert describe_constant_forecast(home) == [f"The best constant forecast, {sided}"]
     sideless = home._replace(events=home.matches._replace(context=home.matches.context._replace(side=None)))
     assert describe_constant_forecast(sideless) == ["A constant forecast, one half for all, has log loss 0.6931."]
 

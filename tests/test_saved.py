@@ -248,7 +248,7 @@ def test_what_cannot_follow_is_refused(system, options, table, message):
 
 def test_players_need_their_ids_and_periods_their_end():
     onto = jr.rate(jr.elo(), jr.read(league()), period=30.0)
-    with pytest.raises(ValueError, match="read the matches with players="):
+    with pytest.raises(ValueError, match="read the events with players=saved.players"):
         jr.rate(jr.elo(), jr.read(NEW), period=30.0, onto=onto)
     same = jr.read(NEW | {"time": [300.5]}, players=onto.players)
     onto_299 = onto._replace(last=300.0)

@@ -213,9 +213,9 @@ def describe_fit(fit_result: jr.fitting.Fit) -> str:
         rest = {
             "with the start": fit_result.held_out.start,
             "fitted": fit_result.held_out.fitted,
-            "a constant": fit_result.held_out.constant,
+            "a constant forecast": fit_result.held_out.constant,
         }
-        lines += [f"  {what:<15}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
+        lines += [f"  {what:<21}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
     if fit_result.open:
         determined = [key for key in fit_result.free if key not in fit_result.open]
         hint = f"; fit the others alone: --free {' '.join(determined)}" if determined else ""

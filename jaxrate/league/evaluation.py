@@ -104,8 +104,9 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
     """The sentence on the log loss of a constant forecast, see `constant_forecast_log_loss`; none where it is NaN."""
     loss = constant_forecast_log_loss(data, last)
     has_side = isinstance(data.events, Matches) and data.events.context.side is not None
-    forecast = "the same chance for all who have the side" if has_side else "one half for all"
-    return [] if np.isnan(loss) else [f"A constant forecast, {forecast}, has log loss {loss:.4f}."]
+    sided = "The best constant forecast, the same chance for all who have the side,"
+    forecast = sided if has_side else "A constant forecast, one half for all,"
+    return [] if np.isnan(loss) else [f"{forecast} has log loss {loss:.4f}."]
 
 
 def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
