@@ -1,12 +1,14 @@
 """What BlatMMR refuses."""
 
 import math
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import slice_events
 from tests.blat import MATCHES, Kernel
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
@@ -82,3 +84,15 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("algorithm", "precision", "most"), [("auto", False, 10), ("fft", True, 100)])
+def test_weights_that_transforms_and_interpolation_cannot_follow_are_refused(algorithm, precision, most):
+    """A weight of 1,000 moved predictions by a third in float32, and nobody said so."""
+    with jax.enable_x64(precision):
+        make = partial(jr.blat_mmr, size=101, half_width=7, kernel=None)
+        matches = jr.matches([[0, 1]] * 3, [1.0, 0.0, 1.0], weight=[1.0, most, most * 1.01])
+        with pytest.raises(ValueError, match=rf"row 2 .*weight .* is above {most}.*algorithm=\"naive\""):
+            jr.run(make(algorithm=algorithm), matches)
+        make(algorithm=algorithm).check(slice_events(matches, 0, 2))
+        make(algorithm="naive").check(matches)

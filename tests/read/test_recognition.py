@@ -299,14 +299,14 @@ def test_signs_as_results_are_told(source, number):
 @pytest.mark.parametrize("code", ["-1", " -1.0", "999"])
 def test_numbers_that_say_that_there_is_no_result(source, number, code):
     scores = [number(float(code) if x == -1 else x) for x in SIGNED["score"]]
-    with pytest.warns(UserWarning, match="left out 1 of 4 rows") as notes:
+    with pytest.warns(UserWarning, match="1 of 4 rows has no result") as notes:
         data = read(source(SIGNED | {"score": scores}), na_values=[code, "void", "inf"])
     assert data.matches.score.tolist() == [1, 0, 1] and not any("took" in str(note.message) for note in notes)
 
 
 def test_a_number_that_is_no_result_among_values_of_several_types():
     scores = np.array([1, -1, True, 0], object)
-    with pytest.warns(UserWarning, match="left out 1 of 4 rows"):
+    with pytest.warns(UserWarning, match="1 of 4 rows has no result"):
         assert read(SIGNED | {"score": scores}, na_values=["-1"]).matches.score.tolist() == [1, 1, 0]
 
 

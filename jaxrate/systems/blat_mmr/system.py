@@ -26,7 +26,7 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.array_types import Array
-from jaxrate.events import Matches
+from jaxrate.events import Matches, fail_where
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
 from jaxrate.hyperparameter_definitions import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
@@ -57,6 +57,8 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     resolve_algorithm_sizes,
     resolve_algorithms,
 )
+
+MAX_WEIGHTS = {"float32": 10.0, "float64": 100.0}  # of matches inside sums by transforms or interpolation
 
 
 class InitialBelief(NamedTuple):
@@ -143,7 +145,8 @@ def blat_mmr(
       kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.extend.kernels.Kernel`,
         also of a function or matrix of your own.
       algorithm: "naive", "fft", "laplace", "low_rank", or the fastest that is exact here ("auto"). They agree to
-        1e-6 in float32 ("fft": 2e-5), but chances below rounding and weights above 10 want "naive".
+        1e-6 in float32 ("fft": 2e-5), but chances below rounding want "naive". So do weights of
+        matches above 10, in float64 above 100: other algorithms on a grid refuse them, if draws stand inside.
       draws: where theta stands in equation (1): "inside" the sum over the opponent's strengths, as in the paper, or
         "outside", as the power of the sum, as in its author's program.
       support: [n] increasing strengths, or [n, d], instead of the grid: everyone's at first; a state may hold others.
@@ -223,7 +226,27 @@ def blat_mmr(
     rules = Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update)))
     begin, show = bind(init, model, initial), bind(summary, model)
     kinds, make = (Matches,), FactoryCall(blat_mmr, tuple(static.items()))
-    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, make=make)
+    check = bind(check_match_weights, model)
+    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, check, make=make)
+
+
+def check_match_weights(model: Model, events: Matches) -> None:
+    """ValueError for a weight with which the algorithm loses the sum over the opponent's strengths.
+
+    Inside the sum the weight is a power of the luck function: sharper than the grid's transforms and interpolation can
+    follow in the precision in use.
+    """
+    weight, precision = events.context.weight, jnp.result_type(float).name
+    if weight is None or model.draws != "inside" or model.summing not in ("fft", "low_rank"):
+        return
+    most = MAX_WEIGHTS[precision]
+    fail_where(
+        np.asarray(weight) > most,
+        lambda row: (
+            f"weight {weight[row]:g} is above {most:g}, up to which the algorithm {model.summing} is right in "
+            f'{precision}; use blat_mmr(algorithm="naive")'
+        ),
+    )
 
 
 def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
