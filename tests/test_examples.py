@@ -43,11 +43,11 @@ def known(tmp_path, monkeypatch):
     days, score = np.datetime64("2024-01-01") + np.arange(240) * 2, random.choice([0.0, 0.5, 1.0], 240)
     table = {"a": names[player[:, 0]], "b": names[player[:, 1]], "score": score, "date": days}
     new = {name: x[:9] for name, x in table.items()} | {"date": days[-9:] + 40}
-    coming = {"home": new["a"], "away": new["b"]}
+    coming = {"home": new["a"], "away": new["b"], "date": new["date"]}
     for name, columns in {
         "games": table,
         "july": coming,
-        "to_come": {"a": new["a"], "b": new["b"]},
+        "to_come": {"a": new["a"], "b": new["b"], "date": new["date"]},
         "so_far": new,
     }.items():
         jr.data.write(columns, f"{name}.csv")

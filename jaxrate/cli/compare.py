@@ -12,7 +12,13 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.hyperparameters import FittedParams, hint_scored_on_fitted_data, load_fitted, parse_params
+from jaxrate.cli.hyperparameters import (
+    FittedParams,
+    hint_scored_on_fitted_data,
+    load_fitted,
+    note_open_hyperparameters,
+    parse_params,
+)
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, read_events, reading_options
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
@@ -97,6 +103,7 @@ def compare(
         lengths = None, 7.0 if period is None else period
     for fit in fits:
         changes[fit.system] = drop_fitted_seasons_from_changes(data, fit, changes[fit.system])
+        note_open_hyperparameters(report, fit, changes[fit.system])
     comparison = compare_with_notes(
         report,
         file,

@@ -22,6 +22,7 @@ from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.text_format import join_names
 
 MOVED = "moved along"
 MAX_CALL_LENGTH = 40  # values of a call that is printed
@@ -162,7 +163,10 @@ def fit(
         )
     if save is not None:
         write_fitted(save, result, system, period, Path(file).name)
-        report.note(f"saved the hyperparameters to {save}")
+        open_names = (
+            f"; of {join_names(result.open)}, left open, it has the values of the least loss" if result.open else ""
+        )
+        report.note(f"saved the hyperparameters to {save}{open_names}")
     if result.idle:
         report.note(f"no effect here, so not fitted: {', '.join(result.idle)}")
     count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.progress import ProgressReport
+from jaxrate.text_format import join_names
 
 
 class FittedParams(NamedTuple):
@@ -21,6 +22,7 @@ class FittedParams(NamedTuple):
     period: float | None  # the length of rating periods
     file: str | None  # the name of the fitted file
     data_share: float  # the first share of its matches or contests, which was fitted
+    left_open: tuple[str, ...] = ()  # hyperparameters that this file hardly determined
 
 
 def parse_params(params: tuple[str, ...]) -> dict[str, Any]:
@@ -57,9 +59,9 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
     header = {"system": system.name} | ({} if period is None else {"period": period})
     header |= {"file": file, "data_share": fit_result.options.data_share}
+    header |= {"left_open": fit_result.open} if fit_result.open else {}
     sections = {"": header, "[params]": fit_result.params._asdict(), "[settings]": dict(system.settings)}
     lines = [f"# jaxrate fit {file}: {fit_result.options.loss} {fit_result.loss:.6g}"]
-    lines += [f"# left open: {', '.join(fit_result.open)}"] if fit_result.open else []
     for title, values in sections.items():
         lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -77,13 +79,15 @@ def load_fitted(path: Path) -> FittedParams:
         raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
-    sections = [contents.get(key, {}) for key in ("params", "settings")]
+    sections, left_open = [contents.get(key, {}) for key in ("params", "settings")], contents.get("left_open", [])
     if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
         raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
     period, share = contents.get("period"), contents.get("data_share", 1.0)
     for name, value in (("period", period), ("data_share", share)):
         if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
             raise ValueError(f"{path}: {name} must be a number above 0, got {value!r}")
+    if not isinstance(left_open, list):
+        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
     values = {
         key: None if x == "none" else tuple(x) if isinstance(x, list) else x for y in sections for key, x in y.items()
     }
@@ -91,7 +95,18 @@ def load_fitted(path: Path) -> FittedParams:
         make_system(contents["system"], values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return FittedParams(path, contents["system"], values, period, contents.get("file"), share)
+    left_open = tuple(name for name in values if name in left_open)
+    return FittedParams(path, contents["system"], values, period, contents.get("file"), share, left_open)
+
+
+def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values: dict[str, Any]) -> None:
+    """A note if values that a fit left open are used; `values` has those of all hyperparameters that are set."""
+    names = [name for name in fit.left_open if values.get(name) == fit.values[name]]
+    if names:
+        it, values_mean = ("it", "its value there means") if len(names) == 1 else ("them", "their values there mean")
+        text = f"the fit of {fit.path} left {join_names(names)} open, as {fit.file or 'its file'} says next to nothing "
+        text += f"of {it}; {values_mean} little; set {it} with --param, or fit the others alone with --free"
+        report.note(text)
 
 
 def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.default_evidence import default_system, note_evidence
-from jaxrate.cli.hyperparameters import FittedParams
+from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
@@ -67,11 +67,10 @@ def choose_system(
     """
     from jaxrate.league.system_construction_by_name import default_system_name, make_system_for_data
 
-    changes = (
-        request.changes
-        if request.fitted is None
-        else drop_fitted_seasons_from_changes(data, request.fitted, request.changes)
-    )
+    changes = request.changes
+    if request.fitted is not None:
+        changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
+        note_open_hyperparameters(report, request.fitted, changes)
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
     system = make_system_for_data(name, changes, request.period, data, data_share)

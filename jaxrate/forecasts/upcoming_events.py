@@ -95,7 +95,7 @@ def predict_fixtures(
             check_clock(rated.clock, time)
         if time is None and rated.clock == "dates" and rated.last is not None and not _is_pair_list(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
-            text = f"{end}, as they have none of their own; the option time, or --at on the command line, sets another"
+            text = f"{end}, as they have none of their own; the option time, or --at of `jaxrate predict`, sets another"
             warnings.warn(text, RecognitionWarning, stacklevel=3)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
