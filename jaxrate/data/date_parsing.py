@@ -129,9 +129,8 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
 def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
     """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
     arrow, names = import_pyarrow(), []
-    for name, values in table.first_values().items():
-        if name in used:
-            continue
+    unused = [name for name in table.names if name not in used and table.names.count(name) == 1]
+    for name, values in table.first_values(unused).items() if unused else ():
         with suppress(ValueError):
             column = to_column(name, values)
             if isinstance(column, np.ndarray) or not len(column := column.drop_null()):

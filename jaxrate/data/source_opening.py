@@ -57,9 +57,9 @@ def open_table_source(source: Any) -> TableSource:
 def _table_in_memory(columns: Any, names: list[str]) -> TableSource:
     """Columns by name as a `TableSource`."""
 
-    def first_values() -> dict[str, Any]:
+    def first_values(wanted: Sequence[str]) -> dict[str, Any]:
         values = {}
-        for name in names:
+        for name in wanted:
             with suppress(TypeError, ValueError, LookupError):  # of columns that cannot be sliced
                 values[name] = columns[name][:FEW_ROWS]
         return values

@@ -36,7 +36,7 @@ class TableSource(NamedTuple):
     load: Callable[..., Any]  # (names, those of text, those of numbers) to columns by name
     where: Callable[[int], str]  # the beginning of errors about a row
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
-    first_values: Callable[[], Mapping[str, Any]] = dict  # of columns by name, a few, of those that are quickly read
+    first_values: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {}  # a few of columns, if quickly read
 
 
 def import_pyarrow() -> Any:
@@ -88,9 +88,10 @@ def open_table_file(path: Path) -> TableSource:
             def load(columns: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
                 return arrow.parquet.ParquetFile(path).read(columns=list(columns))
 
-            def first_values() -> Mapping[str, Any]:
+            def first_values(columns: Sequence[str]) -> Mapping[str, Any]:
                 with arrow.parquet.ParquetFile(path) as file:
-                    return {name: batch[name] for batch in islice(file.iter_batches(FEW_ROWS), 1) for name in names}
+                    batches = islice(file.iter_batches(FEW_ROWS, columns=list(columns)), 1)
+                    return {name: batch[name] for batch in batches for name in columns}
 
             return TableSource(title, names, load, lambda row: title + row_label(row), first_values=first_values)
         if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
@@ -110,7 +111,7 @@ def open_table_file(path: Path) -> TableSource:
             names,
             partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, first_row=first_row),
             where,
-            first_values=lambda: {name: [text] for name, text in first_row.items()},
+            first_values=lambda columns: {name: [first_row[name]] for name in columns if name in first_row},
         )
 
 
