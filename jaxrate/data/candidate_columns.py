@@ -1,14 +1,15 @@
 """Columns that may have a role: loaded once, and whether their contents suit it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
+from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_values
-from jaxrate.data.table_sources import Column, TableSource
+from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.text_format import did_you_mean_suffix
 
 
@@ -93,3 +94,21 @@ def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
         hint = did_you_mean_suffix("score", others) if len(numeric) < 2 else ""
         hint = hint or "; name that of the results as score, or those of the points of both as margin"
     return f"no column 'score'{hint} (there are: {', '.join(map(str, table.names))})"
+
+
+def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
+    """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
+    arrow, names = import_pyarrow(), []
+    unused = [name for name in table.names if name not in used and table.names.count(name) == 1]
+    for name, values in table.first_values(unused).items() if unused else ():
+        with suppress(ValueError):
+            column = to_column(name, values)
+            if isinstance(column, np.ndarray) or not len(column := column.drop_null()):
+                continue
+            kinds, first = arrow.types, column[0].as_py()
+            is_text = kinds.is_large_string(column.type) and not first.strip().isdecimal()
+            if (is_text or kinds.is_date(column.type) or kinds.is_timestamp(column.type)) and is_time_column(
+                name, column, dates
+            ):
+                names.append(name)
+    return names

@@ -1,6 +1,5 @@
 """Dates as people write them: the day or the month first, months by name, eight digits, and formats of `strptime`."""
 
-from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_column, to_numbers
-from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
+from jaxrate.data.column_conversion import missing_mask, to_numbers
+from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.text_format import format_value_for_error
 
@@ -124,24 +123,6 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     with suppress(ValueError):
         return parse_dates(name, sample, MONTH_FIRST).column.type != column.type
     return False
-
-
-def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
-    """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
-    arrow, names = import_pyarrow(), []
-    unused = [name for name in table.names if name not in used and table.names.count(name) == 1]
-    for name, values in table.first_values(unused).items() if unused else ():
-        with suppress(ValueError):
-            column = to_column(name, values)
-            if isinstance(column, np.ndarray) or not len(column := column.drop_null()):
-                continue
-            kinds, first = arrow.types, column[0].as_py()
-            is_text = kinds.is_large_string(column.type) and not first.strip().isdecimal()
-            if (is_text or kinds.is_date(column.type) or kinds.is_timestamp(column.type)) and is_time_column(
-                name, column, dates
-            ):
-                names.append(name)
-    return names
 
 
 def parse_date(text: str, dates: str | None) -> float:

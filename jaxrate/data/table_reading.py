@@ -12,6 +12,7 @@ import numpy as np
 from jaxrate.argument_checks import check_argument
 from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
+from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
@@ -19,7 +20,6 @@ from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, fil
 from jaxrate.data.date_parsing import (
     STYLE_DESCRIPTIONS,
     check_date_style,
-    date_columns,
     is_date_style,
     parse_time_column,
 )
