@@ -165,6 +165,7 @@ def test_a_browser_finds_sorts_and_reads(opened):
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
     wait_for(browser, lambda: texts(browser, "#board tbody .name") == ["model 003"])
+    assert findings(browser) == {}  # of rows drawn anew
     search.clear()
     search.send_keys(" ")
     wait_for(browser, lambda: len(texts(browser, "#board tbody .name")) == len(strengths.players))
