@@ -115,7 +115,7 @@ def test_a_printed_leaderboard_has_a_header_and_a_line_per_player(system, top):
     assert ("95 % interval" in lines[0]) == (system.name != "elo")
     best = [(1, names[1], 1700), (2, "Di", 1700), (3, "Ed", 1650)]
     for line, (rank, name, rating) in zip(lines[1:], best, strict=False):
-        assert re.match(rf"\s*{rank}\s+{name}\s+{rating}\.0\b", line)
+        assert re.match(rf"\s*{rank}\s+{name}\s+{rating:,}\.0\b", line)
 
 
 def test_the_interval_is_two_deviations_wide_and_widens_with_time():
@@ -127,7 +127,7 @@ def test_the_interval_is_two_deviations_wide_and_widens_with_time():
         "21.4 to 29.2",
         "29.5 to 33.5",
     ]  # small ratings in tenths
-    assert "1504 to 1896" in str(now) and "1308 to 2092" in str(later)
+    assert "1,504 to 1,896" in str(now) and "1,308 to 2,092" in str(later)
 
 
 def test_a_leaderboard_is_columns_for_a_data_frame():
