@@ -47,7 +47,7 @@ def make_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     """The folder of programs, that of this user and processor if none is given, without too many; OSError if it cannot
     be written to.
     """
-    path = default_cache_folder() / "jaxrate" / processor_cache_key() if folder is None else Path(folder)
+    path = user_cache_folder() / "jaxrate" / processor_cache_key() if folder is None else Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise PermissionError(f"no permission to write in {path}")
@@ -64,7 +64,7 @@ def cache_settings(folder: Path) -> dict[str, str | int]:
     }
 
 
-def default_cache_folder() -> Path:
+def user_cache_folder() -> Path:
     """The folder of caches of this user."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -136,10 +136,10 @@ def _real_to_float_or_none(value: Any) -> float | None:
     if isinstance(value, (bool, np.bool_)):
         return None
     array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
-    return to_float_or_inf(value) if array or isinstance(value, Real) else None
+    return to_float_with_infinite_overflow(value) if array or isinstance(value, Real) else None
 
 
-def to_float_or_inf(value: Any) -> float:
+def to_float_with_infinite_overflow(value: Any) -> float:
     """A number as a float; infinite if it is too large for one."""
     try:
         return float(value)
@@ -152,7 +152,7 @@ def to_floats_or_inf(values: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(values, np.float64)
     except OverflowError:
-        return np.asarray(np.vectorize(to_float_or_inf)(np.asarray(values, object)), np.float64)
+        return np.asarray(np.vectorize(to_float_with_infinite_overflow)(np.asarray(values, object)), np.float64)
 
 
 # What many systems have, with the same meaning.

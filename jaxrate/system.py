@@ -11,10 +11,10 @@ import numpy as np
 
 from jaxrate.argument_checks import check_argument, check_not_traced, is_number, signature_of_types
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.hashable_functions_and_arrays import display_name
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
 from jaxrate.text_format import did_you_mean_suffix
 
@@ -280,6 +280,6 @@ def random_draw_rule(rules: Any) -> Callable[[Array], Any] | None:
     return rules.update.draw if isinstance(rules.update, RandomUpdate) else None
 
 
-def resolve_prepare_sizes(rules: Rules, params: Params) -> Rules:
+def rules_with_sizes_for_params(rules: Rules, params: Params) -> Rules:
     """The rules with sizes that hold for hyperparameters: numbers, arrays of them, or traced: then they may be any."""
     return rules._replace(prepare=rules.prepare.sized(params)) if isinstance(rules.prepare, SizedPrepare) else rules

@@ -65,14 +65,14 @@ def pad_to_width(text: str, width: int, *, left: bool) -> str:
     return text + blanks if left else blanks + text
 
 
-def escape_table_cells(rows: Iterable[Any]) -> list[list[str]]:
+def escape_control_characters_in_cells(rows: Iterable[Any]) -> list[list[str]]:
     """The cells of a table as text of one line, with control characters escaped."""
     return [[escape_control_characters(" ".join(str(x).split("\n"))) for x in row] for row in rows]
 
 
 def format_table(header: list[str], rows: Iterable[Any], left_aligned: Iterable[str] = ("player", "system")) -> str:
     """Rows in columns, aligned as a terminal shows them: those in `left_aligned` to the left, others to the right."""
-    cells = [header, *escape_table_cells(rows)]
+    cells = [header, *escape_control_characters_in_cells(rows)]
     width = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
     is_left = [name in left_aligned for name in header]
     lines = (

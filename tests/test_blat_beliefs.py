@@ -121,7 +121,9 @@ def test_evidence_is_the_exact_likelihood_of_a_tree():
             jnp.sum(
                 jnp.log(
                     jr.run(
-                        jr.league.blat_mmr_beliefs.predict_evidence(system), matches, state=start(system, p)
+                        jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system),
+                        matches,
+                        state=start(system, p),
                     ).prediction
                 )
             )

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, padded_spectrum_of_differences
-from jaxrate.systems.blat_mmr import laplace_recursions
+from jaxrate.systems.blat_mmr import laplace_distribution_sums
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
@@ -32,7 +32,7 @@ FAR = np.repeat(np.isin([*twin.CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"])
 
 def singles(system):
     """Beliefs [30, 1001] after the 15 matches, (mean, variance), and the evidence [30]."""
-    system, state = jr.league.blat_mmr_beliefs.predict_evidence(system), start(system, PRIORS)
+    system, state = jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system), start(system, PRIORS)
     result, swapped = (
         jr.run(system, jr.matches(player, score), state=state, schedule="stream")
         for player, score in ((PAIRS, SCORES), (PAIRS[:, ::-1], 1.0 - SCORES))
@@ -131,8 +131,8 @@ def test_the_edges_of_a_kernel(algorithm):
 def test_laplace_sums_on_random_supports(i):
     x, p, y, b, q, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"))
     x, p, y = (jnp.asarray(v) for v in (x, p, y))
-    np.testing.assert_allclose(jax.jit(laplace_recursions.laplace_density_sum)(x, p, y, b), q, rtol=1e-11)
-    up, down = jax.jit(laplace_recursions.laplace_cdf_sums)(x, p, y, b)
+    np.testing.assert_allclose(jax.jit(laplace_distribution_sums.laplace_density_sum)(x, p, y, b), q, rtol=1e-11)
+    up, down = jax.jit(laplace_distribution_sums.laplace_cdf_sums)(x, p, y, b)
     np.testing.assert_allclose(up, t, rtol=1e-11)
     np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
 

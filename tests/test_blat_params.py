@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import replace_params, resolve_prepare_sizes
+from jaxrate.system import replace_params, rules_with_sizes_for_params
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -110,7 +110,7 @@ def test_a_profile_is_that_of_systems_made_for_its_values():
 
 def test_few_sizes_are_compiled():
     system = jr.blat_mmr()
-    rules = partial(resolve_prepare_sizes, system.rules)
+    rules = partial(rules_with_sizes_for_params, system.rules)
     assert rules(system.params) == rules(jax.tree.map(jnp.asarray, system.params))
     assert rules(system.params) == rules(other(system, "prior_deviation", 1.0))
     for name, values in (("kernel_width", np.geomspace(0.03, 3.0, 50)), ("temperature", np.geomspace(0.1, 10.0, 20))):

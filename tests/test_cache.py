@@ -78,11 +78,11 @@ def test_the_oldest_go_first(monkeypatch, tmp_path):
 def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled_program_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compiled_program_cache.default_cache_folder() == tmp_path
+    assert compiled_program_cache.user_cache_folder() == tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the convention says to ignore
-    assert compiled_program_cache.default_cache_folder() == Path.home() / ".cache"
+    assert compiled_program_cache.user_cache_folder() == Path.home() / ".cache"
     monkeypatch.setattr(compiled_program_cache.sys, "platform", "darwin")
-    assert compiled_program_cache.default_cache_folder() == Path.home() / "Library" / "Caches"
+    assert compiled_program_cache.user_cache_folder() == Path.home() / "Library" / "Caches"
 
 
 def test_programs_of_a_process_are_kept_in_the_folder_given(tmp_path):

@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.league.contest_performances import rating_history_with_performances
-from jaxrate.numerics import prefix_sums_and_recurrences
+from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
@@ -263,7 +263,7 @@ def test_expected_places_equal_brute_force(kind, x64):
 def test_sums_before(shape, x64):
     x = np.random.default_rng(7).normal(size=shape).astype(np.float32)
     wanted = np.cumsum(x, axis=0, dtype=float) - x
-    got = prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(jnp.asarray(x, float))
+    got = sums_and_recurrences.exclusive_prefix_or_suffix_sums(jnp.asarray(x, float))
     assert got.shape == shape and got.dtype == (jnp.float64 if x64 else jnp.float32)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=(1e-13 if x64 else 1e-5) * math.sqrt(len(x)))
     assert (np.asarray(got[0]) == 0.0).all()

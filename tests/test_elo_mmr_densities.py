@@ -17,8 +17,8 @@ from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inferenc
 from jaxrate.systems.rounds.densities import DENSITIES, Density
 from jaxrate.systems.rounds.hazard_tables import (
     log_density_slope,
+    make_expected_wins_integration_method,
     make_noise_density,
-    make_performance_integrals,
     side_hazard,
     tabulate_density,
 )
@@ -177,7 +177,7 @@ def test_who_is_expected_to_beat_whom():
     twin, about = TWINS[density], tabulate_density(density)
     mu, delta, _ = a_round(100, False, seed=5)
     with jax.enable_x64(True):
-        way = make_performance_integrals(table_of(density), about)
+        way = make_expected_wins_integration_method(table_of(density), about)
         for lead, one, other in ((0.0, 200.0, 350.0), (300.0, 400.0, 200.0), (-500.0, 250.0, 250.0)):
             won, lost = (float(x) for x in way.beats(jnp.asarray(lead), jnp.asarray(one), jnp.asarray(other)))
             np.testing.assert_allclose([won, won + lost], [twin.beats(lead, one, other), 1.0], atol=1e-6)

@@ -16,7 +16,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     | {"compiled_program_cache"},
     {"argument_checks"},
     {"events"},
-    {"kernel_launch_overhead", "hyperparameter_definitions", "rules", "default_side_advantage"},
+    {"backend_dependent_operations", "hyperparameter_definitions", "rules", "default_side_advantage"},
     {"data", "factory_hyperparameters", "numerics"},
     {"system"},
     {"systems"},

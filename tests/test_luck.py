@@ -78,7 +78,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         matches = jr.matches([[0, 1]] * 3 + [[1, 0]], score, side=[1.0, 1.0, 1.0, -1.0])
         prediction, evidence = (
             np.asarray(jr.predict(one, state, matches))
-            for one in (system, jr.league.blat_mmr_beliefs.predict_evidence(system))
+            for one in (system, jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system))
         )
         for i, side in enumerate((1.0, 1.0, 1.0, -1.0)):
             mine, theirs = (

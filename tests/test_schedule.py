@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.replay import schedule, step_assignment
 from jaxrate.replay.padded_states_and_columns import allocate_aligned
 from jaxrate.replay.schedule import PlanShape, make_plan, make_plan_of_shape
-from jaxrate.replay.step_assignment import earliest_steps
+from jaxrate.replay.step_assignment import earliest_steps_of_unlimited_width
 
 
 def greedy(events, width):
@@ -73,7 +73,7 @@ ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=T
 def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(step_assignment, "SHORT", short)
-        assert earliest_steps(*flat(events)).tolist() == greedy(events, len(events))
+        assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
 
 
 @pytest.mark.parametrize("chunk", [2, 8, 16])
@@ -83,7 +83,7 @@ def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
     monkeypatch.setattr(step_assignment, "CHUNK", chunk)
     random = np.random.default_rng(0)
     events = [random.permutation(20)[: random.choice([1, 2, 3, 11])].tolist() for _ in range(50)]
-    assert earliest_steps(*flat(events)).tolist() == greedy(events, len(events))
+    assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
     for width in (1, 2, 2**31 - 1):
         check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
@@ -97,7 +97,7 @@ def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
 
 
 def test_no_events_take_no_steps():
-    assert earliest_steps(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
+    assert earliest_steps_of_unlimited_width(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
     assert slots_of(np.zeros((0, 2), np.int32), 4)[0].shape == (0,)
 
 

@@ -13,8 +13,8 @@ from jaxrate.systems.category_glicko import model as strengths
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
+    category_strengths_of_maximum_likelihood,
     log_likelihood_derivatives,
-    maximize_likelihood,
     maximize_posterior,
 )
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
@@ -78,7 +78,7 @@ def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
         for name, wanted in (("logistic", np.log(399) * np.sqrt(3) / np.pi), ("probit", 2.8070337683)):
             one, there, guess = jnp.ones((1, 1)), jnp.array([[True]]), jnp.zeros((1, 1))
             rows = strengths.State(one[0], one, one[0], one, one[0])
-            first = maximize_likelihood(OUTCOME_DISTRIBUTIONS[name], games, there, guess)
+            first = category_strengths_of_maximum_likelihood(OUTCOME_DISTRIBUTIONS[name], games, there, guess)
             second = maximize_posterior(OUTCOME_DISTRIBUTIONS[name], rows, games, there, guess, ~there[0], there[0])
             for best in (first, second):
                 np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import jaxrate as jr
-import jaxrate.smoothing.hindsight_forecasts as forecasting
+import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import slice_events
 from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game

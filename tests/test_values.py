@@ -46,7 +46,7 @@ MAKERS = {
     ),
     "functions": lambda: jr.blat_mmr(kernel=jr.extend.kernels.Kernel(narrower), prior=flat, slope=0.1),
     "table": lambda: jr.blat_mmr(support=SUPPORT, kernel=jr.extend.kernels.Kernel(np.eye(5)), prior=np.ones(5)),
-    "evidence": lambda: jr.league.blat_mmr_beliefs.predict_evidence(jr.blat_mmr()),
+    "evidence": lambda: jr.league.blat_mmr_beliefs.make_evidence_predicting_system(jr.blat_mmr()),
     "limits": lambda: jr.elo_mmr(beta=200, gamma=np.float32(20), newcomer=[0.5]),
 }
 

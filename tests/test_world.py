@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.urns import matchmakers, urn_simulation_and_replay
-from jaxrate.urns.batched_games import GameSettings
+from jaxrate.urns.batched_games import UrnGameRules
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
@@ -25,7 +25,7 @@ def play(width, system, matchmaker, corrected, games=3000):
     """As `urnings_world`, so many tries at once."""
     state = system.init(system.params, PLAYERS)
     tries = matchmaker.name != "chooser"
-    rule = GameSettings(system.settings["variant"], tries, corrected, matchmaker, width)
+    rule = UrnGameRules(system.settings["variant"], tries, corrected, matchmaker, width)
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)

@@ -154,7 +154,7 @@ def _sum_vote_gradient_outer_products(fitted: FittedModel) -> HostArray:
 def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: HostArray) -> HostArray:
     """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
     _, problem, _, _, x = fitted
-    cell, outcome, codes = _clustered_votes_in_cells(fitted.cells, votes)
+    cell, outcome, codes = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
     eta, kappa = (
         sum(o * t[cell] for o, t in zip(outcome, table, strict=True))
         for table in _outcome_log_likelihood_gradients(fitted)
@@ -182,7 +182,9 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
     return root @ root.T
 
 
-def _clustered_votes_in_cells(cells: VoteCells, votes: Votes) -> tuple[HostArray, list[HostArray], list[HostArray]]:
+def _cells_outcomes_and_clusters_of_votes(
+    cells: VoteCells, votes: Votes
+) -> tuple[HostArray, list[HostArray], list[HostArray]]:
     """The votes in cells: their cells [n], outcomes of the cell's first player, and clusters, numbered from 0."""
     assert cells.cell_of_vote is not None and cells.is_swapped is not None
     in_cell = cells.cell_of_vote >= 0
@@ -219,7 +221,7 @@ def _maximise_bootstrap_replicates(
     random = np.random.Generator(np.random.SFC64(seed))  # the fastest generator
     batch = max(1, min(REPLICATE_BATCH, samples))
     searches_at_once = None if jax.default_backend() == "cpu" else max(1, min(batch, BLOCK_NUMBERS // len(x) ** 2))
-    clustered_votes = _clustered_votes_in_cells(cells, votes) if votes.clusters else None
+    clustered_votes = _cells_outcomes_and_clusters_of_votes(cells, votes) if votes.clusters else None
 
     def draw_counts() -> HostArray:
         if clustered_votes is not None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_estimates import Strengths
-    from jaxrate.site.wording import Noun
+    from jaxrate.site.wording import PlayerOrTeamNoun
 
 STOP_REASONS = {
     "steps": "all steps are used up",
@@ -196,7 +196,7 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
         return jr.arena.rank_sets(strengths)
 
 
-def _fit_summary(strengths: Strengths, noun: Noun) -> list[str]:
+def _fit_summary(strengths: Strengths, noun: PlayerOrTeamNoun) -> list[str]:
     """The lines above the table: the model, its likelihood and its coefficients."""
     from jaxrate.arena.strength_estimates import format_value_and_error
 
@@ -217,7 +217,7 @@ def _fit_summary(strengths: Strengths, noun: Noun) -> list[str]:
     return lines
 
 
-def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None, noun: Noun) -> TextTable:
+def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None, noun: PlayerOrTeamNoun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():

@@ -83,7 +83,7 @@ def _choose_count_columns(
     names: list[str], options: dict[str, Any], wins: str | None, losses: str | None, tied: tuple[str, ...]
 ) -> tuple[str, str, list[str]] | None:
     """The columns of wins, losses and ties, as options or their names say; None if these are no counts."""
-    from jaxrate.data.table_sources import check_columns_exist_once, find_column_ignoring_case
+    from jaxrate.data.table_sources import check_columns_exist_and_unique, find_column_ignoring_case
 
     pairs = [
         (find_column_ignoring_case(names, one), find_column_ignoring_case(names, two)) for one, two in COUNT_COLUMNS
@@ -106,7 +106,7 @@ def _choose_count_columns(
     tie = find_column_ignoring_case(names, "ties")
     tie_columns = [*tied] or ([tie] if tie is not None else [])
     columns = [first, second, *tie_columns]
-    check_columns_exist_once(names, columns)
+    check_columns_exist_and_unique(names, columns)
     if len(set(columns)) < len(columns):
         raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(columns)}")
     return first, second, tie_columns

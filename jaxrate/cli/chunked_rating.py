@@ -82,7 +82,7 @@ def _rate_files(
 ) -> jr.league.RatedFiles:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.league.out_of_core.match_chunks import resolve_match_roles, table_season_starts
-    from jaxrate.league.out_of_core.run_resumption import read_initial_row_count
+    from jaxrate.league.out_of_core.run_resumption import read_row_count_at_run_start
     from jaxrate.league.system_construction_by_name import default_system_name
 
     parquet_table = find_parquet_table(file)
@@ -90,7 +90,7 @@ def _rate_files(
     roles = resolve_match_roles(parquet_table, arguments)
     rows = SAMPLE_ROWS
     if options.get("resume"):  # files that were added change nothing of the system
-        rows = min(rows, read_initial_row_count(out) or rows)
+        rows = min(rows, read_row_count_at_run_start(out) or rows)
     source = parquet_source(parquet_table, rows)._replace(noted=False)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=roles.time is not None, **arguments)

@@ -27,7 +27,7 @@ from jaxrate.cli.system_selection import (
     check_period,
     drop_fitted_seasons_from_changes,
     facts_from_options,
-    hint_side_advantage_unused,
+    hint_side_advantage_without_sides,
     prefix_errors_with_file,
     warn_worse_than_even,
 )
@@ -116,7 +116,7 @@ def compare(
         is_fitted=fitting,
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    hint_side_advantage_unused(report, data, [result.system for result in best.values()])
+    hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
     for system_name, result in best.items():
         warn_worse_than_even(report, data, system_name, changes[system_name], result.quality, result.period, last)
     hint_scored_on_fitted_data(report, fits, file, last)

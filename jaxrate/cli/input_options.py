@@ -188,7 +188,7 @@ TEAM_COLUMN = re.compile(
 )
 
 
-def names_teams(file: str, options: dict[str, Any]) -> bool:
+def is_about_teams(file: str, options: dict[str, Any]) -> bool:
     """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
     if is_shipped_dataset(file) or options.get("format") == "football":
         return True

@@ -49,7 +49,7 @@ def plan(
     """
     import jax
 
-    from jaxrate.kernel_launch_overhead import has_launch_overhead
+    from jaxrate.backend_dependent_operations import has_launch_overhead
     from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
     from jaxrate.replay.kernel.gpu_time_estimates import estimate_gpu_seconds, gpu_step_groups
     from jaxrate.replay.padded_states_and_columns import state_shapes

@@ -119,10 +119,10 @@ def report_options(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings are written as notes, each once: those about columns that were recognised are hints."""
-    from jaxrate.data.column_recognition import RecognitionWarning
+    from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
     for text, category in {str(warning.message): warning.category for warning in caught}.items():
-        (report.note if issubclass(category, RecognitionWarning) else report.warn)(text)
+        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(text)

@@ -17,8 +17,8 @@ from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
+    is_about_teams,
     is_parquet_folder_or_pattern,
-    names_teams,
     read_events,
 )
 from jaxrate.cli.lazy_numpy import np
@@ -204,7 +204,7 @@ def rate(
         from jaxrate.league.comparison_notes import has_sides
 
         columns = columns_of_saved_run(rated.system, data, request.columns)
-        teams = names_teams(file, request.columns) or bool(rated.options.get("teams"))
+        teams = is_about_teams(file, request.columns) or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
     sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(

@@ -12,7 +12,7 @@ from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, names_teams
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
@@ -81,7 +81,7 @@ def report(
     from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
-    from jaxrate.site.wording import choose_noun
+    from jaxrate.site.wording import choose_player_or_team_noun
 
     check_html_output_file("--out", out, "report.html")
     make_template_environment()
@@ -113,7 +113,7 @@ def report(
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
     from jaxrate.league.comparison_notes import has_sides
 
-    about_file = {"sided": has_sides(task.data), "teams": names_teams(file, request.columns)}
+    about_file = {"sided": has_sides(task.data), "teams": is_about_teams(file, request.columns)}
     rated = rated._replace(options=rated.options | about_file)
     with report.stage("writing the page"):
         page = jr.site.report_html(
@@ -130,5 +130,5 @@ def report(
             noun=noun,
         )
     out.write_text(page, encoding="utf-8")
-    _, plural = choose_noun(rated, noun)
+    _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")

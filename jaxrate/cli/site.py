@@ -103,7 +103,7 @@ def site(
     """
     from jaxrate.site.announcements import check_address
     from jaxrate.site.site_writer import check_site_folder
-    from jaxrate.site.wording import choose_noun
+    from jaxrate.site.wording import choose_player_or_team_noun
 
     check_output_folder("--out", out)
     with _prefix_errors_with_option("--out "):
@@ -119,7 +119,7 @@ def site(
     rated = jr.load(run)
     display_names = {} if names is None else load_display_names(names, rated.players)
     file_columns = dict.fromkeys([*show, *(points or ())])
-    columns = load_columns_for_predictions(file, list(file_columns), rated) if file is not None else {}
+    columns = load_shown_columns_by_prediction_row(file, list(file_columns), rated) if file is not None else {}
     for name in points or ():
         if columns[name].dtype.kind not in "iuf":
             raise ValueError(
@@ -145,7 +145,7 @@ def site(
             noun=noun,
             address=address,
         )
-    _, plural = choose_noun(rated, noun)
+    _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}; open {out / 'index.html'} in a browser, or copy the folder to a host"
     )
@@ -184,7 +184,7 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     return display_names
 
 
-def load_columns_for_predictions(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
@@ -192,11 +192,11 @@ def load_columns_for_predictions(file: Path, names: list[str], rated: jr.Rated) 
         rows, loaded = rated.predictions["row"].to_numpy(), _load_columns(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
-    _check_file_has_rated_players(file, rated)
+    _check_file_matches_rated_history(file, rated)
     return {name: values[rows] for name, values in zip(names, loaded, strict=True)}
 
 
-def _check_file_has_rated_players(file: Path, rated: jr.Rated) -> None:
+def _check_file_matches_rated_history(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
     from jaxrate.data.table_sources import open_table_file
 

@@ -80,7 +80,7 @@ def choose_system(
         hint_default_side(report, data, system, changes)
     task = check_system_and_hint(report, system, data, request.period, file, request.columns)
     if not fitting:
-        hint_side_advantage_unused(report, data, [system])
+        hint_side_advantage_without_sides(report, data, [system])
     return task
 
 
@@ -107,7 +107,7 @@ def check_system_and_hint(
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
-    check_fits(system, data, period)
+    check_system_rates_data(system, data, period)
     check_contest_file_time_order(system, data, file)
     if has_unused_categories(system, columns):
         report.note(
@@ -144,7 +144,7 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
         raise ValueError("rating periods need times; name the column of time with --time")
 
 
-def check_fits(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
+def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if the system does not rate these events, or if these have no rating periods."""
     from jaxrate.league.system_construction_by_name import can_rate_dataset, make_system
 
@@ -210,7 +210,7 @@ def columns_of_saved_run(
     return {key: x for key, x in columns.items() if key in kept or key not in unused}
 
 
-def hint_side_advantage_unused(
+def hint_side_advantage_without_sides(
     report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]
 ) -> None:
     """A note if nobody has the side, and a system has a side advantage."""

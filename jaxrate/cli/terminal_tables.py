@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.text_format import escape_control_characters, escape_table_cells, format_table
+from jaxrate.text_format import escape_control_characters, escape_control_characters_in_cells, format_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +99,7 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[*table.headings], *escape_table_cells(table.rows)]
+    cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     left_aligned = {*table.left_aligned}
     widths, hidden = fit_widths(cells, left_aligned, width)
     styles = [STYLES.get(heading, "") for heading in table.headings]

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.result_parsing import MIN_READABLE_SHARE, partly_numeric_results, replace_na_values
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_partly_numeric_results, replace_na_values
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.text_format import did_you_mean_suffix
 
@@ -67,7 +67,7 @@ def is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
     present = ~missing_mask(column, nan_is_missing=True)
     if isinstance(column, np.ndarray):
         readable = np.array([to_float_or_none(value) is not None for value in column])
-    elif (partly := partly_numeric_results(column)) is not None:
+    elif (partly := parse_partly_numeric_results(column)) is not None:
         readable = partly.readable
     else:
         return False

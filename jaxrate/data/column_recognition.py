@@ -46,7 +46,7 @@ from jaxrate.data.role_resolution import default_column, is_margin_of_two_column
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
 
-class RecognitionWarning(UserWarning):
+class ColumnsRecognisedWarning(UserWarning):
     """Which columns were recognised, and as what."""
 
 

@@ -272,7 +272,7 @@ def _parse_number_column(name: str, column: Column, unix: bool) -> ParsedDates:
                 return ParsedDates(_times_to_arrow(times, present), style)
     if not _are_eight_digit_dates(present_values):
         return ParsedDates(column)
-    date = np.where(present, _date_of_digits(np.where(present, values, 1970_01_01)), np.datetime64(0, "D"))
+    date = np.where(present, _days_of_eight_digit_dates(np.where(present, values, 1970_01_01)), np.datetime64(0, "D"))
     return ParsedDates(_times_to_arrow(date, present), EIGHT_DIGITS)
 
 
@@ -295,17 +295,19 @@ def _are_eight_digit_dates(values: HostArray) -> bool:
     month, day = values // 100 % 100, values % 100
     if not ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
         return False
-    return bool((_date_of_digits(values).astype("datetime64[M]") == _month_of_digits(values)).all())
+    return bool(
+        (_days_of_eight_digit_dates(values).astype("datetime64[M]") == _months_of_eight_digit_dates(values)).all()
+    )
 
 
-def _month_of_digits(values: HostArray) -> HostArray:
+def _months_of_eight_digit_dates(values: HostArray) -> HostArray:
     number = values.astype(np.int64)
     return ((number // 10000 - 1970) * 12 + number // 100 % 100 - 1).astype("datetime64[M]")
 
 
-def _date_of_digits(values: HostArray) -> HostArray:
+def _days_of_eight_digit_dates(values: HostArray) -> HostArray:
     """[n] eight digits as dates."""
-    return _month_of_digits(values).astype("datetime64[D]") + (values.astype(np.int64) % 100 - 1)
+    return _months_of_eight_digit_dates(values).astype("datetime64[D]") + (values.astype(np.int64) % 100 - 1)
 
 
 def _parse_with_format(name: str, column: Column, date_format: str) -> Column:

@@ -20,7 +20,7 @@ from jaxrate.data.seasons_and_margins import (
 from jaxrate.data.statistic_leads import first_player_statistic_lead
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
-from jaxrate.events.dataset import Dataset, EventFields
+from jaxrate.events.dataset import Dataset, EventBuilderInputs
 from jaxrate.text_format import format_unquoted_name
 
 
@@ -32,7 +32,7 @@ def build_match_fields(
     mixtures: Mapping[Any, CategoryShares],
     seasons: Mapping[str, float] | None,
     history: Any = None,
-) -> EventFields:
+) -> EventBuilderInputs:
     """Ids and numbers of the matches. Names that have ids already are as in `read`.
 
     Raises:
@@ -58,7 +58,7 @@ def build_match_fields(
             raise ValueError(NO_TIME_MESSAGE)
         season_rows = match_seasons_from_column(roles.season, columns, time["time"])
         starts = find_season_starts(lambda: [season_rows], seasons)
-    return EventFields(values | time, players, clock, labels, seasons=starts)
+    return EventBuilderInputs(values | time, players, clock, labels, seasons=starts)
 
 
 def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column],
 
 
 def match_row_order(
-    roles: ColumnRoles, columns: dict[str, Column], fields: EventFields, sort: bool
+    roles: ColumnRoles, columns: dict[str, Column], fields: EventBuilderInputs, sort: bool
 ) -> HostArray | slice:
     """[n] the rows in order of time. RowError if they are not in order and are not to be sorted."""
     if fields.clock is None or roles.time is None:
@@ -107,7 +107,7 @@ def match_row_order(
     return slice(None)
 
 
-def build_match_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArray) -> Dataset:
+def build_match_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
     statistics = tuple(one.name for one in roles.statistics)
     evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons

@@ -14,7 +14,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import (
     TableSource,
     add_location_to_data_errors,
-    check_columns_exist_once,
+    check_columns_exist_and_unique,
     import_pyarrow,
 )
 from jaxrate.events import RowError
@@ -150,7 +150,7 @@ def read_batches(
     parquet_table: ParquetTable, columns: Sequence[str], start: int = 0
 ) -> Iterator[tuple[ParquetTableFile, Any]]:
     """Arrow record batches of these columns, from a row of the table on, each with its file."""
-    check_columns_exist_once(parquet_table.schema.names, columns)
+    check_columns_exist_and_unique(parquet_table.schema.names, columns)
     for file in parquet_table.files:
         if not file.row_count or file.first_row + file.row_count <= start:
             continue

@@ -9,13 +9,13 @@ from jaxrate.data.column_conversion import missing_mask, time_argument_and_clock
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_errors, build_rounds, fail_where
-from jaxrate.events.dataset import Dataset, EventFields
+from jaxrate.events.dataset import Dataset, EventBuilderInputs
 from jaxrate.text_format import format_number, format_value_for_error
 
 NO_RANK_ADVICE = "give those who did not finish the same last place, or leave their rows out"
 
 
-def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventFields:
+def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventBuilderInputs:
     """Ids and numbers of the participants. `players` are names that have ids already.
 
     Raises:
@@ -50,10 +50,10 @@ def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], play
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
         time, clock = time_argument_and_clock(roles.time, columns)
-    return EventFields(values | time, players, clock, contests=contests)
+    return EventBuilderInputs(values | time, players, clock, contests=contests)
 
 
-def contest_row_order(fields: EventFields, sort: bool) -> HostArray | slice:
+def contest_row_order(fields: EventBuilderInputs, sort: bool) -> HostArray | slice:
     """[n] the rows, in order of time if they are to be sorted: contests as wholes. RowError if one has two times."""
     contest, contests = fields.values["contest"], fields.contests
     if not sort or fields.clock is None:
@@ -65,7 +65,7 @@ def contest_row_order(fields: EventFields, sort: bool) -> HostArray | slice:
     return np.lexsort([contest, time])
 
 
-def build_contest_dataset(roles: ColumnRoles, fields: EventFields, rows: HostArray) -> Dataset:
+def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
     """The dataset of these rounds, whose participants stand in these rows of the source."""
     del roles
     contests, players = fields.contests, fields.players

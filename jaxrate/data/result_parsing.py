@@ -129,7 +129,7 @@ def parse_results(name: str, column: Column, first: Column, second: Column) -> P
         text_results = (
             []
             if import_pyarrow().types.is_integer(column.type)
-            else [*_parse_outcome_words(text), _parse_scorelines(text)]
+            else [*_parse_outcome_words(text), _scores_from_scorelines(text)]
         )
         candidates += [_parse_winner_names(text, first, second), *text_results]  # names may be numbers
     candidates.append(numbers)
@@ -182,17 +182,17 @@ def to_sides(name: str, column: Column) -> HostArray:
         return to_numbers(name, column)
     positions = arrow.compute.index_in(_lower_and_trim(column), arrow.array([*SIDE_WORDS], arrow.large_string()))
     index = np.asarray(positions.fill_null(-1).to_numpy())
-    return to_numbers(name, column) if (index < 0).all() else _parse_home_away_words(name, column, index)
+    return to_numbers(name, column) if (index < 0).all() else _sides_from_home_away_words(name, column, index)
 
 
-def _parse_home_away_words(name: str, column: Column, index: HostArray) -> HostArray:
+def _sides_from_home_away_words(name: str, column: Column, word_index: HostArray) -> HostArray:
     fail_where(
-        index < 0,
+        word_index < 0,
         lambda row: (
             f"column {name!r} is {format_value_for_error(_cell_value(column, row))}, expected H, A or N, or 1, -1 or 0"
         ),
     )
-    return np.array([*SIDE_WORDS.values()])[index]
+    return np.array([*SIDE_WORDS.values()])[word_index]
 
 
 def _cell_value(column: Column, row: int) -> Any:
@@ -217,7 +217,7 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
         values = to_numbers(name, column, default=np.nan)
     present_values = values[~np.isnan(values)]
     if not len(present_values):
-        return partly_numeric_results(column)
+        return parse_partly_numeric_results(column)
     if ((present_values >= 0) & (present_values <= 1)).all():
         return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
@@ -227,7 +227,7 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     return None
 
 
-def partly_numeric_results(column: Column) -> ParsedResults | None:
+def parse_partly_numeric_results(column: Column) -> ParsedResults | None:
     """Text of which some rows are numbers; the others are not readable."""
     arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
@@ -249,7 +249,7 @@ def _parse_outcome_words(text: Any) -> list[ParsedResults]:
     return results
 
 
-def _parse_scorelines(text: Any) -> ParsedResults | None:
+def _scores_from_scorelines(text: Any) -> ParsedResults | None:
     """The points of both sides in one cell."""
     arrow = import_pyarrow()
     fields = arrow.compute.extract_regex(text, SCORELINE_PATTERN)

@@ -14,7 +14,7 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
 )
 from jaxrate.data.statistic_leads import Statistic, resolve_statistics
-from jaxrate.data.table_sources import check_columns_exist_once, find_column_ignoring_case
+from jaxrate.data.table_sources import check_columns_exist_and_unique, find_column_ignoring_case
 from jaxrate.text_format import did_you_mean_suffix
 
 
@@ -137,7 +137,7 @@ def resolve_roles(
             )
     if roles.season is not None and roles.league_season is not None:
         raise ValueError("give season, which begins for all at once, or league_season, and not both")
-    check_columns_exist_once(names, roles.all_columns)
+    check_columns_exist_and_unique(names, roles.all_columns)
     return roles
 
 

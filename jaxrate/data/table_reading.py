@@ -14,7 +14,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import RecognitionWarning, recognise_columns
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import (
@@ -35,7 +35,7 @@ from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
 from jaxrate.data.table_sources import Column, TableSource
 from jaxrate.data.unplayed_matches import (
-    ResultSplit,
+    PlayedAndComingMasks,
     check_points_not_negative,
     parse_result_columns,
     split_by_result,
@@ -138,13 +138,15 @@ def read(
         if seasons and not roles.season:
             raise ValueError("seasons needs season, the column that they are in")
         check_seasons(seasons)
-        loaded, rows = _load_undropped_role_columns(recognition.table, roles)
+        loaded, rows = _load_role_columns_and_drop_rows(recognition.table, roles)
         with map_row_errors(rows):
             loaded, result_note = parse_result_columns(roles, loaded, na_values)
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:
-            loaded = unify_spellings(loaded, _name_columns_by_kind(roles), [players, categories, None, None, seasons])
+            loaded = unify_spellings(
+                loaded, _columns_holding_names_by_kind(roles), [players, categories, None, None, seasons]
+            )
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
         kept, used = (
@@ -202,18 +204,18 @@ def warn_recognised_columns(
         notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
     if notes:
         warnings.warn(
-            f"took {'; '.join(notes)}; name columns to choose others", RecognitionWarning, stacklevel=stacklevel
+            f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning, stacklevel=stacklevel
         )
 
 
-def _name_columns_by_kind(roles: ColumnRoles) -> list[list[str]]:
+def _columns_holding_names_by_kind(roles: ColumnRoles) -> list[list[str]]:
     """The columns of names: of players, categories, contests, teams and seasons."""
     single = roles.layout.contest, roles.team, roles.season
     return [roles.layout.players, roles.category, *([name] if name else [] for name in single)]
 
 
 def _select_played_or_upcoming_rows(
-    loaded: dict[str, Column], rows: HostArray, split: ResultSplit, upcoming: bool
+    loaded: dict[str, Column], rows: HostArray, split: PlayedAndComingMasks, upcoming: bool
 ) -> tuple[dict[str, Column], HostArray]:
     """The rows that are rated, or that are to come; ValueError if there are none."""
     keep = split.coming if upcoming else split.played
@@ -225,7 +227,7 @@ def _select_played_or_upcoming_rows(
     return filter_column_rows(loaded, keep), rows[keep]
 
 
-def _load_undropped_role_columns(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
+def _load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
     """The columns, without the rows to drop; and which rows are left."""
     names = roles.all_columns
     loaded = table.load(names, roles.text_columns, roles.number_columns)

@@ -277,7 +277,7 @@ def find_column_ignoring_case(names: Sequence[str], name: str) -> str | None:
     return name if name in names else next((other for other in names if str(other).lower() == name), None)
 
 
-def check_columns_exist_once(names: Sequence[str], used: Sequence[str]) -> None:
+def check_columns_exist_and_unique(names: Sequence[str], used: Sequence[str]) -> None:
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"several columns have the same name: {', '.join(repeated)}")

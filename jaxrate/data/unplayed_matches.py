@@ -15,7 +15,7 @@ from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
 
 
-class ResultSplit(NamedTuple):
+class PlayedAndComingMasks(NamedTuple):
     """Rows by whether they have a result."""
 
     played: HostArray  # [n] whether they have one
@@ -60,7 +60,7 @@ def check_points_not_negative(points: Sequence[str], columns: dict[str, Column])
         )
 
 
-def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> ResultSplit:
+def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> PlayedAndComingMasks:
     """Which rows of matches have a result, and which are to come.
 
     Raises:
@@ -73,14 +73,14 @@ def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> ResultSpl
     for name in results if layout.contest is None else ():
         without_result |= missing_mask(columns[name], nan_is_missing=True)
     if not without_result.any():
-        return ResultSplit(~without_result, without_result, without_result)
+        return PlayedAndComingMasks(~without_result, without_result, without_result)
     complete = without_result & ~find_incomplete_rows(
         roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
     )
     coming = complete.copy()
     if roles.time is not None and coming.any() and not without_result.all():
         coming[complete] = _is_not_before_last(roles.time, columns, ~without_result, complete)
-    return ResultSplit(~without_result, coming, complete & ~coming)
+    return PlayedAndComingMasks(~without_result, coming, complete & ~coming)
 
 
 def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
@@ -96,7 +96,7 @@ def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostAr
     return times.get("time", np.zeros(np.count_nonzero(rows)))
 
 
-def warn_unplayed_rows(split: ResultSplit, rows: HostArray, upcoming: bool, stacklevel: int) -> None:
+def warn_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool, stacklevel: int) -> None:
     """UserWarning about rows without a result or, if matches to come are read, about rows with one.
 
     `rows` [n] says where those of the split stand in the source.

@@ -9,8 +9,8 @@ from typing import Any
 from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
 
 import jaxrate
-from jaxrate.docs.docstring_markup import class_docstring, strip_annotations, to_restructured
-from jaxrate.docs.public_names import list_pages, list_sections, system_pages
+from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
+from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
 
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
@@ -64,7 +64,7 @@ myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
-autosummary_context = {"systems": system_pages(), "public": PUBLIC}
+autosummary_context = {"systems": system_modules_and_state_fields(), "public": PUBLIC}
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
 python_maximum_signature_line_length = 80
@@ -94,10 +94,10 @@ def skip_field(app: Any, kind: str, name: str, value: Any, skip: bool, options: 
 
 def strip_signature(app: Any, value: Any, is_bound: bool) -> None:
     """Before a signature is printed, leave types alone in its annotations."""
-    strip_annotations(value)
+    strip_annotated_metadata(value)
     if inspect.isclass(value):
         for method in ("__new__", "__init__"):
-            strip_annotations(getattr(value, method))
+            strip_annotated_metadata(getattr(value, method))
 
 
 def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:

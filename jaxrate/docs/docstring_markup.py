@@ -38,7 +38,7 @@ def to_restructured(lines: list[str], public: Collection[str], namespace: str = 
     rows = [line.rstrip() for line in lines]
     while rows:
         in_section = in_section or SECTION_HEADER.match(rows[0]) is not None
-        block = [] if in_section else _code_block(rows, is_after_blank=not text or not text[-1])
+        block = [] if in_section else _leading_code_lines(rows, is_after_blank=not text or not text[-1])
         if block and FILE_ROW.match(block[0]):
             pass  # the files of a folder concern those who read its code
         elif block:
@@ -55,7 +55,7 @@ def to_restructured(lines: list[str], public: Collection[str], namespace: str = 
     return result + _inline_markup(text, public, namespace)
 
 
-def _code_block(rows: list[str], is_after_blank: bool) -> list[str]:
+def _leading_code_lines(rows: list[str], is_after_blank: bool) -> list[str]:
     """The lines of code, or of aligned columns, with which the rows begin."""
     if is_after_blank and rows[0].startswith("    "):
         end = next((i for i, x in enumerate(rows) if x and not x.startswith("    ")), len(rows))
@@ -119,9 +119,9 @@ def class_docstring(kind: type, lines: list[str]) -> list[str]:
     return text
 
 
-def strip_annotations(value: Any) -> None:
+def strip_annotated_metadata(function_or_class: Any) -> None:
     """Leave types alone in the annotations of a function or class: what checks read stands in no signature."""
-    target = inspect.unwrap(value) if inspect.isroutine(value) else value
+    target = inspect.unwrap(function_or_class) if inspect.isroutine(function_or_class) else function_or_class
     names = vars(sys.modules.get(getattr(target, "__module__", None) or "", builtins))
     for name, annotation in [*getattr(target, "__annotations__", {}).items()]:
         alone = SimpleNamespace(__annotations__={name: annotation})

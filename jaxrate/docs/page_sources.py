@@ -49,7 +49,7 @@ def write_sources(folder: Path, examples: bool = True) -> None:
         )
         for picture in ("nfl.png", "nfl_dark.png"):
             shutil.copy(root / "experiments" / "results" / picture, folder)
-        _write_notebooks(root / "notebooks", folder / "notebooks")
+        _copy_and_list_notebooks(root / "notebooks", folder / "notebooks")
 
 
 def link_public_names(text: str, public: list[str], examples: bool) -> str:
@@ -101,7 +101,7 @@ def _front_page(examples: bool) -> str:
     return page.replace("<!-- example -->", f"{code}\n\n{output}").replace("<!-- pages -->", toctree)
 
 
-def _write_notebooks(source: Path, folder: Path) -> None:
+def _copy_and_list_notebooks(source: Path, folder: Path) -> None:
     """Copy the notebooks, with links to guides as these pages have them, and list them by number."""
     folder.mkdir()
     rows, names = [], []

@@ -48,7 +48,7 @@ def get_public(name: str) -> Any:
     return attrgetter(name)(jaxrate)
 
 
-def is_documented(value: Any) -> bool:
+def is_function_or_class(value: Any) -> bool:
     """Whether a value is a function or a class, which has a page of its own."""
     return inspect.isclass(value) or inspect.isroutine(inspect.unwrap(value))
 
@@ -76,7 +76,7 @@ def list_pages(section: Section) -> list[str]:
     return [*section.names, *(name for namespace in section.namespaces for name in namespace.members)]
 
 
-def system_pages() -> dict[str, dict[str, Any]]:
+def system_modules_and_state_fields() -> dict[str, dict[str, Any]]:
     """For the full name of each factory of a system, its module, and the fields of its `State` with their meanings."""
     result = {}
     for name, make in SYSTEMS.items():
@@ -96,9 +96,9 @@ def _list_namespaces(name: str, module: ModuleType) -> list[Namespace]:
     """A module and the modules among its public names."""
     own = [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__ and n[0] != "_"]
     values = {n: getattr(module, n) for n in sorted(getattr(module, "__all__", own))}
-    members = [f"{name}.{n}" for n, x in values.items() if is_documented(x)]
+    members = [f"{name}.{n}" for n, x in values.items() if is_function_or_class(x)]
     modules = {f"{name}.{n}": x for n, x in values.items() if inspect.ismodule(x)}
-    constants = [n for n, x in values.items() if not is_documented(x) and not inspect.ismodule(x)]
+    constants = [n for n, x in values.items() if not is_function_or_class(x) and not inspect.ismodule(x)]
     found = [Namespace(name, module, members, constants)]
     return found + [y for inner, x in modules.items() for y in _list_namespaces(inner, x)]
 

@@ -101,7 +101,7 @@ def to_checked_numbers(
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def to_numeric_labels(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
+def to_checked_numbers_keeping_integers(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] numbers that serve as labels: integers stay integers, since floats would merge large ones."""
     check_not_traced(name, values)
     array = np.asarray(values)
@@ -240,7 +240,7 @@ def check_matches(matches: Matches) -> Matches:
         weight = to_checked_numbers("weight", weight, (n,))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
-        category = _check_categories(category, n)
+        category = _check_category_ids_or_shares(category, n)
     return Matches(player, score, time, Context(side, weight, category, _check_extra_match_columns(columns, n)))
 
 
@@ -259,7 +259,7 @@ def _check_extra_match_columns(columns: Mapping[str, Any] | None, n: int) -> dic
     } or None
 
 
-def _check_categories(values: Any, n: int) -> np.ndarray[Any, Any]:
+def _check_category_ids_or_shares(values: Any, n: int) -> np.ndarray[Any, Any]:
     """Ids [n, 2], or shares [n, 2, C]."""
     check_not_traced("category", values)
     array = np.asarray(values)

@@ -9,7 +9,7 @@ from jaxrate.events import Matches, Ragged, Rounds, count_teams
 from jaxrate.text_format import format_count, format_number, format_unquoted_name
 
 
-class EventFields(NamedTuple):
+class EventBuilderInputs(NamedTuple):
     """The columns from which the events of a `Dataset` are built."""
 
     values: dict[str, Any]  # [n, ...] by name of the builder's argument, in the order of the rows
@@ -55,7 +55,7 @@ class Dataset(NamedTuple):
     def __repr__(self) -> str:
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
         counts = (
-            _match_descriptions_by_subject(flat)
+            _match_repr_entries_by_label(flat)
             if isinstance(self.events, Matches)
             else _describe_contests_or_periods(self.events)
         )
@@ -101,7 +101,7 @@ def check_dataset(caller: str, data: Any) -> None:
 MAX_LISTED_NAMES = 4  # names shown at the start of a list
 
 
-def _match_descriptions_by_subject(matches: Matches) -> dict[str, str]:
+def _match_repr_entries_by_label(matches: Matches) -> dict[str, str]:
     """Descriptions of matches by subject; the one without a subject is their number."""
     side, weight, _, columns = matches.context
     recorded = [name for name, values in (("side", side), ("weight", weight)) if values is not None]

@@ -13,7 +13,7 @@ from jaxrate.events.column_checks import (
     check_id_array,
     fail_where,
     to_checked_numbers,
-    to_numeric_labels,
+    to_checked_numbers_keeping_integers,
 )
 from jaxrate.events.event_types import Ragged, Rounds
 
@@ -86,7 +86,7 @@ def build_rounds(
 ) -> Ragged:
     """`rounds` without the warning about contests of one participant."""
     n = np.size(contest)
-    contest = to_numeric_labels("contest", contest, n)
+    contest = to_checked_numbers_keeping_integers("contest", contest, n)
 
     def contest_label(row: int) -> str:
         return f"contest {formatters.contest(contest[row])}"
@@ -107,7 +107,7 @@ def build_rounds(
         if noise is not None:
             noise = to_checked_numbers("noise", noise, (n,))
             fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
-        team = None if team is None else to_numeric_labels("team", team, n)
+        team = None if team is None else to_checked_numbers_keeping_integers("team", team, n)
     begins_contest = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first_row = np.flatnonzero(begins_contest)
     contest_index = np.cumsum(begins_contest) - 1

@@ -12,18 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import device_memory_bytes
-from jaxrate.replay.execution import default_compile_policy
+from jaxrate.replay.execution import compile_policy_from_environment
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 from jaxrate.rules import Params, SizedPrepare
-from jaxrate.system import RatingSystem, resolve_prepare_sizes
+from jaxrate.system import RatingSystem, rules_with_sizes_for_params
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy
@@ -162,7 +162,7 @@ def _resolve_sizes_for_settings(
     if not isinstance(system.rules.prepare, SizedPrepare):
         return system
     columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
-    return system._replace(rules=resolve_prepare_sizes(system.rules, columns))
+    return system._replace(rules=rules_with_sizes_for_params(system.rules, columns))
 
 
 def loss_derivatives(
@@ -199,7 +199,7 @@ def loss_derivatives(
     event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
     task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
 
-    policy = default_compile_policy()._replace(outermost=quantity != "reverse")
+    policy = compile_policy_from_environment()._replace(outermost=quantity != "reverse")
 
     def evaluate_setting(function: Any, x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:

@@ -106,7 +106,9 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
             _signed_root_deviance(task, profile),
             np.array([_to_unconstrained(space, x) for x in profile.value]),
         )
-        open_ends = [(end, sign) for end, sign, is_open in _profile_ends_with_border_flags(t, root, border) if is_open]
+        open_ends = [
+            (end, sign) for end, sign, is_open in _profile_ends_and_whether_within_border(t, root, border) if is_open
+        ]
         if not open_ends:
             break
         extension_points = [end + sign * width * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in open_ends]
@@ -152,7 +154,9 @@ def _names_with_effect(fit: Fit, task: PredictionTask, names: tuple[str, ...]) -
         return _names_with_effect(fit, task, tuple(x for x in names if x not in error.names))
 
 
-def _profile_ends_with_border_flags(t: HostArray, root: HostArray, border: float) -> list[tuple[float, float, bool]]:
+def _profile_ends_and_whether_within_border(
+    t: HostArray, root: HostArray, border: float
+) -> list[tuple[float, float, bool]]:
     """The last and the first value, with their direction and whether the deviance there is within the border."""
     return [(float(t[-1]), 1.0, bool(root[-1] < border)), (float(t[0]), -1.0, bool(root[0] > -border))]
 

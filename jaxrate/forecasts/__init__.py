@@ -6,11 +6,11 @@ tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
 matchup_tables.py                such tables for pages, with draws and sides
-matchmaking.py                   balance_teams, pair_players
+balanced_teams_and_pairings.py   balance_teams, pair_players
 sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 """
 
-from jaxrate.forecasts.matchmaking import balance_teams, pair_players
+from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
 from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
 from jaxrate.forecasts.series_and_knockout_brackets import (
@@ -23,7 +23,7 @@ from jaxrate.forecasts.series_and_knockout_brackets import (
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
 from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate_tournament
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.smoothing.hindsight_forecasts import forecast_by_smoothing
+from jaxrate.smoothing.forecasts_from_smoothed_past import forecast_by_smoothing
 from jaxrate.systems.calibration import calibrate
 from jaxrate.systems.draw_probability_wrapper import add_outcomes
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities

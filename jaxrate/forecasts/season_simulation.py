@@ -23,7 +23,7 @@ from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argum
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.forecasts.upcoming_events import predict_fixtures, read_results
+from jaxrate.forecasts.upcoming_events import predict_fixtures, read_played_names_and_scores
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
@@ -126,7 +126,7 @@ def simulate_season(
         raise ValueError(f"no tie-break {unknown[0]!r}; there are {' and '.join(TIE_BREAKS)}")
     check_count("samples", samples, 1, MAX_SAMPLES)
     forecasts = predict_fixtures(rated, coming, newcomers=newcomers, **columns)
-    past_results = None if results is None else read_results(rated, results, newcomers, columns)
+    past_results = None if results is None else read_played_names_and_scores(rated, results, newcomers, columns)
     names = list(
         dict.fromkeys([*([] if past_results is None else past_results[0].ravel()), *forecasts["a"], *forecasts["b"]])
     )

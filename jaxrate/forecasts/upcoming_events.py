@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_recognition import RecognitionWarning
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
@@ -27,7 +27,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities
 from jaxrate.text_format import format_value_for_error
 
@@ -96,7 +96,7 @@ def predict_fixtures(
         if time is None and rated.clock == "dates" and rated.last is not None and not _is_pair_list(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
             text = f"{end}, as they have none of their own; the option time, or --at of `jaxrate predict`, sets another"
-            warnings.warn(text, RecognitionWarning, stacklevel=3)
+            warnings.warn(text, ColumnsRecognisedWarning, stacklevel=3)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
@@ -188,7 +188,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
             if key in saved_options
         }
         source = open_table_source(source)
-        required_options = {"columns"} if of_matches and _requires_columns_to_predict(rated) else set()
+        required_options = {"columns"} if of_matches and _requires_noncovariate_columns_to_predict(rated) else set()
         optional = {*OPTIONAL_OPTIONS} - required_options
         read_options = {
             key: x
@@ -205,7 +205,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
     return data
 
 
-def _requires_columns_to_predict(rated: Rated) -> bool:
+def _requires_noncovariate_columns_to_predict(rated: Rated) -> bool:
     """Whether the rules need columns other than covariates to predict."""
     params, zero = rated.system.params, jnp.zeros(())
     rules = make_replay_rules(rated.system.rules, params)
@@ -224,7 +224,9 @@ def _requires_columns_to_predict(rated: Rated) -> bool:
     return False
 
 
-def read_results(rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]) -> tuple[HostArray, HostArray]:
+def read_played_names_and_scores(
+    rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]
+) -> tuple[HostArray, HostArray]:
     """Names [n, 2] and scores [n] of played matches between players of the history."""
     options = rated.options.get("columns", {}) | columns
     read_options = {name: x for name, x in options.items() if name in RESULT_OPTIONS}
@@ -266,7 +268,7 @@ def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> Rati
     is_plain_result = np.isin(score, (0.0, 0.5, 1.0))
     if not is_plain_result.all() or not (score == 0.5).any():
         return system
-    if own_draw_predict_rule(system) is not None:
+    if find_own_draw_predict_rule(system) is not None:
         return add_outcomes(system)
     return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 

@@ -123,7 +123,7 @@ def outcome_probabilities(
 
 
 @enforce_argument_annotations
-def predict_evidence(system: RatingSystem) -> RatingSystem:
+def make_evidence_predicting_system(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.

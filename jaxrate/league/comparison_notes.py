@@ -41,10 +41,11 @@ def uses_side(system: RatingSystem) -> bool:
     return bool(getattr(system.params, "side_advantage", 0.0)) or bool(system.settings.get("own_side"))
 
 
-def describe_unfitted_hyperparameters(changed: Iterable[str]) -> str:
-    """The sentence on hyperparameters where nothing was fitted; `changed` names systems with other ones."""
-    changed = [*changed]
-    return f"Hyperparameters are the default ones{f', except those of {join_names(changed)}' if changed else ''}."
+def describe_default_hyperparameters(changed_systems: Iterable[str]) -> str:
+    """The sentence on hyperparameters where nothing was fitted; `changed_systems` names systems with other ones."""
+    changed_systems = [*changed_systems]
+    exceptions = f", except those of {join_names(changed_systems)}" if changed_systems else ""
+    return f"Hyperparameters are the default ones{exceptions}."
 
 
 def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], num_past: int, event_noun: str) -> list[str]:

@@ -94,10 +94,10 @@ def rating_history_with_performances(
     )
     if inferred is None:
         return result, None
-    return result, mask_performances_in_uncontested_contests(system, jax.tree.map(np.asarray, inferred), event_data)
+    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), event_data)
 
 
-def mask_performances_in_uncontested_contests(
+def mask_performances_of_contests_without_effect(
     system: RatingSystem, inferred: Performances, rounds: Ragged
 ) -> Performances:
     """The performances that a system inferred, NaN in contests that changed nothing."""

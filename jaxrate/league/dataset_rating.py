@@ -32,7 +32,7 @@ from jaxrate.league.history_continuation import (
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import (
     Rated,
-    count_rated_rows,
+    count_rated_matches_or_participations,
     days_to_dates,
     format_time,
 )
@@ -112,7 +112,7 @@ def rate(
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_rows(onto))
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_matches_or_participations(onto))
     state = None if onto is None else onto.state
     result, performances = rating_history_with_performances(system, events, state=state, key=key, num_players=n)
     return build_rated(system, data, period, onto, result, performances)

@@ -105,7 +105,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: if there is no such player, `top` is below 1, or for contests.
     """
-    wins = _tabulate_decisive_matches(rated, player, top)
+    wins = _check_top_and_tabulate_decisive_matches(rated, player, top)
     return _take_rows(wins, np.argsort(wins["probability"], kind="stable")[:top])
 
 
@@ -118,20 +118,20 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: as `upsets`.
     """
-    wins = _tabulate_decisive_matches(rated, player, top)
+    wins = _check_top_and_tabulate_decisive_matches(rated, player, top)
     return _take_rows(wins, np.argsort(-wins["losers_rating"], kind="stable")[:top])
 
 
-def _tabulate_decisive_matches(rated: Rated, player: Any, top: int) -> ColumnTable:
-    """All matches that were won outright; with `player`, by that player."""
+def _check_top_and_tabulate_decisive_matches(rated: Rated, winner: Any, top: int) -> ColumnTable:
+    """All matches that were won outright; with `winner`, by that player."""
     _check_history_is_of_matches(rated)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
     table = rated.predictions
     score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
     is_first_winner, is_decisive = score == 1, (score == 1) | (score == 0)
-    if player is not None:
-        name, equal = rated.players[find_player_id(rated.players, player)], import_pyarrow().compute.equal
+    if winner is not None:
+        name, equal = rated.players[find_player_id(rated.players, winner)], import_pyarrow().compute.equal
         is_decisive &= np.where(is_first_winner, *(equal(table[side], name).to_numpy() for side in "ab"))
     match_rows = np.flatnonzero(is_decisive)
     table, is_first_winner = table.take(match_rows), is_first_winner[match_rows]

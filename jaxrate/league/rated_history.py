@@ -40,7 +40,7 @@ class Rated(NamedTuple):
         return round((1.0 / np.asarray(self.predictions["participants"])).sum())
 
     def __repr__(self) -> str:
-        counts = describe_event_counts(count_rated_rows(self), self.contests)
+        counts = describe_event_counts(count_rated_matches_or_participations(self), self.contests)
         period = "" if self.period is None else f", in periods of {self.period:g}"
         lines = [
             f"Rated: {counts} of {format_count(len(self.players), 'player')}{period}",
@@ -68,7 +68,7 @@ def count_predictions(rated: Rated) -> int:
     return len(table["row"]) if isinstance(table, dict) else len(table)
 
 
-def count_rated_rows(rated: Rated) -> int:
+def count_rated_matches_or_participations(rated: Rated) -> int:
     """The number of rated matches or participations, also where their predictions are in other files."""
     return count_predictions(rated) or int(rated.games.sum()) // 2
 

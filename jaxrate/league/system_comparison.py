@@ -22,11 +22,11 @@ from jaxrate.league.comparison_candidates import (
     system_choices_by_name,
 )
 from jaxrate.league.comparison_notes import (
+    describe_default_hyperparameters,
     describe_fits,
     describe_ignored_data,
     describe_margin_scale,
     describe_side,
-    describe_unfitted_hyperparameters,
     has_sides,
     unused_data_features,
     uses_side,
@@ -261,7 +261,7 @@ def _compose_notes(
     changed = [name for name, given in system_choices.items() if given]
     event_noun = "matches" if isinstance(data.events, Matches) else "contests"
     sentences = (
-        [describe_unfitted_hyperparameters(changed)]
+        [describe_default_hyperparameters(changed)]
         if reasons is None
         else describe_fits(reasons, changed, num_past, event_noun)
     )

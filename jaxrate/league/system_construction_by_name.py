@@ -15,7 +15,7 @@ from jaxrate.league.system_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.system import RatingSystem
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
 from jaxrate.systems.calibration import CalibrationParams, calibrate
-from jaxrate.systems.draw_probability_wrapper import DrawParams, add_outcomes, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import DrawParams, add_outcomes, find_own_draw_predict_rule
 from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.text_format import did_you_mean_suffix
 
@@ -81,7 +81,9 @@ def addable_wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     if Matches not in system.events and Periods not in system.events:
         return ()
     return (
-        CalibrationParams._fields if own_draw_predict_rule(system) else CalibrationParams._fields + DrawParams._fields
+        CalibrationParams._fields
+        if find_own_draw_predict_rule(system)
+        else CalibrationParams._fields + DrawParams._fields
     )
 
 

@@ -187,7 +187,7 @@ def match_context_to_arguments(match: Matches, categories: Any) -> dict[str, Any
     return match_columns
 
 
-def contest_to_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
+def contest_to_build_contest_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
     """The arguments of `build_contest` of a padded contest: ids, sizes of teams, time, (weight, ceiling, noise)."""
     is_participant = contest.rank != LAST_ID
     sizes = np.unique(contest.team[is_participant], return_counts=True)[1]

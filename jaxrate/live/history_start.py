@@ -10,7 +10,7 @@ from jaxrate.argument_checks import Key, check_concrete, enforce_argument_annota
 from jaxrate.events import Matches, Rounds
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
-from jaxrate.league.rated_history import Rated, count_rated_rows, resolve_system_state_and_players
+from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, resolve_system_state_and_players
 from jaxrate.live.events_from_arguments import (
     check_player_names,
 )
@@ -79,5 +79,5 @@ def start_history(
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rated_rows(base))
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rated_matches_or_participations(base))
     return Live(LiveHistory(system, state, names, base, key))

@@ -22,11 +22,11 @@ from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.league.contest_performances import (
-    mask_performances_in_uncontested_contests,
+    mask_performances_of_contests_without_effect,
     performance_recording_function,
 )
 from jaxrate.league.dataset_rating import build_rated
-from jaxrate.league.rated_history import Rated, count_rated_rows
+from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations
 from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_log import (
@@ -74,7 +74,7 @@ class LiveHistory:
         self.predicts_one_number = False  # whether predictions of matches are single numbers
         capacity, count = max(MIN_CAPACITY, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
-        if base is not None and count_rated_rows(base):
+        if base is not None and count_rated_matches_or_participations(base):
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = (
             {name: i for i, name in enumerate(players)},
@@ -325,11 +325,13 @@ class LiveHistory:
         events, rows = unpack_records(current.log[past.number :], self.layouts, self.float_type)
         prediction, before, _, inferred = compiled_event_programs.unflatten_output_rows(rows, self.shapes[kind], kind)
         performances = (
-            None if inferred is None else mask_performances_in_uncontested_contests(self.system, inferred, events)
+            None if inferred is None else mask_performances_of_contests_without_effect(self.system, inferred, events)
         )
         row_numbers = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, row_numbers, self.categories, current.clock)
-        earlier = base if base is not None and count_rated_rows(base) else None  # an empty table fits any events
+        earlier = (
+            base if base is not None and count_rated_matches_or_participations(base) else None
+        )  # an empty table fits any events
         rated = build_rated(self.system, data, None, earlier, History(state, prediction, before), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(

@@ -19,7 +19,7 @@ from jaxrate.live.event_log import PackedEvent
 from jaxrate.live.events_from_arguments import (
     build_contest,
     check_number,
-    contest_to_arguments,
+    contest_to_build_contest_arguments,
     match_context_to_arguments,
     to_teams,
     warn_newcomers_like_players,
@@ -291,7 +291,7 @@ class Live:
             else:
                 if score is not None or context or rank is None:
                     raise ValueError("a contest has ranks; give rank= only")
-                ids, sizes, event_time, weight_ceiling_noise = contest_to_arguments(old.event)
+                ids, sizes, event_time, weight_ceiling_noise = contest_to_build_contest_arguments(old.event)
                 contest = build_contest(ids, sizes, rank, event_time, weight_ceiling_noise, lambda i: current.names[i])
                 check_system_takes_events(self.system, contest, history.key)
                 event = PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest)))

@@ -9,14 +9,14 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.kernel_launch_overhead import has_launch_overhead
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.numerics import tiled_row_functions
 from jaxrate.numerics.linear_systems import solve_definite_systems
 
 MAX_ITERATIONS = 200  # iterations of a search
 
 
-class RootTiles(NamedTuple):
+class TiledRootInputs(NamedTuple):
     """How to calculate a function of many numbers for some at a time: `function(x, *columns, *shared(x))`."""
 
     asked: Array | None = None  # of numbers asked for, the first ones, as in `row_tiles`; the others keep their guess
@@ -39,7 +39,7 @@ def decreasing_root(
     upper: Array,
     unit: float | Array = 1.0,
     num_steps: int | None = None,
-    tiles: RootTiles | None = None,
+    tiles: TiledRootInputs | None = None,
 ) -> Array:
     """The root of a function that is positive below its root and negative above, elementwise, to machine precision.
 
@@ -55,7 +55,7 @@ def decreasing_root(
         one kernel, where a loop takes several kernels a step.
       tiles: how to calculate the function [n] for some of its entries at a time; it then takes further columns.
     """
-    tiles = RootTiles() if tiles is None else tiles
+    tiles = TiledRootInputs() if tiles is None else tiles
     eps = float(np.finfo(guess.dtype).eps)
     rounding = 4.0 * eps
     tolerance = 6e-4 * eps  # of the error of a Newton step: far below rounding

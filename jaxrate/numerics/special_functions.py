@@ -138,7 +138,7 @@ def _log_quotient_with_safe_slopes_jvp(
 
 
 @jax.custom_jvp
-def quotient(numerator: Array | float, denominator: Array) -> Array:
+def differentiable_quotient(numerator: Array | float, denominator: Array) -> Array:
     """numerator / denominator, with slopes that nowhere square the denominator, which underflows where it is tiny.
 
     1 / denominator^2 is inf from 5e-20 on in float32, and NaN where nothing depends on the quotient, as in padding.
@@ -146,10 +146,10 @@ def quotient(numerator: Array | float, denominator: Array) -> Array:
     return numerator / denominator
 
 
-@quotient.defjvp
+@differentiable_quotient.defjvp
 def _quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -> tuple[Array, Array]:
     (numerator, denominator), (numerator_change, denominator_change) = primal, tangent
-    result = quotient(numerator, denominator)
+    result = differentiable_quotient(numerator, denominator)
     return result, (numerator_change - result * denominator_change) / denominator
 
 

@@ -16,10 +16,10 @@ from jaxrate.plots.plot_helpers import (
     MAX_NAMED_LINES,
     MAX_SYSTEMS,
     Z_95,
-    check_backend,
     check_drawable_count,
     count_lines,
     describe_source,
+    is_altair_backend,
     rating_axis_label,
     rating_unit,
 )
@@ -103,7 +103,7 @@ def trajectory(
       ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
         finite, or for a history of other events.
     """
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     before, clock = collect_rating_lines(system, players, history, data, params)
     check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
     after = (
@@ -235,7 +235,7 @@ def careers(
     """
     if rated.clock is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     begin, last = time_span(rated)
     if last is None or not (step is None or step > 0):
         raise ValueError(f"step must be above 0, got {step}")

@@ -11,15 +11,15 @@ from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
-from jaxrate.plots.name_labels import format_plot_name, label_chosen_players, player_label
+from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
 from jaxrate.plots.plot_helpers import (
     Z_95,
-    check_backend,
     check_drawable_count,
     check_ratings_finite,
     describe_source,
+    is_altair_backend,
     rating_axis_label,
     rating_unit,
 )
@@ -55,7 +55,7 @@ def leaderboard(
     Raises:
       ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     board = best(system, state, players, **options)
     source = describe_source(system)
     system, state, players = resolve_system_state_and_players(system, state, players)
@@ -107,9 +107,9 @@ def matchups(
     Raises:
       ValueError: as for `forecasts.matchup_matrix`, or for unknown players.
     """
-    is_interactive, source = check_backend(backend, ax), describe_source(system)
+    is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
     system, state, names = resolve_system_state_and_players(system, state, names)
-    ids = label_chosen_players(range(count_of(state)) if players is None else players, names, count_of(state))
+    ids = player_labels_by_id(range(count_of(state)) if players is None else players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_ROWS)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
     order = np.argsort(-mean, kind="stable").tolist() if players is None else [*ids]

@@ -48,12 +48,12 @@ def fit_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -
     return [cut_name(name, length) for name in names]
 
 
-def label_chosen_players(players: Any, names: Any, count: int) -> dict[int, str]:
-    """Labels of chosen players by id. `players` is one or several of `count` players, by name or by id."""
+def player_labels_by_id(players: Any, names: Any, num_players: int) -> dict[int, str]:
+    """Labels of chosen players by id. `players` is one or several of `num_players` players, by name or by id."""
     is_single = isinstance(players, (str, bytes)) or np.ndim(players) == 0
     labels: dict[int, str] = {}
     for player in [players] if is_single else list(players):
-        number = find_player_id(names, player, count)
+        number = find_player_id(names, player, num_players)
         if number in labels:
             raise ValueError(f"player {player!r} is named twice")
         labels[number] = player_label(number, names)

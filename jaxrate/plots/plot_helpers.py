@@ -8,7 +8,7 @@ from jaxrate.argument_checks import format_value_or_type
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import Rated, count_rated_rows, days_to_dates, format_time
+from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates, format_time
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 
@@ -30,7 +30,7 @@ def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int)
         raise ValueError(f"a plot holds {minimum} to {maximum} {item_name}, not {count:,}")
 
 
-def check_backend(backend: str, ax: Any) -> bool:
+def is_altair_backend(backend: str, ax: Any) -> bool:
     """Whether Altair draws; ValueError for another library than Matplotlib and Altair, or for Altair with axes."""
     if backend not in ("matplotlib", "altair"):
         raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value_or_type(backend)}")
@@ -79,7 +79,9 @@ def describe_source(history: Any) -> str:
     last: float | None
     if isinstance(history, Rated):
         contests = history.contests
-        count, kind = (count_rated_rows(history), "matches") if contests is None else (contests, "contests")
+        count, kind = (
+            (count_rated_matches_or_participations(history), "matches") if contests is None else (contests, "contests")
+        )
         last, clock = history.last, history.clock
     elif isinstance(history, Smoothed):
         count, kind, last, clock = len(history.prediction), "matches", history.matches.time[-1], history.clock

@@ -22,10 +22,10 @@ from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows
 from jaxrate.plots.plot_helpers import (
     MAX_SYSTEMS,
     Z_95,
-    check_backend,
     check_drawable_count,
     count_lines,
     describe_source,
+    is_altair_backend,
     unpack_events_names_and_clock,
     unpack_matches_and_names,
 )
@@ -78,7 +78,7 @@ def calibration(
     Raises:
       ValueError: as for `jr.metrics.calibration`.
     """
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     source = describe_source(score)
     score, mask, is_share = _unpack_scores_and_mask(score, mask)
     predictions = _values_by_system(prediction)

@@ -16,8 +16,8 @@ from jaxrate.plots.altair_charts import RANK_TICKS, ChartLine, ChartText, line_c
 from jaxrate.plots.finding_titles import format_amount, ranks_title
 from jaxrate.plots.name_labels import (
     format_plot_name,
-    label_chosen_players,
     label_line_ends,
+    player_labels_by_id,
     set_name_ticks,
     spread_labels,
 )
@@ -25,10 +25,10 @@ from jaxrate.plots.percent_matrix import draw_percent_cells
 from jaxrate.plots.player_rows import MAX_ROWS, figure_size_for_rows
 from jaxrate.plots.plot_helpers import (
     MAX_NAMED_LINES,
-    check_backend,
     check_drawable_count,
     describe_source,
     format_percent,
+    is_altair_backend,
     rating_axis_label,
     rating_unit,
 )
@@ -87,7 +87,7 @@ def distribution(
     rated_system, states, player_names = resolve_system_state_and_players(system, state, names)
     board = leaderboard(system, state, names, **options, top=count_players(states))
     check_drawable_count("players who are listed", len(board.rating), 1, count_players(states))
-    labels = label_chosen_players(players, player_names, count_players(states)) if np.size(players) else {}
+    labels = player_labels_by_id(players, player_names, count_players(states)) if np.size(players) else {}
     check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
@@ -166,9 +166,9 @@ def ranks(
       ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
         0, or as for `jr.leaderboard`.
     """
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     trajectories, names = build_trajectories(rated), rated.players
-    labels = label_chosen_players(players, names, len(trajectories.start) - 1)
+    labels = player_labels_by_id(players, names, len(trajectories.start) - 1)
     check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
     if rated.clock is None or not trajectories.has_all_times:
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
@@ -180,7 +180,7 @@ def ranks(
     last = float(np.nanmax(trajectories.time))
     length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
-    grey_ids = [i for i in label_chosen_players(list(others), names, len(trajectories.start) - 1) if i not in labels]
+    grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
     rank_table = ranks_of(rated, [*labels, *grey_ids], moments, active=active, min_games=min_games, cautious=cautious).T
     displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
     at = displayed_times if rated.clock == "dates" else moments

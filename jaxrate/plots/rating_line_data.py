@@ -9,7 +9,7 @@ from jaxrate.events import Ragged
 from jaxrate.league.player_careers_and_ratings import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.plots.name_labels import label_chosen_players
+from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plot_helpers import check_ratings_finite, event_times_and_axis_label, unpack_events_names_and_clock
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
@@ -94,7 +94,7 @@ def _history_rating_lines(
     final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
     event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_times_and_axis_label(data)
     lines = []
-    for player, name in label_chosen_players(players, names, count_players(history.state)).items():
+    for player, name in player_labels_by_id(players, names, count_players(history.state)).items():
         row, side = np.nonzero(participants == player)
         if not len(row):
             raise ValueError(f"{name} plays in none of these events")
@@ -111,7 +111,7 @@ def _history_rating_lines(
 def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
     """The same from a rated history. Without times, the axis counts the player's own events."""
     final, lines = ratings(rated.system, rated.state), []
-    for player, name in label_chosen_players(players, rated.players, len(rated.players)).items():
+    for player, name in player_labels_by_id(players, rated.players, len(rated.players)).items():
         player_career: dict[str, Any] = career(rated, rated.players[player])
         if not len(player_career["rating"]):
             raise ValueError(f"{name} plays in none of these events")
@@ -132,7 +132,7 @@ def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], s
 def smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[RatingLine], str]:
     """The same from a smoothed history; the rating before the first match is that after it."""
     lines = []
-    for player, name in label_chosen_players(players, smoothed.players, count_players(smoothed.state)).items():
+    for player, name in player_labels_by_id(players, smoothed.players, count_players(smoothed.state)).items():
         player_career: dict[str, Any] = career(
             smoothed, player if smoothed.players is None else smoothed.players[player]
         )

@@ -10,10 +10,10 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
-from jaxrate.plots.name_labels import label_chosen_players, player_label
+from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
-from jaxrate.plots.plot_helpers import Z_95, check_backend, check_drawable_count
+from jaxrate.plots.plot_helpers import Z_95, check_drawable_count, is_altair_backend
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def intervals(
       ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     order = strengths.order[np.isfinite(strengths.rating[strengths.order])][:top]
     check_drawable_count("players with a finite rating", len(order), 1, MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
@@ -119,12 +119,12 @@ def win_matrix(
       ValueError: for unknown players, or fewer than two.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
-    is_interactive = check_backend(backend, ax)
+    is_interactive = is_altair_backend(backend, ax)
     if players is None:
         order = strengths.order[np.isfinite(strengths.rating[strengths.order])]
         labels_by_id = {int(i): player_label(i, strengths.players) for i in order}
     else:
-        labels_by_id = label_chosen_players(players, strengths.players, len(strengths.players))
+        labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
     check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
     chosen = thin_by_rating([*labels_by_id], strengths.rating[[*labels_by_id]])
     labels, rating = [labels_by_id[i] for i in chosen], strengths.rating[chosen]

@@ -38,7 +38,7 @@ from jaxrate.replay.padded_states_and_columns import (
     register_pytree_with_static_fields,
 )
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
-from jaxrate.replay.step_assignment import earliest_steps
+from jaxrate.replay.step_assignment import earliest_steps_of_unlimited_width
 
 
 @register_pytree_with_static_fields("size")
@@ -200,11 +200,11 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     size are batched, but for large ones in tiles. `WINDOW` steps in a row become one block where that saves more calls
     than it costs.
     """
-    players, others = event_sizes(ragged).T
+    players, others = player_and_pair_or_team_counts(ragged).T
     if len(players) == 0:
         return
     work = players if ragged.pair_start is None else players + others
-    level = earliest_steps(np.asarray(ragged.events.player), ragged.player_start)
+    level = earliest_steps_of_unlimited_width(np.asarray(ragged.events.player), ragged.player_start)
     price = TILED_COMPILE_COST if tiled else COMPILE_COST[type(ragged.events)]
     bound = best_padded_sizes(work, price, tiled)
     bucket = np.searchsorted(bound, work)
@@ -243,7 +243,7 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
                 yield Block(_pad_event_numbers([part], 1, batch[b], len(level)), size[b])
 
 
-def event_sizes(ragged: Ragged) -> HostArray:
+def player_and_pair_or_team_counts(ragged: Ragged) -> HostArray:
     """[E, 2] players, and pairs or teams, of each event."""
     players = np.diff(ragged.player_start)
     if ragged.pair_start is not None:

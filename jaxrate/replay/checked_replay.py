@@ -23,8 +23,8 @@ from jaxrate.replay.execution import (
     CompilePolicy,
     calculates_little_of_padding,
     compile_match_replay,
+    compile_policy_from_environment,
     compile_replay,
-    default_compile_policy,
     execute_plan,
     is_inside_jax_transformation,
     min_mean_width_for_levels,
@@ -260,7 +260,7 @@ def scan_plan(
       ids_checked: every id has its row.
       exact_length: where it is somebody's transformation that is compiled, it may be for the length of the history.
     """
-    policy = default_compile_policy() if policy is None else policy
+    policy = compile_policy_from_environment() if policy is None else policy
     inputs, counted = (params, state, plan, key), not is_traced(plan)
     if counted and (policy.outermost or not is_inside_jax_transformation(inputs)):
         return execute_plan(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)

@@ -14,7 +14,7 @@ from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import BlockPlan, arrange_blocks
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.contest_checks import check_contest_features_supported
-from jaxrate.replay.execution import compile_replay, default_compile_policy, zero_predictions_of_blocks
+from jaxrate.replay.execution import compile_policy_from_environment, compile_replay, zero_predictions_of_blocks
 from jaxrate.replay.padded_states_and_columns import (
     count_players,
     extend_state_if_needed,
@@ -93,7 +93,7 @@ def predict(
 
 def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> Any:
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
-    policy = default_compile_policy()
+    policy = compile_policy_from_environment()
     prediction = zero_predictions_of_blocks(rules, params, state, plan, None)
     traits = ProgramTraits(Rounds, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)

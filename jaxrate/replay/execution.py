@@ -17,8 +17,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
@@ -56,7 +56,7 @@ class CompilePolicy(NamedTuple):
     short_history: int = 1 << 14  # predictions up to which a history is replayed sooner than compiled with care
 
 
-def default_compile_policy() -> CompilePolicy:
+def compile_policy_from_environment() -> CompilePolicy:
     """The policy where none is named: quick if the environment says `JAXRATE_COMPILE=quick`."""
     return CompilePolicy(quick=os.environ.get(POLICY_VARIABLE) == "quick")
 
@@ -81,9 +81,9 @@ def execute_plan(
       plan: concrete; the rest may be traced if the policy is `outermost`, and then nothing is overwritten.
       ids_checked: every id has its row.
       engine: as in `run`.
-      policy: None: `default_compile_policy`.
+      policy: None: `compile_policy_from_environment`.
     """
-    policy = default_compile_policy() if policy is None else policy
+    policy = compile_policy_from_environment() if policy is None else policy
     if isinstance(plan, BlockPlan):
         return _execute_blocks(rules, params, state, plan, key, policy)
     program = compile_match_replay(rules, params, state, plan, key, engine, policy)
@@ -183,10 +183,10 @@ def compile_replay(
     Args:
       replay: of `scan_programs.py`: its first two arguments are static, its fourth is what it replaces.
       inputs: all its arguments that could be traced, the state the second.
-      policy: None: `default_compile_policy`.
+      policy: None: `compile_policy_from_environment`.
       traits: of the program; the axes are counted here.
     """
-    policy = default_compile_policy() if policy is None else policy
+    policy = compile_policy_from_environment() if policy is None else policy
     axes = max((x.ndim for x in jax.tree.leaves(inputs[1])), default=1)
     exact = not (
         traits.stream and jnp.result_type(float) == np.float64
@@ -236,7 +236,7 @@ def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Calla
 
     @wraps(function)
     def call(fixed: Any, *arguments: Any) -> Any:
-        return jit(fixed.size > 1, default_compile_policy())(fixed, *arguments)
+        return jit(fixed.size > 1, compile_policy_from_environment())(fixed, *arguments)
 
     return call
 
@@ -266,7 +266,7 @@ def min_mean_width_for_levels(
     return math.inf if simple else 2.0
 
 
-class MatchProgramFeatures(NamedTuple):
+class MatchProgramComplexity(NamedTuple):
     """What is compiled for a match."""
 
     loops: bool  # whether there is a loop within it
@@ -274,7 +274,7 @@ class MatchProgramFeatures(NamedTuple):
     operations: int
 
 
-def match_program_features(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramFeatures:
+def match_program_features(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramComplexity:
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
     state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
     leaves, structure = jax.tree.flatten((params, state, match))
@@ -282,7 +282,9 @@ def match_program_features(rules: ReplayRules, params: Params, state: State, mat
 
 
 @lru_cache
-def _match_program_features_cached(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> MatchProgramFeatures:
+def _match_program_features_cached(
+    rules: ReplayRules, structure: Any, types: tuple[Any, ...]
+) -> MatchProgramComplexity:
     def rate(params: Params, state: State, match: Matches) -> Any:
         draw = random_draw_rule(rules)
         drawn = None if draw is None else draw(jax.random.key(0))
@@ -290,7 +292,7 @@ def _match_program_features_cached(rules: ReplayRules, structure: Any, types: tu
 
     params, state, match = jax.tree.unflatten(structure, types)
     operations = _operation_names(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
-    return MatchProgramFeatures(
+    return MatchProgramComplexity(
         "while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations)
     )
 

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import tiled_row_functions
 from jaxrate.rules import State
 
@@ -39,9 +39,9 @@ def scatter_rows(state: State, player: Array, rows: State) -> State:
     return jax.tree.map(write, state, rows)
 
 
-def replace_rows(room: State, state: State, player: Array, count: Array) -> State:
+def gather_rows_into_buffer(buffer: State, state: State, player: Array, count: Array) -> State:
     """The room [P, ...] with the rows of the first `count` of the players [P], and maybe of some behind them."""
-    return tiled_row_functions.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, room, player)
+    return tiled_row_functions.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)
 
 
 def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) -> State:

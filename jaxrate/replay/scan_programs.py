@@ -22,8 +22,8 @@ from jaxrate.events import Matches
 from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
     gather_rows,
+    gather_rows_into_buffer,
     pack_state_if_faster,
-    replace_rows,
     scatter_row_tiles,
     scatter_rows,
     unique_ids_to_write,
@@ -41,7 +41,7 @@ from jaxrate.rules import (
     State,
     UpdateRuleProtocol,
 )
-from jaxrate.system import random_draw_rule, resolve_prepare_sizes, split_sides
+from jaxrate.system import random_draw_rule, rules_with_sizes_for_params, split_sides
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -66,7 +66,7 @@ class ReplayRules(NamedTuple):
 
 def make_replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
     """The rules for a replay with these hyperparameters."""
-    return ReplayRules(*resolve_prepare_sizes(rules, params), record)
+    return ReplayRules(*rules_with_sizes_for_params(rules, params), record)
 
 
 class PreparedReplay(NamedTuple):
@@ -243,11 +243,15 @@ def scan_single_events(
         rows, guess = one(rows, event, drawn)
         state = scatter_row_tiles(state, unique_ids_to_write(event), rows, event.present)
         player, size = (read_index(x, jnp.minimum(number + 1, last)) for x in (events.player, events.present))
-        return (number + 1, state, replace_rows(rows, state, player, jnp.where(number < last, size, 0))), guess
+        return (
+            number + 1,
+            state,
+            gather_rows_into_buffer(rows, state, player, jnp.where(number < last, size, 0)),
+        ), guess
 
     last, player = len(events.present) - 1, events.player[0]
     room = gather_rows(state, jnp.broadcast_to(player[:1], player.shape))
-    rows = replace_rows(room, state, player, events.present[0])
+    rows = gather_rows_into_buffer(room, state, player, events.present[0])
     (_, state, _), guess = scan_leading_entries(body, (jnp.int32(0), state, rows), (events, drawn), count)
     return state, guess
 

@@ -17,8 +17,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array, HostArray
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.replay.padded_states_and_columns import COARSE, STEPS, allocate_aligned, pad_column, padded_size
 
@@ -60,18 +60,18 @@ def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[Host
 
 
 @jax.ensure_compile_time_eval()
-def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
+def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray) -> HostArray:
     """The step of each event of any number of players, when steps have room for all: [E] int32.
 
     Args:
       player: [sum of sizes] ids of the participants, the events end to end in order of time.
-      start: [E + 1] where each event's participants begin; no event is empty.
+      player_start: [E + 1] where each event's participants begin; no event is empty.
     """
-    size = np.diff(start)
+    size = np.diff(player_start)
     if len(player) <= SHORT:
         ids = player.tolist()
         return _earliest_steps_in_python(
-            [ids[i:j] for i, j in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
+            [ids[i:j] for i, j in zip(player_start[:-1].tolist(), player_start[1:].tolist(), strict=True)]
         )
     result, zeros = np.empty(len(size), np.int32), _allocate_next_step_by_player(player)
     per_chunk = max(1, CHUNK // (2 * int(size.max(initial=1))))
@@ -79,7 +79,7 @@ def earliest_steps(player: HostArray, start: HostArray) -> HostArray:
         last = jax.device_put(zeros)
         for low in range(0, len(size), per_chunk):
             high = min(low + per_chunk, len(size))
-            ids, kind = _list_reads_and_writes(player[start[low] : start[high]], size[low:high])
+            ids, kind = _list_reads_and_writes(player[player_start[low] : player_start[high]], size[low:high])
             room = padded_size(len(ids), least=CHUNK)  # an event may be larger than a chunk
             last, step = _earliest_steps_compiled(
                 last, pad_column(ids, room, 0), pad_column(kind, room, 0), np.int32(len(ids))

@@ -65,7 +65,7 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
 def _summarise_contests(rated: Rated) -> AccuracySummary:
     """Summarise contests of two sides as matches, and others by pairs of participants."""
     table = rated.predictions
-    size, sides = (table[name].to_numpy() for name in ("participants", _side_count_column_name(table)))
+    size, sides = (table[name].to_numpy() for name in ("participants", _team_or_participant_count_column(table)))
     begin, row = [], 0
     while row < len(size):
         begin.append(row)
@@ -81,7 +81,7 @@ def _summarise_contests(rated: Rated) -> AccuracySummary:
     )
 
 
-def _side_count_column_name(table: Any) -> str:
+def _team_or_participant_count_column(table: Any) -> str:
     return "teams" if "teams" in table.column_names else "participants"
 
 
@@ -97,7 +97,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
     rank, predictor = table["rank"].to_numpy(), table["rating"].to_numpy()
     _, player = np.unique(table["player"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
     groups = [(f"{who}, the one with the higher rating", key, least) for who, key, least in PAIR_GROUPS]
-    if _side_count_column_name(table) == "teams":  # members share rank and prediction
+    if _team_or_participant_count_column(table) == "teams":  # members share rank and prediction
         groups, predictor = (
             [("Of two teams, the one that was expected to be ahead", "", 0)],
             table["prediction"].to_numpy(),

@@ -67,9 +67,9 @@ def feed_text(address: str, title: str, entries: list[dict[str, str]]) -> str:
     )
 
 
-def saved_entries(marker: Any) -> list[dict[str, str]]:
+def saved_feed_entries(marker_content: Any) -> list[dict[str, str]]:
     """The entries that an earlier build saved in its marker file; none if it has none."""
-    entries = marker.get("feed", []) if isinstance(marker, dict) else []
+    entries = marker_content.get("feed", []) if isinstance(marker_content, dict) else []
     keys = {"id", "title", "summary", "updated"}
     return [
         x for x in entries if isinstance(x, dict) and keys <= set(x) and all(isinstance(y, str) for y in x.values())

@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
 from jaxrate.array_types import HostArray
-from jaxrate.site.wording import PLAYERS, Noun
+from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 from jaxrate.text_format import join_names
 
 MARGIN_ERRORS = 1.96  # standard errors: 95 %
@@ -36,7 +36,7 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
 
 
 def certain_findings(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: Noun = PLAYERS
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[str]:
     """Sentences about the first place, the first ranks, and how many pairs have a certain order."""
     rated, findings = _rated_ids(strengths), []
@@ -48,7 +48,7 @@ def certain_findings(
             findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
         elif len(leaders) > 1:
             findings.append(f"The best is one of {noun.quantify(len(leaders))}.")
-        findings += _top_findings(names, strengths, ranks, noun)
+        findings += _players_surely_on_top_finding(names, strengths, ranks, noun)
         pairs = len(rated) * (len(rated) - 1) // 2
         ordered = int(ranks.surely_better[np.ix_(rated, rated)].sum())
         share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
@@ -60,7 +60,9 @@ def certain_findings(
     return findings
 
 
-def _top_findings(names: Sequence[str], strengths: Strengths, ranks: RankSets, noun: Noun) -> list[str]:
+def _players_surely_on_top_finding(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets, noun: PlayerOrTeamNoun
+) -> list[str]:
     """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
     order, least = strengths.order, 2 if len(_possible_leaders(strengths, ranks)) == 1 else 1
     for size in TOP_SIZES:

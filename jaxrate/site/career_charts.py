@@ -45,7 +45,7 @@ def draw_career_charts(data: SiteData) -> list[str]:
     count = counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
     across, left, right, by_date = _across(data, careers.time[row], begin, count)
-    low, high = _heights(lines, begin, count)
+    low, high = _lowest_and_highest_ratings_by_chart(lines, begin, count)
     x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
@@ -100,13 +100,15 @@ def _across(
     return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), dated
 
 
-def _heights(lines: list[_Line], begin: HostArray, count: HostArray) -> tuple[HostArray, HostArray]:
+def _lowest_and_highest_ratings_by_chart(
+    lines: list[_Line], chart_start: HostArray, count: HostArray
+) -> tuple[HostArray, HostArray]:
     """The lowest and highest ratings of each chart, without the first events of a career."""
-    number = np.arange(count.sum()) - np.repeat(begin, count)
+    number = np.arange(count.sum()) - np.repeat(chart_start, count)
     is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
 
     def lowest(values: HostArray) -> HostArray:
-        return np.minimum.reduceat(np.where(is_first, np.inf, values), begin)
+        return np.minimum.reduceat(np.where(is_first, np.inf, values), chart_start)
 
     half_widths = [np.zeros(len(x.mean)) if x.half_width is None else x.half_width for x in lines]
     low = np.min([lowest(x.mean) for x in lines], axis=0)

@@ -80,21 +80,21 @@ def interval_bar(axis: Axis, rating: float, half_width: float | None) -> str:
     return f'{head} role="img" aria-label="{text}"><path d="M{begin} 5H{end}"/><path d="M{at} 0v10"/></svg>'
 
 
-def course_levels(ratings: HostArray, span: float) -> str:
+def ratings_to_level_letters(ratings: HostArray, rating_range: float) -> str:
     """Ratings [COURSE_POINTS] as letters, "A" for the lowest level; blanks where they are NaN.
 
-    One level is the same number of points in all lines with the same `span`, and each is around its own middle.
+    One level is the same number of points in all lines with the same `rating_range`, and each is around its own middle.
     """
     known = ratings[~np.isnan(ratings)]
     if not len(known):
         return ""
     middle = 0.5 * (known.min() + known.max())
-    levels = np.clip(np.round(COURSE_HEIGHT * (0.5 + (ratings - middle) / max(span, 1e-9))), 0, COURSE_HEIGHT)
+    levels = np.clip(np.round(COURSE_HEIGHT * (0.5 + (ratings - middle) / max(rating_range, 1e-9))), 0, COURSE_HEIGHT)
     return "".join(" " if x != x else chr(65 + int(x)) for x in levels.tolist())
 
 
 def course_line(levels: str) -> str:
-    """The line of a career, from `course_levels`, with a dot at its end."""
+    """The line of a career, from `ratings_to_level_letters`, with a dot at its end."""
     points = [(x, COURSE_HEIGHT + 65 - ord(level)) for x, level in enumerate(levels) if level != " "]
     if not points:
         return ""

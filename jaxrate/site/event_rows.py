@@ -29,7 +29,7 @@ CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold m
 RESULTS = {1.0: ("won", "up"), 0.5: ("drew", ""), 0.0: ("lost", "drop")}
 
 
-class EventRows(NamedTuple):
+class EventTableCells(NamedTuple):
     """Cells [M] of each event, by column."""
 
     headings: list[tuple[str, bool]]  # of columns, and whether they are figures
@@ -41,7 +41,7 @@ class EventRows(NamedTuple):
         return "".join(chain.from_iterable(zip(*columns, strict=True)))
 
 
-def build_event_rows(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventRows:
+def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventTableCells:
     """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
     careers, digits = data.careers, data.digits
     headings, cells = [], []
@@ -84,7 +84,7 @@ def build_event_rows(data: SiteData, columns: dict[str, Any], *, linked: bool = 
         add(heading, np.array([known[x] for x in values], object), figure=not is_text)
     if cells:
         cells[0] = np.array(["<tr>"], object) + cells[0]
-    return EventRows(headings, cells)
+    return EventTableCells(headings, cells)
 
 
 def _array(values: list[Any]) -> HostArray:
@@ -134,7 +134,7 @@ def _result_cells(data: SiteData, columns: dict[str, Any]) -> HostArray:
     return np.array([f"{texts[x]} {y}" for x, y in zip(columns["score"], points, strict=True)], object)
 
 
-def iterate_upsets(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:
+def iterate_upset_win_positions_by_player(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:
     """For each player, the places of the wins that had the lowest chances, the lowest first."""
     start = data.careers.start
     player = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -146,7 +146,9 @@ def iterate_upsets(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArra
         yield wins[begin : min(end, begin + MAX_UPSETS)]
 
 
-def opponent_rows(data: SiteData, columns: dict[str, Any], has_draws: bool) -> tuple[list[str], list[int]]:
+def most_met_opponent_rows_and_counts(
+    data: SiteData, columns: dict[str, Any], has_draws: bool
+) -> tuple[list[str], list[int]]:
     """For each player, rows of the opponents whom they met most often, and how many opponents they met."""
     careers, count = data.careers, len(data.slugs)
     start = careers.start
@@ -165,7 +167,7 @@ def opponent_rows(data: SiteData, columns: dict[str, Any], has_draws: bool) -> t
     chosen = np.concatenate([ranked[a : min(b, a + MAX_OPPONENTS)] for a, b in pairwise(bounds)])
     names = player_cells(data)[opponent[chosen]].tolist()
     figures = [met, won, *([met - won - lost] if has_draws else []), lost]
-    headings = [data_events(data), "won", *(["drawn"] if has_draws else []), "lost"]
+    headings = [plural_event_noun(data), "won", *(["drawn"] if has_draws else []), "lost"]
     cells = [
         [figure_cell(name, f"{x:,}") for x in values[chosen].tolist()]
         for name, values in zip(headings, figures, strict=True)
@@ -178,7 +180,7 @@ def opponent_rows(data: SiteData, columns: dict[str, Any], has_draws: bool) -> t
     return ["".join(rows[a:b]) for a, b in pairwise(ends)], sizes.tolist()
 
 
-def data_events(data: SiteData) -> str:
+def plural_event_noun(data: SiteData) -> str:
     return "matches" if data.rated.contests is None else "contests"
 
 

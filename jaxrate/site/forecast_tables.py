@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.site.wording import PLAYERS, Noun
+from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -58,7 +58,7 @@ class ForecastTable(NamedTuple):
 
 
 def build_forecast_tables(
-    event_forecasts: ColumnTable | None, season_forecast: SeasonForecast | None, noun: Noun = PLAYERS
+    event_forecasts: ColumnTable | None, season_forecast: SeasonForecast | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[ForecastTable]:
     """Tables of the season and of future events, if given."""
     tables = []

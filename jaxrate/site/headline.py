@@ -42,7 +42,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     if since is not None:
         day = format_times(np.array([since]), dates=True)[0]
         sentence = f"{leader} {has} led since {day[:7]}{'' if gap_text in title else f', now by {gap_text}'}"
-    parts = [sentence, _greatest_rise(data), _next_match(data, coming)]
+    parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
@@ -90,7 +90,7 @@ def _lead_start(data: SiteData) -> float | None:
     return float(times[0])
 
 
-def _greatest_rise(data: SiteData) -> str:
+def _greatest_rise_sentence(data: SiteData) -> str:
     current = data.current
     if current.change is None or current.rank_then is None:
         return ""
@@ -104,7 +104,7 @@ def _greatest_rise(data: SiteData) -> str:
     )
 
 
-def _next_match(data: SiteData, coming: ColumnTable | None) -> str:
+def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:
     """The leader's next match, or else the first one."""
     if coming is None or not {"a", "b"} <= set(coming):
         return ""

@@ -60,13 +60,13 @@ def assign_slugs(players: Any, names: list[str], permalinks: Mapping[str, str]) 
 def spell_slug(name: str) -> str:
     """Lower-case letters, digits and hyphens: Latin letters without accents, those of other scripts as they are."""
     spelt = unicodedata.normalize("NFKC", name.lower().translate(LETTER_SPELLINGS)).lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", spelt) if spelt.isascii() else _spell_letters(spelt)
+    slug = re.sub(r"[^a-z0-9]+", "-", spelt) if spelt.isascii() else _strip_accents_and_dash_symbols(spelt)
     slug = slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").strip("-")
     slug = slug or f"player-{sha256(name.encode()).hexdigest()[:8]}"
     return f"{slug}-player" if WINDOWS_RESERVED.fullmatch(slug) else slug
 
 
-def _spell_letters(text: str) -> str:
+def _strip_accents_and_dash_symbols(text: str) -> str:
     letters = []
     for letter in text:
         plain = "".join(x for x in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(x))

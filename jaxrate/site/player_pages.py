@@ -11,7 +11,13 @@ from urllib.parse import quote
 import numpy as np
 
 from jaxrate.site.career_charts import draw_career_charts
-from jaxrate.site.event_rows import EventRows, build_event_rows, heading_row, iterate_upsets, opponent_rows
+from jaxrate.site.event_rows import (
+    EventTableCells,
+    build_event_table_cells,
+    heading_row,
+    iterate_upset_win_positions_by_player,
+    most_met_opponent_rows_and_counts,
+)
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
     SiteData,
@@ -50,13 +56,13 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
       The paths of the pages of players, and of those of their earlier events.
     """
     columns = career_columns(site_data)
-    rows, charts = build_event_rows(site_data, columns), draw_career_charts(site_data)
+    rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     count = len(site_data.slugs)
     opponents, met, upsets = [""] * count, [0] * count, iter([np.zeros(0, int)] * count)
     if site_data.careers.opponent is not None:
-        opponents, met = opponent_rows(site_data, columns, context["draws"])
-        upsets = iterate_upsets(site_data, columns)
+        opponents, met = most_met_opponent_rows_and_counts(site_data, columns, context["draws"])
+        upsets = iterate_upset_win_positions_by_player(site_data, columns)
     templates: dict[tuple[bool, ...], list[str]] = {}
     heads = heading_row(rows.headings)
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -121,7 +127,7 @@ def _write_archive(
     templates: dict[Any, list[str]],
     heads: str,
     fields: dict[str, str],
-    rows: EventRows,
+    rows: EventTableCells,
     begin: int,
     end: int,
 ) -> Iterator[str]:
@@ -236,7 +242,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, digits, num_listed = site_data.full_leaderboard, site_data.digits, len(site_data.listed)
     current = "current " if context["some_current"] else ""
     group = f"{num_listed:,} {current}{site_data.noun.one if num_listed == 1 else site_data.noun.many}"
-    results = None if site_data.careers.opponent is None else _count_results(site_data)
+    results = None if site_data.careers.opponent is None else _count_wins_draws_and_losses(site_data)
     columns = leaderboard_columns(site_data)
     last, peaked = (_format_dates(site_data, columns.get(key, [])) for key in ("last", "peaked"))
     rank = dict(zip(site_data.listed.tolist(), range(1, num_listed + 1), strict=True))
@@ -258,7 +264,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     return texts
 
 
-def _count_results(site_data: SiteData) -> list[list[int]]:
+def _count_wins_draws_and_losses(site_data: SiteData) -> list[list[int]]:
     """[num_players, 3] the numbers of wins, draws (or other scores) and losses."""
     careers = site_data.careers
     score = careers.score_of_own_side(site_data.rated.predictions["score"].to_numpy())

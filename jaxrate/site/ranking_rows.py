@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.site.drawings import COURSE_POINTS, Axis, course_levels, course_line, interval_bar, make_axis
-from jaxrate.site.event_rows import data_events
+from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
+from jaxrate.site.event_rows import plural_event_noun
 from jaxrate.site.site_data import SiteData
 
 YEAR_DAYS = 365.25
@@ -18,7 +18,7 @@ SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all line
 class Courses(NamedTuple):
     """The lines of careers of current players."""
 
-    levels: list[str]  # of each, by rank, as of `course_levels`
+    levels: list[str]  # of each, by rank, as of `ratings_to_level_letters`
     heading: str
 
 
@@ -40,24 +40,24 @@ def build_courses(data: SiteData) -> Courses:
             mean = careers.mean[begin:end]
             at = np.searchsorted(careers.time[begin:end], grid, side="right") - 1 if has_times else _spread(end - begin)
             row[:] = np.where(at < 0, np.nan, mean[np.maximum(at, 0)])
-    return Courses([course_levels(row, _span(ratings)) for row in ratings], heading)
+    return Courses([ratings_to_level_letters(row, _widest_rating_range(ratings)) for row in ratings], heading)
 
 
 def _spread(count: int) -> HostArray:
     return np.round(np.linspace(0, count - 1, COURSE_POINTS)).astype(int)
 
 
-def _span(ratings: HostArray) -> float:
+def _widest_rating_range(ratings: HostArray) -> float:
     """The height of lines in points: the greatest range among the first players."""
     some = ratings[:SPAN_PLAYERS]
     some = some[~np.isnan(some).all(axis=1)]
     return float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
 
 
-def ranking_axis(data: SiteData, begin: int, end: int) -> Axis:
-    """The axis of the intervals of ranks `begin` to `end`, from 0."""
-    rating, deviation = data.current.rating[begin:end], data.current.deviation
-    half = np.zeros(len(rating)) if deviation is None else 1.96 * deviation[begin:end]
+def ranking_axis(data: SiteData, begin_rank: int, end_rank: int) -> Axis:
+    """The axis of the intervals of ranks `begin_rank` to `end_rank`, from 0."""
+    rating, deviation = data.current.rating[begin_rank:end_rank], data.current.deviation
+    half = np.zeros(len(rating)) if deviation is None else 1.96 * deviation[begin_rank:end_rank]
     return make_axis(float((rating - half).min()), float((rating + half).max()))
 
 
@@ -70,7 +70,7 @@ def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
         heads.insert(1, ("move", "move", f"since {since}"))
         heads.append(("figure change", "change", f"since {since}"))
     heads += [("course", courses.heading, ""), ("figure peak", "peak", "the highest rating")]
-    heads.append(("figure more", data_events(data), ""))
+    heads.append(("figure more", plural_event_noun(data), ""))
     if data.current.last is not None:
         heads += [("words more", "last played", ""), ("words more", "peak on", "")]
     titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
@@ -80,11 +80,11 @@ def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
     )
 
 
-def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin: int, end: int, link: Any) -> str:
-    """The rows of ranks `begin` to `end`, from 0; `link` makes the address of a player from their id and rank."""
+def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
+    """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
-    events, rows = data_events(data), []
-    for at in range(begin, min(end, len(data.listed))):
+    events, rows = plural_event_noun(data), []
+    for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
         rating = float(board.rating[at])
         half = None if board.deviation is None else 1.96 * float(board.deviation[at])

@@ -18,7 +18,7 @@ from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts
 from jaxrate.site.drawings import site_icon, site_mark
-from jaxrate.site.event_rows import build_event_rows, heading_row
+from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
@@ -129,7 +129,9 @@ def report_html(
             params=format_params_and_settings(rated),
             heads=ranking_heads(site_data, courses, axis) if axis else "",
             grid=axis.grid if axis else "",
-            rows=ranking_rows(site_data, courses, axis, 0, shown, _section_link(sections, place)) if axis else "",
+            rows=ranking_rows(site_data, courses, axis, 0, shown, _make_section_link_function(sections, place))
+            if axis
+            else "",
             shown=shown,
             total=len(listed),
             options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
@@ -185,7 +187,7 @@ def _player_section_data(
     return career | {"summary": summary, "played": end - begin}
 
 
-def _section_link(sections: Mapping[int, Any], place: list[int]) -> Any:
+def _make_section_link_function(sections: Mapping[int, Any], place: list[int]) -> Any:
     return lambda i, _: f"#player-{place[i]}" if place[i] in sections else None
 
 
@@ -195,7 +197,7 @@ def _first_section(
     """The section of the first player as it is shown without scripts."""
     if not ids:
         return None
-    player, rows = ids[0], build_event_rows(site_data, columns, linked=False)
+    player, rows = ids[0], build_event_table_cells(site_data, columns, linked=False)
     begin, end = site_data.careers.start[player : player + 2].tolist()
     return {
         "name": site_data.names[player],

@@ -13,8 +13,8 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
-    Noun,
-    choose_noun,
+    PlayerOrTeamNoun,
+    choose_player_or_team_noun,
     describe_current_players,
     describe_evidence,
     format_time_span,
@@ -42,7 +42,7 @@ class SiteData(NamedTuple):
     points: tuple[HostArray, HostArray] | None
     hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations
     digits: int
-    noun: Noun
+    noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
 
 
@@ -92,7 +92,7 @@ def build_site_data(
         points,
         hindsight,
         digits,
-        choose_noun(rated, noun),
+        choose_player_or_team_noun(rated, noun),
         dict(leaderboard_options),
     )
 

@@ -19,7 +19,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_entries, site_map_files
+from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
 from jaxrate.site.headline import Headline, write_headline
@@ -102,7 +102,7 @@ def write_site(
         board["course"][place] = levels
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
-    files, pages = _data_files(site_data, board), context["pages"]
+    files, pages = _style_script_and_data_files(site_data, board), context["pages"]
     matchup_tables = None
     if len(site_data.names) > 1 and rated.categories is None:
         matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
@@ -174,9 +174,13 @@ def write_site(
         path.unlink()
     links = load_permalinks(folder) | dict(zip(map(str, rated.players.tolist()), site_data.slugs, strict=True))
     files[PERMALINKS_FILE] = _script_safe_json(links, indent=0)
-    entries = saved_entries(_load_marker(folder))
+    entries = saved_feed_entries(_load_marker(folder))
     if address is not None:
-        entry = {"id": f"{address}#{_last_day(context)}", "title": headline.title or title, "summary": finding}
+        entry = {
+            "id": f"{address}#{_last_day_or_event_count(context)}",
+            "title": headline.title or title,
+            "summary": finding,
+        }
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)
         (folder / "assets" / "preview.png").write_bytes(preview_image())
@@ -205,12 +209,12 @@ def _load_marker(folder: Path) -> Any:
         return None
 
 
-def _last_day(context: dict[str, Any]) -> str:
+def _last_day_or_event_count(context: dict[str, Any]) -> str:
     """What tells the results of one build from those of another: the last day, or their number."""
     return str(context["last"] or context["summary"].partition(" ")[0])
 
 
-def _data_files(site_data: SiteData, board: dict[str, Any]) -> dict[str, str]:
+def _style_script_and_data_files(site_data: SiteData, board: dict[str, Any]) -> dict[str, str]:
     """Styles, scripts and data, by path."""
     rows = _leaderboard_rows(site_data)
     return {

@@ -12,7 +12,7 @@ from jaxrate.text_format import format_number, join_names
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
 
-class Noun(NamedTuple):
+class PlayerOrTeamNoun(NamedTuple):
     """What those who are rated are called."""
 
     one: str
@@ -28,23 +28,23 @@ class Noun(NamedTuple):
         return f"{number:,} {self.one if number == 1 else self.many}"
 
 
-PLAYERS = Noun("player", "players")
-TEAMS = Noun("team", "teams")
+PLAYERS = PlayerOrTeamNoun("player", "players")
+TEAMS = PlayerOrTeamNoun("team", "teams")
 
 
-def choose_noun(rated: Rated, noun: Any) -> Noun:
+def choose_player_or_team_noun(rated: Rated, noun: Any) -> PlayerOrTeamNoun:
     """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
     return make_noun(noun, TEAMS if rated.options.get("teams") else PLAYERS)
 
 
-def make_noun(noun: Any, default: Noun = PLAYERS) -> Noun:
+def make_noun(noun: Any, default: PlayerOrTeamNoun = PLAYERS) -> PlayerOrTeamNoun:
     """The noun of two words that are given; the default for None."""
     if noun is None:
         return default
     words = [x.strip() for x in noun if isinstance(x, str)] if isinstance(noun, (tuple, list)) else []
     if len(words) != 2 or not all(words):
         raise ValueError(f'noun must be two words, for one and for many, as ("team", "teams"), got {noun!r}')
-    return Noun(*words)
+    return PlayerOrTeamNoun(*words)
 
 
 def format_times(values: HostArray, *, dates: bool) -> HostArray:

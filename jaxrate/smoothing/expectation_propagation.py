@@ -93,7 +93,7 @@ class AndersonHistory(NamedTuple):
     num_kept: Array  # differences kept since the history was last cleared
 
 
-class SweepProgress(NamedTuple):
+class SweepLoopState(NamedTuple):
     """The state of the loop of sweeps."""
 
     sweep_result: SweepResult
@@ -119,7 +119,7 @@ def run_sweeps(
     zero = jnp.zeros(timelines.node_of_player.shape, timelines.elapsed.dtype)
     is_match = jnp.broadcast_to(timelines.is_match, zero.shape)
 
-    def sweep_once(progress: SweepProgress) -> SweepProgress:
+    def sweep_once(progress: SweepLoopState) -> SweepLoopState:
         (site, previous, count, _), *anderson = progress
         node_sites = GaussianSite(*(matches_to_nodes(x, timelines) for x in site))
         cavity_nodes, _ = backward_pass(
@@ -137,13 +137,13 @@ def run_sweeps(
         image = jax.tree.map(lambda x: jnp.where(is_match, x, 0.0), image)
         scale = jnp.where(is_match, jnp.sqrt(cavity_strength.variance), 0.0)
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
-        return SweepProgress(SweepResult(site, cavity_strength, count + 1, change), *anderson)
+        return SweepLoopState(SweepResult(site, cavity_strength, count + 1, change), *anderson)
 
     no_history = jnp.zeros((ANDERSON_DEPTH, *zero.shape), zero.dtype)
     initial = SweepResult(
         site or GaussianSite(zero, zero), StrengthBelief(None, zero, zero + jnp.inf), jnp.int32(0), zero[0, 0] + jnp.inf
     )
-    progress = SweepProgress(
+    progress = SweepLoopState(
         initial,
         GaussianSite(zero, zero),
         zero,
@@ -155,7 +155,7 @@ def run_sweeps(
         ),
     )
 
-    def has_not_converged(progress: SweepProgress) -> Array:
+    def has_not_converged(progress: SweepLoopState) -> Array:
         return (progress.sweep_result.sweeps < max_sweeps) & ~(progress.sweep_result.change <= tolerance)
 
     return lax.while_loop(has_not_converged, sweep_once, progress).sweep_result

@@ -72,7 +72,7 @@ def make_node_dynamics(
     growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
     transitions = [(retention, elapsed[:, None] * growth)]
     if timelines.seasons_begun is not None:
-        season_retention, season_variance = mean_reversion.season_retention_and_added_variance(
+        season_retention, season_variance = mean_reversion.season_lead_retention_and_added_variance(
             params.season_keep, params.season_growth, timelines.seasons_begun
         )
         transitions.append(

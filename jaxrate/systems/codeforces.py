@@ -64,7 +64,7 @@ def expected_counts_below_and_above(
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
-    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_unit(widest), event.present)
+    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
     table_points = cdf_sums.scale_table_points_to_precision(table_points)
     sums, inverse, _ = cdf_sums.make_cdf_sum_functions(
         performance_distributions.logistic_cdf_and_density, participants, table_points
@@ -147,10 +147,10 @@ def infer(
     state = State(
         jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
     )
-    return state, performances_and_break_even_ranks.make_performances_respecting_ceiling(
+    return state, performances_and_break_even_ranks.combine_performances_and_needed_ranks(
         p,
         rows.rating,
-        performances_and_break_even_ranks.worst_rank_within_gain_budget(above - 0.5, participants.gain, event),
+        performances_and_break_even_ranks.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event),
         event,
     )
 

@@ -82,7 +82,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     Raises:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
     """
-    predict = own_draw_predict_rule(system)
+    predict = find_own_draw_predict_rule(system)
     if predict is None and not isinstance(system.rules.predict, OwnDrawPredictRule):
         check_param_names("add_outcomes", draw_params, DrawParams._fields)
         return wrap_predictions(
@@ -124,7 +124,7 @@ OWN_OUTCOMES: dict[Any, Any] = {
 }
 
 
-def own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:
+def find_own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:
     """What predicts the outcomes of a system in full by its own draws; None if it has none."""
     if getattr(system.params, "draw_margin", 0.0) is None:
         return None

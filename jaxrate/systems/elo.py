@@ -74,7 +74,7 @@ def advance(seasons: Sequence[float], constants: Constants, rows: State, time: A
     keep, _ = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, last))
     rating = rows.rating if keep is None else fading.revert_rating(params, rows.rating, keep)
     if seasons:
-        keep, _ = fading.season_retention_and_added_variance(
+        keep, _ = fading.season_lead_retention_and_added_variance(
             params.season_keep, 0.0, fading.count_seasons_begun(seasons, last, time)
         )
         rating = fading.revert_rating(params, rating, keep)

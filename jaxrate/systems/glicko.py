@@ -156,7 +156,7 @@ def update(
     if not (seasons and isinstance(event, Periods)):
         return after
     return fading.apply_seasons(
-        seasons, constants.params, after, fading.start_of_unapplied_seasons(event, rows.time), end, constants.high
+        seasons, constants.params, after, fading.seasons_applied_until(event, rows.time), end, constants.high
     )
 
 

@@ -199,7 +199,7 @@ def update(
     )
     if not isinstance(event, Periods):
         return after
-    return fading.apply_seasons(seasons, params, after, fading.start_of_unapplied_seasons(event, rows.time), end, high)
+    return fading.apply_seasons(seasons, params, after, fading.seasons_applied_until(event, rows.time), end, high)
 
 
 def summary(params: Params, rows: State) -> Rating:

@@ -74,14 +74,14 @@ def count_seasons_begun(seasons: Sequence[float], since: Array, until: Array) ->
     return jnp.sum(passed.astype(since.dtype), axis=-1)
 
 
-def season_retention_and_added_variance(keep: Any, growth: Any, count: Array) -> tuple[Array, Array]:
+def season_lead_retention_and_added_variance(season_keep: Any, season_growth: Any, count: Array) -> tuple[Array, Array]:
     """What so many seasons leave of a lead, and what they add to the variance."""
-    lost = jnp.log(jnp.asarray(keep, count.dtype))  # 0 where the share is rounded to 1
+    lost = jnp.log(jnp.asarray(season_keep, count.dtype))  # 0 where the share is rounded to 1
     sums = jnp.expm1(2.0 * count * lost) / jnp.where(lost < 0, jnp.expm1(2.0 * lost), -1.0)
-    return jnp.exp(count * lost), growth**2 * jnp.where(lost < 0, sums, count)
+    return jnp.exp(count * lost), season_growth**2 * jnp.where(lost < 0, sums, count)
 
 
-def start_of_unapplied_seasons(event: Periods, last_time: Array) -> Array:
+def seasons_applied_until(event: Periods, last_time: Array) -> Array:
     """[A] since when seasons may begin within a rating period: those before have been seen to."""
     return jnp.where(jnp.isfinite(last_time), jnp.maximum(last_time, event.time), event.time)
 
@@ -113,7 +113,7 @@ def apply_seasons(
     """After the seasons that begin later than `since`, and not later than `until`."""
     if not seasons:
         return rows
-    keep, added = season_retention_and_added_variance(
+    keep, added = season_lead_retention_and_added_variance(
         params.season_keep, params.season_growth, count_seasons_begun(seasons, since, until)
     )
     return revert_ratings_and_grow_variances(params, rows, keep, added, max_variance)

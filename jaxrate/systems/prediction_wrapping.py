@@ -8,7 +8,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.hyperparameter_definitions import check_params, make_params_class
 from jaxrate.rules import Constants, Params, PredictRuleProtocol, RandomUpdate, Rules, SizedPrepare, State
-from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, resolve_prepare_sizes
+from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, rules_with_sizes_for_params
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
 
@@ -138,7 +138,9 @@ def _wrap_prepare(inner: InnerSystem) -> Any:
 
 
 def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
-    return bind(_prepare_wrapped_constants, inner._replace(rules=resolve_prepare_sizes(inner.rules, inner.own(params))))
+    return bind(
+        _prepare_wrapped_constants, inner._replace(rules=rules_with_sizes_for_params(inner.rules, inner.own(params)))
+    )
 
 
 def _wrap_update(update: Any) -> Any:

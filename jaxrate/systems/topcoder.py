@@ -108,8 +108,11 @@ def update_with_performances(
         jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, performances_and_break_even_ranks.make_performances_respecting_ceiling(
-        p, rating, performances_and_break_even_ranks.worst_rank_within_gain_budget(above - 0.5, gain, event), event
+    return state, performances_and_break_even_ranks.combine_performances_and_needed_ranks(
+        p,
+        rating,
+        performances_and_break_even_ranks.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event),
+        event,
     )
 
 

@@ -47,8 +47,8 @@ from jaxrate.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
 )
-from jaxrate.numerics.prefix_sums_and_recurrences import exclusive_prefix_or_suffix_sums
 from jaxrate.numerics.special_functions import truncated_normal_moments
+from jaxrate.numerics.sums_and_recurrences import exclusive_prefix_or_suffix_sums
 from jaxrate.rules import Params, Rating, Rules
 from jaxrate.system import (
     EventCheck,
@@ -61,7 +61,7 @@ from jaxrate.system import (
     system_factory,
 )
 from jaxrate.systems.rounds import cdf_sums
-from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, unranked_teams_by_number
+from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, teams_with_result_hidden
 from jaxrate.text_format import did_you_mean_suffix
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
@@ -152,7 +152,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     if isinstance(event, Matches):
         lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
         return expected_score(constants, lead, jnp.sum(rows.variance))
-    teams = unranked_teams_by_number(event)
+    teams = teams_with_result_hidden(event)
     sides = team_beliefs(rows, event, teams)
 
     def beaten(me: TeamBelief) -> Array:

@@ -42,7 +42,7 @@ class ReplayInputs(NamedTuple):
     chunks: Any  # leaves [chunks, ...]
 
 
-def summarise_run(system: RatingSystem, params: Params, result: Run) -> Any:
+def reduce_run_to_scalar(system: RatingSystem, params: Params, result: Run) -> Any:
     """A number that depends on every prediction and on the whole final state."""
     rating, deviation = ratings(system, result.state, time=TIME_AFTER_EVENTS, params=params)
     random = np.random.default_rng(6)
@@ -64,7 +64,7 @@ def replay_and_summarise(case: SystemFormPrecision, inputs: ReplayInputs) -> tup
         return result.state, result.prediction
 
     result = Run(*lax.scan(replay_chunk, system.init(params, player_count(case.form)), inputs.chunks))
-    return summarise_run(system, params, result), result
+    return reduce_run_to_scalar(system, params, result), result
 
 
 def perturbable_parameters(system: RatingSystem) -> dict[str, float]:
@@ -142,7 +142,7 @@ class BatchReplayOutputs(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def replay_perturbed_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
+def replay_histories_and_perturbations_in_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
     """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
     random = random_draw_rule(case.system.rules) is not None
     with strict_precision(case.double):
@@ -174,7 +174,7 @@ def replay_perturbed_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
 
 def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
-    runs = replay_perturbed_batch(case).runs
+    runs = replay_histories_and_perturbations_in_batch(case).runs
     for i, (events, params) in enumerate(make_histories_for_batch(case)):
         with strict_precision(case.double):
             expected = replay_case_events(case, events, params=as_float_arrays(params))
@@ -186,7 +186,7 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecisio
 
 def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
     """In every hyperparameter and in every column of floats: scores, weights, times and others."""
-    batch = replay_perturbed_batch(case)
+    batch = replay_histories_and_perturbations_in_batch(case)
     with strict_precision(case.double):
         directions = perturbation_directions(case, make_base_replay_inputs(case))
     low, high = batch.values[len(make_histories_for_batch(case)) :].reshape(-1, 2).T

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.replay.checked_replay import run
 from jaxrate.rules import Params
-from jaxrate.testing.batch_chunk_and_slope_properties import summarise_run
+from jaxrate.testing.batch_chunk_and_slope_properties import reduce_run_to_scalar
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     as_float_arrays,
@@ -30,7 +30,7 @@ def slopes_are_finite(case: SystemFormPrecision) -> None:
 
     def replay_summary(params: Params) -> Any:
         result = run(system, events_in_form(case.form, events), params=params, **options)
-        return summarise_run(system, params, result)
+        return reduce_run_to_scalar(system, params, result)
 
     with strict_precision(case.double):
         slopes = jit_quickly(jax.jacfwd(replay_summary))(as_float_arrays(system.params))

@@ -5,7 +5,7 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
@@ -47,7 +47,7 @@ def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -
         return
     full = (
         add_outcomes(system)
-        if own_draw_predict_rule(system)
+        if find_own_draw_predict_rule(system)
         else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
     )
     with_outcomes, plain = (

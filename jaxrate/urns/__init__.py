@@ -4,13 +4,13 @@ batched_games.py              games of urns, proposed in batches: the same games
 exact_urn_law.py              the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
 matchmakers.py                matchmakers for Urnings: how pairs are picked, and with which probability
 urn_simulation_and_replay.py  Urnings with matchmaking by the urns
-skill_tests.py                inference about skills from urns
+skill_inference.py            inference about skills from urns
 """
 
 from jaxrate.systems.urnings.system import make_urns
 from jaxrate.urns import matchmakers
 from jaxrate.urns.exact_urn_law import UrnLaw, urn_law, urn_marginals
-from jaxrate.urns.skill_tests import (
+from jaxrate.urns.skill_inference import (
     ChangedSkills,
     SameSkill,
     compare_skill,

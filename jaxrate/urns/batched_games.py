@@ -25,7 +25,7 @@ TRIES_PER_CHUNK = 1 << 13  # proposals whose random numbers are drawn at once, a
 MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds the effect of one move on another's change of S
 
 
-class GameSettings(NamedTuple):
+class UrnGameRules(NamedTuple):
     """The static rules of games."""
 
     variant: str
@@ -52,7 +52,7 @@ def draw_true_score(constants: Constants, lead: Array, uniform: Array) -> Array:
 
 
 def play_in_batches(
-    rule: GameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: UrnGameRules, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     """Play this many games, in chunks of proposals."""
     size = min(TRIES_PER_CHUNK, 1 << (2 * games).bit_length())
@@ -87,7 +87,7 @@ def _draw_proposals(key: Array, size: int, num_players: int, width: int) -> Prop
 
 
 def _play_batch(
-    rule: GameSettings,
+    rule: UrnGameRules,
     constants: Constants,
     skill: Array,
     similarity: Any,

@@ -28,7 +28,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.state_and_prediction import Constants, State
 from jaxrate.systems.urnings.system import green_gain_from_game, score_level
 from jaxrate.text_format import format_value_for_error
-from jaxrate.urns.batched_games import GameSettings, draw_true_score, play_in_batches
+from jaxrate.urns.batched_games import UrnGameRules, draw_true_score, play_in_batches
 from jaxrate.urns.matchmakers import (
     Matchmaker,
     log_chooser_pair_probability,
@@ -100,7 +100,7 @@ def simulate_world(
         (pick_similar_pair, log_similar_pair_probability),
     )
     table = _make_checked_matchmaker_table(matchmaker, state)
-    rule = GameSettings(system.settings["variant"], proposes_pairs, corrected, matchmaker)
+    rule = UrnGameRules(system.settings["variant"], proposes_pairs, corrected, matchmaker)
     constants = _prepare_constants(system)
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // record_every)
@@ -196,7 +196,7 @@ def check_players_can_meet(matchmaker: Matchmaker, table: Any, state: State) -> 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _simulate_history(
-    rule: GameSettings, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
+    rule: UrnGameRules, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
 ) -> tuple[State, Array]:
     play = play_in_batches if rule.proposes_pairs else _play_sequentially
 
@@ -255,7 +255,7 @@ def _replay_games(
 
 
 def _play_sequentially(
-    rule: GameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: UrnGameRules, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     matchmaker = rule.matchmaker if rule.corrected else None
 

@@ -19,7 +19,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import random_draw_rule
-from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper, own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
 from tests.fuzz import draws
@@ -52,7 +52,7 @@ def kinds():
     for name, make in jr.extend.SYSTEMS.items():
         for form, kind in FORMS.items():
             if kind in make().events:
-                full = own_draw_predict_rule(make()) is not None or (name in DAVIDSON and kind is not jr.Rounds)
+                full = find_own_draw_predict_rule(make()) is not None or (name in DAVIDSON and kind is not jr.Rounds)
                 yield from ((name, form, x) for x in {False, full})
 
 
@@ -61,7 +61,7 @@ def draw(random, kind, double, batch):
     name, form, full = kind
     static = draws.STATIC.get(name, ({},))
     base = jr.extend.SYSTEMS[name](**static[random.integers(len(static))])
-    if full and own_draw_predict_rule(base) is None:
+    if full and find_own_draw_predict_rule(base) is None:
         base = jr.forecasts.add_outcomes(jr.forecasts.calibrate(base))
     for _ in range(50):
         off = draws.switched_off(random, base)

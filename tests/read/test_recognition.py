@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate.data.column_recognition import RecognitionWarning
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.table_reading import read
 
 pa = pytest.importorskip("pyarrow")
@@ -290,7 +290,7 @@ SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1,
 
 @pytest.mark.parametrize("number", [int, float])
 def test_signs_as_results_are_told(source, number):
-    with pytest.warns(RecognitionWarning, match="took score as 1, 0 and -1 for win, draw and loss .*na_values"):
+    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss .*na_values"):
         data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
     assert data.matches.score.tolist() == [1, 0, 0.5, 1]
 

@@ -17,7 +17,7 @@ from jaxrate.data.table_sources import (
     Column,
     TableSource,
     add_location_to_data_errors,
-    check_columns_exist_once,
+    check_columns_exist_and_unique,
     import_pyarrow,
     open_table_file,
 )
@@ -54,7 +54,7 @@ def _flatten_names(names: Any) -> list[str]:
     return [] if names is None else [names]
 
 
-def read_derived_columns(
+def read_dataset_from_derived_columns(
     path: Path, table: dict[str, Any], where: RowLocator, rows: HostArray, **roles: Any
 ) -> Dataset:
     """`read` of columns derived from rows of a source; `where` gives their place for errors."""
@@ -87,7 +87,7 @@ def csv_columns(
             for name in needed:
                 if name not in source.names:
                     raise ValueError(f"not {description}, no column {name!r}")
-            check_columns_exist_once(source.names, [])
+            check_columns_exist_and_unique(source.names, [])
             present = [name for name in (*needed, *optional) if name in source.names]
             columns = columns_as_text(source.load(present, present, []), present)
         first_rows.append(first_rows[-1] + len(columns[present[0]]))

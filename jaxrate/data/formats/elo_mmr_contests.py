@@ -13,7 +13,7 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.formats.csv_format_helpers import (
     Location,
     dictionary_column,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors
@@ -90,6 +90,6 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
         table["time"] = np.repeat(np.array(seconds).astype("datetime64[s]"), size)
     if set(ceiling) != {None}:
         table["ceiling"], roles["ceiling"] = np.repeat(np.array(ceiling, float), size), "ceiling"
-    return read_derived_columns(
+    return read_dataset_from_derived_columns(
         path, table, where, np.arange(len(number)), sort=sort and timed, players=players, **roles
     )

@@ -12,7 +12,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     dictionary_column,
     disambiguate_names,
     map_texts,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors
@@ -62,4 +62,4 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
     rows = rows[np.argsort(race[rows], kind="stable")]
     table = {"contest": race[rows], "player": dictionary_column(driver[rows], list(names.values())), "rank": rank[rows]}
     table["time"] = days[turn][race[rows]].astype("datetime64[D]")
-    return read_derived_columns(path, table, where, rows, players=players)
+    return read_dataset_from_derived_columns(path, table, where, rows, players=players)

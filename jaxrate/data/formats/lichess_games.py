@@ -14,7 +14,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     filter_rows_and_indices,
     map_texts,
     rating_difference,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
     unix_timestamps,
 )
@@ -51,4 +51,6 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         table["time"] = unix_timestamps("created_at", columns["created_at"], "ms")
         table["score"] = map_texts("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
     roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
-    return read_derived_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
+    return read_dataset_from_derived_columns(
+        path, table | difference, where, rows, **roles | {"players": players} | options
+    )

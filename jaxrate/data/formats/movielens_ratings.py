@@ -15,7 +15,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     decode_utf8_or_latin1,
     dictionary_column,
     disambiguate_names,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
     unix_timestamps,
 )
@@ -67,7 +67,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         "score": score,
         "time": time,
     }
-    return read_derived_columns(
+    return read_dataset_from_derived_columns(
         file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players
     )
 

@@ -18,7 +18,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     decode_utf8_or_latin1,
     dictionary_column,
     rating_difference,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow, open_decompressed
@@ -112,7 +112,9 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
         table["time"] = np.array(seconds).astype("datetime64[s]")
     roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
     rows = np.arange(len(line))
-    data = read_derived_columns(path, table | difference, where, rows, **roles | {"players": players} | options)
+    data = read_dataset_from_derived_columns(
+        path, table | difference, where, rows, **roles | {"players": players} | options
+    )
     return data._replace(rows=np.array(kept)[data.rows])
 
 

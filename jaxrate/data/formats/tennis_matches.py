@@ -15,7 +15,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     dictionary_column,
     filter_rows_and_indices,
     mask_to_numpy,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
 )
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
@@ -84,7 +84,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     share = _relative_games_margin(columns["score"].fill_null(""))
     if not np.isnan(share).all():
         table["games"], roles["statistics"] = share[order], "games"
-    return read_derived_columns(path, table, where, rows[order], **roles | options)
+    return read_dataset_from_derived_columns(path, table, where, rows[order], **roles | options)
 
 
 def _relative_games_margin(score: Column) -> HostArray:

@@ -106,7 +106,7 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
             raise ValueError(f"{difference}; go on as it began, or name another folder")
 
 
-def read_initial_row_count(folder: Path) -> int | None:
+def read_row_count_at_run_start(folder: Path) -> int | None:
     """Rows of the table when the run in the folder began; None if there is none."""
     checkpoint = read_checkpoint(folder)
     return None if checkpoint is None else checkpoint[0]["at_first"]

@@ -112,7 +112,7 @@ def kernel_reach(
     return int(np.abs(away).max())
 
 
-def default_edge_normalisation(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
+def choose_edge_normalisation(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
     """Those of a kernel between strengths: "global" if it depends on their difference alone, else "source".
 
     (Strengths that are not equally far apart, and functions with hyperparameters, which may change it, have "source".)

@@ -16,7 +16,7 @@ from jaxrate.numerics.fourier_convolution import (
     padded_spectrum_of_differences,
 )
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_custom_shape, has_width
-from jaxrate.systems.blat_mmr.laplace_recursions import exponential_decays, exponential_tails
+from jaxrate.systems.blat_mmr.laplace_distribution_sums import exponential_decays, exponentially_decayed_sums
 
 EXACT = lax.Precision.HIGHEST
 
@@ -114,7 +114,7 @@ def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
         return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, belief), belief))
     if algorithm == "laplace":
         (before, after), height = table
-        left, right = exponential_tails(
+        left, right = exponentially_decayed_sums(
             jnp.broadcast_to(_align_last_axis(before, belief), belief.shape),
             jnp.broadcast_to(_align_last_axis(after, belief), belief.shape),
             belief,

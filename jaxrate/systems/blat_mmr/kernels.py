@@ -81,7 +81,7 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
     if not isinstance(kernel, Kernel):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
     if not isinstance(kernel.shape, str):
-        kernel = _parse_custom_shape(kernel)
+        kernel = _check_and_normalise_custom_kernel(kernel)
     elif kernel.edges is None:
         kernel = kernel._replace(edges="global")
     for field, allowed in FIELD_CHOICES.items():
@@ -97,7 +97,7 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
     return kernel
 
 
-def _parse_custom_shape(kernel: Kernel) -> Kernel:
+def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:
     """A kernel of one's own as a plain value; with its edges, if it is of the distance."""
     if not callable(kernel.shape):
         try:

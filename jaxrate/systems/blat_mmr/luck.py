@@ -69,10 +69,10 @@ def _probit(scale: float, x: Array, y: Array) -> Array:
 
 
 def _step_with_margin(margin: float, x: Array, y: Array) -> Array:
-    return 0.5 * (_exceeds(x - y, margin) + 1.0 - _exceeds(y - x, margin))
+    return 0.5 * (_indicator_above_margin(x - y, margin) + 1.0 - _indicator_above_margin(y - x, margin))
 
 
-def _exceeds(difference: Array, margin: float) -> Array:
+def _indicator_above_margin(difference: Array, margin: float) -> Array:
     return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
 
 
@@ -92,7 +92,7 @@ def _laplace_mixture(components: tuple[tuple[float, float], ...], x: Array, y: A
     return sum((p * _laplace_cdf((x - y) / a) for p, a in components), jnp.zeros_like(x - y))
 
 
-def _majority_of_three(x: Array, y: Array) -> Array:
+def _win_chance_by_two_of_three_strengths(x: Array, y: Array) -> Array:
     ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
     return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
 
@@ -176,7 +176,7 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
 
 def two_of_three() -> Luck:
     """Example 2.10: strengths in R^3; the player ahead in two of them wins."""
-    return Luck("two_of_three", _majority_of_three, difference=False, dimension=3)
+    return Luck("two_of_three", _win_chance_by_two_of_three_strengths, difference=False, dimension=3)
 
 
 @enforce_argument_annotations

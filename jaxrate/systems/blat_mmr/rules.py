@@ -21,10 +21,10 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     Model,
     SizedAlgorithms,
     State,
-    is_constant_kernel,
+    is_player_and_time_independent_kernel,
     kernel_shape_argument_values,
     low_rank_kernel_factors,
-    mean_strength_positions,
+    mean_strengths_of_support_points,
     resolve_algorithm_sizes,
 )
 
@@ -40,7 +40,7 @@ def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) ->
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
         parts = kernel_components.low_rank_component(*(low_rank_kernel_factors(model) or ()))
-    elif kernel is not None and is_constant_kernel(kernel):
+    elif kernel is not None and is_player_and_time_independent_kernel(kernel):
         if model.grid is not None:
             parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
         elif isinstance(kernel.shape, HashableArray):  # whatever the supports
@@ -156,7 +156,9 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args = (
-        (width, belief) if rows.support is None else (width, belief, mean_strength_positions(rows.support, rows.inner))
+        (width, belief)
+        if rows.support is None
+        else (width, belief, mean_strengths_of_support_points(rows.support, rows.inner))
     )
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)

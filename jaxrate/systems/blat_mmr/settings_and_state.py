@@ -83,13 +83,13 @@ def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
     return 2.0 * grid.step / max(kernel.widths)
 
 
-def mean_strength_positions(support: Any, inner: Any) -> Any:
+def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> Any:
     """Where kernels and priors see strengths [..., n] or [..., n, d]: distributions at their means."""
-    if inner is None:
+    if inner_distributions is None:
         return support
-    if support.ndim == inner.ndim:
-        return (inner * support).sum(axis=-1)
-    return (inner[..., None] * support).sum(axis=-2)
+    if support.ndim == inner_distributions.ndim:
+        return (inner_distributions * support).sum(axis=-1)
+    return (inner_distributions[..., None] * support).sum(axis=-2)
 
 
 def parse_support(support: Any, inner: Any, luck: Luck) -> tuple[HashableArray | None, HashableArray | None]:
@@ -158,7 +158,7 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
         return model._replace(summing=summing, spreading="naive")
     if not gaussian and not own:
         return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
-    fixed = kernel is None or is_constant_kernel(kernel)
+    fixed = kernel is None or is_player_and_time_independent_kernel(kernel)
     if fixed and wish != "fft" and (kernel is None or _is_band_fastest(model)):
         return model._replace(summing=summing, spreading="band")
     low = fixed and _reach_independent_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
@@ -187,7 +187,7 @@ def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     return custom_kernel_matrices.low_rank_factors(kernel, *given, jnp.result_type(float).name)
 
 
-def is_constant_kernel(kernel: Kernel) -> bool:
+def is_player_and_time_independent_kernel(kernel: Kernel) -> bool:
     """Whether it is the same for all players at all times."""
     return kernel.clock == "match" and not kernel.own
 
@@ -233,7 +233,7 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
         (model.spreading == "band" and reach is None)
         or (
             model.spreading == "low_rank"
-            and (not _has_factory_values(model, params) or low_rank_kernel_factors(model) is None)
+            and (not _kernel_params_equal_factory_arguments(model, params) or low_rank_kernel_factors(model) is None)
         )
     )
     exact = "fft" if model.luck.difference else "naive"
@@ -261,8 +261,8 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
             f"{model.luck.name} to "
             f"{opponent_sum_algorithms.INTERPOLATION_TOLERANCE[precision]:g}: use another algorithm than low_rank"
         )
-    least, most = _min_and_max_of_values(params.beta, (0.0, 1.0))
-    lowest = _min_and_max_of_values(params.temperature, (0.0, math.inf))[0]
+    least, most = _value_bounds_or_range_if_traced(params.beta, (0.0, 1.0))
+    lowest = _value_bounds_or_range_if_traced(params.temperature, (0.0, math.inf))[0]
     if not lowest > model.temperature * MIN_TEMPERATURE_RATIO:
         return None
     halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - RELATIVE_TOLERANCE), 0)
@@ -282,8 +282,8 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     """
     assert model.kernel is not None
     if has_custom_shape(model.kernel):
-        return band_reach(model, model.kernel_width) if _has_factory_values(model, params) else None
-    widest = _min_and_max_of_values(params.kernel_width, (0.0, math.inf))[1]
+        return band_reach(model, model.kernel_width) if _kernel_params_equal_factory_arguments(model, params) else None
+    widest = _value_bounds_or_range_if_traced(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
     if widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
         return reach
@@ -310,16 +310,16 @@ def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
         )
 
 
-def _has_factory_values(model: Model, params: Any) -> bool:
+def _kernel_params_equal_factory_arguments(model: Model, params: Any) -> bool:
     """Whether a function of one's own has the width and the values that the factory was given."""
     assert model.kernel is not None
     given = [(params.kernel_width, model.kernel_width)] if has_width(model.kernel) else []
     given += zip(kernel_shape_argument_values(model.kernel, params), model.kernel_values, strict=True)
-    ends = [(*_min_and_max_of_values(now, (-math.inf, math.inf)), made) for now, made in given]
+    ends = [(*_value_bounds_or_range_if_traced(now, (-math.inf, math.inf)), made) for now, made in given]
     return all(max(abs(x - made) for x in (low, high)) <= RELATIVE_TOLERANCE * abs(made) for low, high, made in ends)
 
 
-def _min_and_max_of_values(value: Any, allowed_range: tuple[float, float]) -> tuple[float, float]:
+def _value_bounds_or_range_if_traced(value: Any, allowed_range: tuple[float, float]) -> tuple[float, float]:
     """The least and the greatest of numbers; those of all that are allowed, where numbers are traced."""
     if isinstance(value, jax.core.Tracer):
         return allowed_range

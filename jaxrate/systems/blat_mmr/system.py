@@ -34,7 +34,7 @@ from jaxrate.rules import Params, Rules, SizedPrepare
 from jaxrate.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.systems.blat_mmr import kernels, priors
 from jaxrate.systems.blat_mmr import luck as lucks
-from jaxrate.systems.blat_mmr.custom_kernel_matrices import default_edge_normalisation
+from jaxrate.systems.blat_mmr.custom_kernel_matrices import choose_edge_normalisation
 from jaxrate.systems.blat_mmr.function_hyperparameters import function_params
 from jaxrate.systems.blat_mmr.kernels import Kernel
 from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
@@ -51,7 +51,7 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     has_min_width,
     kernel_shape_argument_values,
     make_grid,
-    mean_strength_positions,
+    mean_strengths_of_support_points,
     min_kernel_width,
     parse_support,
     resolve_algorithm_sizes,
@@ -72,7 +72,7 @@ class InitialBelief(NamedTuple):
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
     support, inner = (None if x is None else jnp.asarray(x, float) for x in (initial.support, initial.inner))
-    points = grid_points(model) if support is None else mean_strength_positions(support, inner)
+    points = grid_points(model) if support is None else mean_strengths_of_support_points(support, inner)
     if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
@@ -95,7 +95,7 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
 def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) -> None:
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
     support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
-    strengths = mean_strength_positions(support, inner) if model.grid is None else model.grid.points
+    strengths = mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
     check_custom_kernel(model, strengths, params)
     if inner is None or initial.prior is not None:
         priors.check_prior(initial.prior, strengths, params, model.grid)
@@ -210,11 +210,11 @@ def blat_mmr(
     lucks.check_luck(
         game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
     )
-    at = points if given_inner is None else mean_strength_positions(points, np.asarray(given_inner))
+    at = points if given_inner is None else mean_strengths_of_support_points(points, np.asarray(given_inner))
     initial = InitialBelief(given_points, given_inner, priors.parse_prior(prior, len(at), at))
     if spec is not None and spec.edges is None:
         step = None if grid is None else grid.step
-        spec = spec._replace(edges=default_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))
+        spec = spec._replace(edges=choose_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))
     given_values = params.beta, params.temperature, params.kernel_width
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_shape_argument_values(spec, params))
     check_kernel_and_prior(model, initial, params)

@@ -9,10 +9,10 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import concatenate_pair, has_launch_overhead
 from jaxrate.events import Periods
-from jaxrate.kernel_launch_overhead import concatenate_pair, has_launch_overhead
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
-from jaxrate.numerics.special_functions import normal_tail, quotient
+from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
 from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.category_glicko.state_and_strengths import Constants, State, strengths_against
 
@@ -49,13 +49,13 @@ def unit_variance_logistic_cdf(x: Array) -> Array:
 
 
 def normal_log_density_derivatives(x: Array, variance: Array) -> LogDerivatives:
-    return quotient(-x, variance), quotient(1.0, variance)
+    return differentiable_quotient(-x, variance), differentiable_quotient(1.0, variance)
 
 
 def logistic_log_density_derivatives(x: Array, variance: Array) -> LogDerivatives:
     s = LOGISTIC_SCALE * jnp.sqrt(variance)
     t = jnp.tanh(x / (2.0 * s))
-    return -t / s, quotient(1.0 - t * t, 2.0 * s * s)
+    return -t / s, differentiable_quotient(1.0 - t * t, 2.0 * s * s)
 
 
 class OutcomeDistribution(NamedTuple):
@@ -136,10 +136,14 @@ def likelihood_or_posterior_modes(
     if has_launch_overhead():
         return maximize_posterior(outcome, rows, games, played, guess, idle, by_precision)
     posterior_mode = maximize_posterior(outcome, rows, games, played, guess, by_precision | idle)
-    return jnp.where(by_precision[:, None], maximize_likelihood(outcome, games, finite, guess), posterior_mode)
+    return jnp.where(
+        by_precision[:, None], category_strengths_of_maximum_likelihood(outcome, games, finite, guess), posterior_mode
+    )
 
 
-def maximize_likelihood(outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array) -> Array:
+def category_strengths_of_maximum_likelihood(
+    outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array
+) -> Array:
     """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
     reach = outcome.reach * jnp.max(games.deviation)
     low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
@@ -228,6 +232,6 @@ def update_mean_variance(
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
     precision = jnp.maximum(q + h, float(np.finfo(h.dtype).tiny))  # 0 where nothing is curved
-    alone = quotient(1.0, jnp.where(changed, precision, 1.0))
+    alone = differentiable_quotient(1.0, jnp.where(changed, precision, 1.0))
     mean = jnp.where(by_precision, mean + left * h * (optimum - mean), jnp.where(played, optimum, mean))
     return mean, jnp.where(by_precision, left, jnp.where(changed, alone, variance))

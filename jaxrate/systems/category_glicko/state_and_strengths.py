@@ -12,7 +12,7 @@ from jaxrate.rules import Params
 from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
 
 
-class RatingAndModifier(NamedTuple):
+class RatingModifierPair(NamedTuple):
     """Something of the rating, and of the modifiers."""
 
     rating: Any
@@ -21,9 +21,9 @@ class RatingAndModifier(NamedTuple):
 
 class Constants(NamedTuple):
     params: Params
-    growth: RatingAndModifier  # of variances, per unit of time
-    low: RatingAndModifier  # bounds of the variances
-    high: RatingAndModifier
+    growth: RatingModifierPair  # of variances, per unit of time
+    low: RatingModifierPair  # bounds of the variances
+    high: RatingModifierPair
 
 
 class State(NamedTuple):
@@ -49,11 +49,11 @@ def init(categories: int, params: Params, num_players: int) -> State:
 def prepare(categories: int, params: Params) -> Constants:
     several = categories > 1
     growth, low = params.growth**2 / params.period, variance_bound(params.deviation_min)
-    high = RatingAndModifier(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
+    high = RatingModifierPair(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
     return Constants(
         params,
-        RatingAndModifier(growth, growth if several else 0.0),
-        RatingAndModifier(low, low if several else None),
+        RatingModifierPair(growth, growth if several else 0.0),
+        RatingModifierPair(low, low if several else None),
         high,
     )
 

@@ -18,7 +18,7 @@ from jaxrate.systems.rounds.performance_inference import C
 MODE_DISTANCE = 2.0  # deviations: the mean and the mode of a density with one maximum are at most sqrt 3 apart
 
 
-class PerformancePull(NamedTuple):
+class PerformanceInfluenceFunction(NamedTuple):
     """How a performance pulls at a rating: by force pull((p - s) inverse), which is -w beta (f'/f)((p - s) / beta)."""
 
     pull: Callable[[Array], tuple[Array, Array]]  # and its slope
@@ -36,7 +36,7 @@ def _logistic_pull_and_slope(y: Array) -> tuple[Array, Array]:
     return t, 1.0 - t * t
 
 
-LOGISTIC_INFLUENCE = PerformancePull(_logistic_pull_and_slope, C, 0.5 * C)
+LOGISTIC_INFLUENCE = PerformanceInfluenceFunction(_logistic_pull_and_slope, C, 0.5 * C)
 
 
 class PerformanceHistory(NamedTuple):
@@ -62,7 +62,7 @@ def pseudodiffuse(
     drift_variance: Array,
     rho: float | Array,
     is_applied: bool | Array = True,
-    pull: PerformancePull = LOGISTIC_INFLUENCE,
+    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> State:
     """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
 
@@ -70,7 +70,7 @@ def pseudodiffuse(
     """
     past = None
     if rows.past is not None:
-        past = diffuse_history(rows.past, rows.rating, rows.variance, drift_variance, rho, is_applied, pull)
+        past = diffuse_history(rows.past, rows.rating, rows.variance, drift_variance, rho, is_applied, influence)
     return rows._replace(variance=rows.variance + drift_variance, past=past)
 
 
@@ -81,7 +81,7 @@ def diffuse_history(
     growth: Array,
     rho: float | Array,
     is_applied: bool | Array = True,
-    influence: PerformancePull = LOGISTIC_INFLUENCE,
+    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
     """What it makes of the factors of beliefs with this rating and variance."""
     log_kappa = -jnp.log1p(growth / variance)
@@ -105,7 +105,7 @@ def add_performance(
     p: Array,
     noise_variance: Array,
     index: Array,
-    influence: PerformancePull = LOGISTIC_INFLUENCE,
+    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
     """Performance number `index` [P] (-1: none) of variance beta^2 joins; the one displaced is merged."""
     history = past.force.shape[1]
@@ -129,7 +129,7 @@ def posterior_mode(
     history: PerformanceHistory,
     initial_guess: Array,
     noise_variance: Array,
-    influence: PerformancePull = LOGISTIC_INFLUENCE,
+    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> Array:
     """The rating [P] at which the factors of a belief balance, the last one of variance beta^2 = `noise_variance`."""
 
@@ -154,7 +154,7 @@ def guess_posterior_mode(
     rating: Array,
     performance: Array,
     noise_variance: Array,
-    influence: PerformancePull = LOGISTIC_INFLUENCE,
+    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> Array:
     """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
     z = (history.performance - rating[:, None]) * history.inverse

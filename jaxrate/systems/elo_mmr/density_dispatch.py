@@ -5,14 +5,14 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, PerformancePull
+from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, PerformanceInfluenceFunction
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, performances_and_break_even_ranks
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazard_tables import (
     HazardTable,
     log_density_slope,
+    make_expected_wins_integration_method,
     make_noise_density,
-    make_performance_integrals,
     tabulate_density,
 )
 
@@ -40,7 +40,7 @@ def count_table_points(density: Density, deviation: float, newcomer_deviation: f
     )
 
 
-def influence_on_belief(table: HazardTable | None) -> PerformancePull:
+def influence_on_belief(table: HazardTable | None) -> PerformanceInfluenceFunction:
     """Of a performance on a belief; of normal ones none is asked."""
     if table is None:
         return LOGISTIC_INFLUENCE
@@ -49,7 +49,7 @@ def influence_on_belief(table: HazardTable | None) -> PerformancePull:
         value, slope = log_density_slope(table, y)
         return -value, -slope
 
-    return PerformancePull(pull, 1.0, 1.0)
+    return PerformanceInfluenceFunction(pull, 1.0, 1.0)
 
 
 RoundStatistics = (
@@ -107,5 +107,10 @@ def expected_win_counts(
     if table is None:
         return expected_wins.expected_logistic_wins(rating, deviation, mask, table_points, count)
     return expected_wins.expected_wins_by_integrals(
-        make_performance_integrals(table, tabulate_density(density)), rating, deviation, mask, table_points, count
+        make_expected_wins_integration_method(table, tabulate_density(density)),
+        rating,
+        deviation,
+        mask,
+        table_points,
+        count,
     )

@@ -103,7 +103,7 @@ def advance(constants: Constants, rows: State, time: Array) -> State:
         return rows
     growth = constants.params.drift * elapsed_time(time, rows.time)
     return pseudodiffuse(
-        rows, growth, _rho_or_zero(constants), pull=density_dispatch.influence_on_belief(constants.table)
+        rows, growth, _rho_or_zero(constants), influence=density_dispatch.influence_on_belief(constants.table)
     )
 
 
@@ -143,7 +143,7 @@ def update_with_performances(
         needed = team_inference.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
         return after, performances_and_break_even_ranks.Performances(p, needed)
     needed = density_dispatch.worst_ranks_keeping_rating(round_statistics, event, model.split_ties)
-    return after, performances_and_break_even_ranks.make_performances_respecting_ceiling(p, rows.rating, needed, event)
+    return after, performances_and_break_even_ranks.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
 
 
 def _learn_from_contest(

@@ -33,7 +33,7 @@ from jaxrate.systems.rounds.round_teams import (
     gather_team_values_to_members,
     sum_by_team,
     teams_by_standing,
-    unranked_teams_by_number,
+    teams_with_result_hidden,
 )
 
 TEAM_PERFORMANCES = "sum", "mean"  # of a team: what it is of its members'
@@ -67,7 +67,7 @@ def team_priors(
 
 def predict(team_performance: str, rating: Array, square: Array, event: Rounds, table_points: int) -> Array:
     """[P] the share of the other teams that one's own is expected to beat."""
-    teams = unranked_teams_by_number(event)
+    teams = teams_with_result_hidden(event)
     priors = team_priors(team_performance, rating, square, event, teams)
     below, _ = expected_wins.expected_normal_wins_and_losses(
         priors.mean, jnp.sqrt(priors.variance), priors.there, TABLE_FACTOR * table_points

@@ -20,8 +20,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Rounds
-from jaxrate.kernel_launch_overhead import has_launch_overhead
 from jaxrate.numerics import tiled_row_functions
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
 
@@ -113,10 +113,10 @@ def rating_interval(centre: Array, margin: Array, mask: Array) -> tuple[Array, A
     return jnp.where(some, low, 0.0) - margin, jnp.where(some, high, 0.0) + margin
 
 
-def rating_unit(widest: Array) -> Array:
+def rating_rounding_unit(widest_scale: Array) -> Array:
     """[] `Field.unit`, of the widest scale, which is 0 if nobody is there."""
-    widest = lax.stop_gradient(widest)
-    return jnp.where(widest > 0, UNIT_SCALES * widest, 1.0)
+    widest_scale = lax.stop_gradient(widest_scale)
+    return jnp.where(widest_scale > 0, UNIT_SCALES * widest_scale, 1.0)
 
 
 def make_cdf_sum_functions(
@@ -205,7 +205,10 @@ def _tabulate_cdf_sums(distribution: DistributionFunction, participants: Partici
 
 
 def sum_in_blocks(
-    block_sums: Callable[..., list[Array]], participant_columns: tuple[Array, ...], grid: Array, count: Array | None
+    block_sums: Callable[..., list[Array]],
+    participant_columns: tuple[Array, ...],
+    grid: Array,
+    num_present: Array | None,
 ) -> list[Array]:
     """Four sums [points] over everybody in the round, some of whom at a time are `block_sums`'s."""
     if max_simultaneous_pairs():
@@ -220,8 +223,8 @@ def sum_in_blocks(
         return [x + y[0] for x, y in zip(total, batch, strict=True)]
 
     nothing = [jnp.zeros_like(grid)] * 4
-    if count is not None and tiled_row_functions.has_tiles(len(participant_columns[0])):
-        sums: list[Array] = tiled_row_functions.add_row_tiles(add_batch, count, nothing, *participant_columns)
+    if num_present is not None and tiled_row_functions.has_tiles(len(participant_columns[0])):
+        sums: list[Array] = tiled_row_functions.add_row_tiles(add_batch, num_present, nothing, *participant_columns)
         return sums
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
     return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]

@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.numerics import prefix_sums_and_recurrences
+from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.rounds import performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import Participants
 
@@ -49,7 +49,7 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
         more = jnp.where(inside, jnp.where(ahead <= 0, -share, 0.0), jnp.where(ahead >= 0, share, 0.0))
         sums = tail, both, both * inverse * jax.nn.sigmoid(distance), more
         tail, *scaled, more = jnp.broadcast_arrays(*sums)
-        top, (tails, flat), (more,) = prefix_sums_and_recurrences.exponentially_weighted_and_plain_sums(
+        top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
             tail, tuple(scaled), (more,)
         )
 

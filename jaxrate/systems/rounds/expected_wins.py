@@ -53,7 +53,7 @@ def expected_normal_wins_and_losses(
     return tabulated_normal_wins.interpolated_wins_and_losses(performances, mask, table_points, count)
 
 
-class PerformanceIntegrals(NamedTuple):
+class ExpectedWinsIntegrationMethod(NamedTuple):
     """How to expect performances of a distribution: by integrals over each one's own performance."""
 
     coarse: PerformanceDistribution  # for opponents down to about half as wide as oneself
@@ -64,7 +64,7 @@ class PerformanceIntegrals(NamedTuple):
     reach: float  # in scales, beyond which next to nothing lies
 
 
-LOGISTIC_INTEGRALS = PerformanceIntegrals(
+LOGISTIC_INTEGRALS = ExpectedWinsIntegrationMethod(
     performance_distributions.LOGISTIC,
     performance_distributions.LOGISTIC_FINE,
     pairwise_wins.logistic_win_probability,
@@ -84,7 +84,7 @@ def expected_logistic_wins(
 
 
 def expected_wins_by_integrals(
-    integrals: PerformanceIntegrals,
+    integrals: ExpectedWinsIntegrationMethod,
     centre: Array,
     deviation: Array,
     mask: Array,
@@ -112,7 +112,12 @@ def expected_wins_by_integrals(
             widest = jnp.max(jnp.where(mask, scale, 0.0))
             ends = cdf_sums.rating_interval(performances.centre, integrals.reach * widest, mask)
             everyone = Participants(
-                performances.centre, 1.0 / scale, mask.astype(scale.dtype), *ends, cdf_sums.rating_unit(widest), count
+                performances.centre,
+                1.0 / scale,
+                mask.astype(scale.dtype),
+                *ends,
+                cdf_sums.rating_rounding_unit(widest),
+                count,
             )
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (distribution.nodes, distribution.weights))
             sums, *_ = cdf_sums.make_cdf_sum_functions(distribution.shape, everyone, table_points, len(nodes))
@@ -128,12 +133,12 @@ def expected_wins_by_integrals(
     coarse, coarser = too_coarse(1), too_coarse(8)
     wins = read(integrals.coarse, table_points)(all_of, mask)
     if cdf_sums.uses_all_pairs(len(mask)):  # a second table takes longer than all pairs
-        return evaluate_where_needed(coarse, partial(_batched_wins, integrals.beats), all_of, mask, wins)
+        return evaluate_where_needed(coarse, partial(_batched_expected_wins, integrals.beats), all_of, mask, wins)
     wins = evaluate_where_needed(coarse & ~coarser, read(integrals.fine, 8 * table_points), all_of, mask, wins)
-    return evaluate_where_needed(coarser, partial(_batched_wins, integrals.beats), all_of, mask, wins)
+    return evaluate_where_needed(coarser, partial(_batched_expected_wins, integrals.beats), all_of, mask, wins)
 
 
-def _batched_wins(win_probability: WinProbability, performances: PriorPerformances, mask: Array) -> Array:
+def _batched_expected_wins(win_probability: WinProbability, performances: PriorPerformances, mask: Array) -> Array:
     return pairwise_wins.batched_expected_wins_and_losses(win_probability, performances, mask)[0]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxrate.array_types import Array, HostArray
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.densities import Density
-from jaxrate.systems.rounds.expected_wins import PerformanceIntegrals
+from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
 from jaxrate.systems.rounds.performance_inference import NoiseDensityFunctions
 
@@ -116,13 +116,15 @@ def make_noise_density(table: HazardTable) -> NoiseDensityFunctions:
     )
 
 
-def make_performance_integrals(table: HazardTable, tabulated_density: TabulatedDensity) -> PerformanceIntegrals:
+def make_expected_wins_integration_method(
+    table: HazardTable, tabulated_density: TabulatedDensity
+) -> ExpectedWinsIntegrationMethod:
     """What `expected.general` needs."""
     coarse, fine = (
         PerformanceDistribution(partial(cdf_and_density_at, table), 1.0, *rule)
         for rule in (tabulated_density.coarse, tabulated_density.finer)
     )
-    return PerformanceIntegrals(
+    return ExpectedWinsIntegrationMethod(
         coarse,
         fine,
         partial(_win_probability, table, tabulated_density.pairs),
@@ -185,10 +187,10 @@ def tabulate_density(density: Density) -> TabulatedDensity:
         _interpolating_polynomials(d, bend, twist),
         np.array([d[0], -d[-1]]),
         np.array([bend[0], bend[-1]]),
-        np.stack([_log_hazard_to_slope_ratios(*side[:3]) for side in both]),
+        np.stack([_log_ratio_hazard_to_density_slope(*side[:3]) for side in both]),
     )
     fine = max(_required_table_fineness(np.exp(h)) for _, h, *_ in both)
-    return TabulatedDensity(table, fine, *_make_quadratures(z, np.exp(g - total), np.exp(below - total)))
+    return TabulatedDensity(table, fine, *_make_density_quadratures(z, np.exp(g - total), np.exp(below - total)))
 
 
 LogDerivatives = Callable[[HostArray], list[HostArray]]  # of x: the log of a density and three derivatives
@@ -286,12 +288,16 @@ def _log_hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostAr
     return _interpolating_polynomials(log_h, d + h, bend + h * (d + h))
 
 
-def _log_hazard_to_slope_ratios(z: HostArray, log_h: HostArray, d: HostArray) -> HostArray:
+def _log_ratio_hazard_to_density_slope(z: HostArray, log_h: HostArray, log_density_derivative: HostArray) -> HostArray:
     number = np.round(
         (-np.arange(TABLE_RANGE * _MARGINS_PER_DEVIATION) / _MARGINS_PER_DEVIATION - z[0]) * CELLS_PER_DEVIATION
     ).astype(int)
     at = np.clip(number, 0, len(z) - 1)
-    ratio = np.where(d[at] > 0, log_h[at] - np.log(np.where(d[at] > 0, d[at], 1.0)), np.inf)
+    ratio = np.where(
+        log_density_derivative[at] > 0,
+        log_h[at] - np.log(np.where(log_density_derivative[at] > 0, log_density_derivative[at], 1.0)),
+        np.inf,
+    )
     return np.where(number < 0, -np.inf, ratio)
 
 
@@ -308,7 +314,9 @@ def _required_table_fineness(hazard: HostArray) -> int:
     return next((fine for fine in (1, 2, 4) if off(12 // fine) < 1e-4), 8)
 
 
-def _make_quadratures(z: HostArray, f: HostArray, cdf: HostArray) -> tuple[float, Quadrature, Quadrature, Quadrature]:
+def _make_density_quadratures(
+    z: HostArray, f: HostArray, cdf: HostArray
+) -> tuple[float, Quadrature, Quadrature, Quadrature]:
     inside = np.flatnonzero((cdf > 1e-7) & (1.0 - cdf > 1e-7))
     zero = int(np.argmin(np.abs(z)))
 

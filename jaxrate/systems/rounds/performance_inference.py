@@ -26,8 +26,8 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import prefix_sums_and_recurrences, selective_evaluation, special_functions, tiled_row_functions
-from jaxrate.numerics.newton_roots_and_maxima import RootTiles
+from jaxrate.numerics import selective_evaluation, special_functions, sums_and_recurrences, tiled_row_functions
+from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs
 from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, make_standing_sum_functions
@@ -43,7 +43,7 @@ def tie_weight(split_ties: TieSplit) -> float | None:
     return None if split_ties is False else 0.5 if split_ties is True else split_ties
 
 
-def _tie_outweighing_factor(split_ties: TieSplit) -> float:
+def _opponent_count_factor_for_tie_weight(split_ties: TieSplit) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
     return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
 
@@ -72,11 +72,14 @@ def make_logistic_cdf_sums(
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
     gain = jnp.where(mask, inverse, 0.0)
     margin = jnp.log(
-        2.0 * _tie_outweighing_factor(split_ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
+        2.0
+        * _opponent_count_factor_for_tie_weight(split_ties)
+        * jnp.sum(gain)
+        / jnp.min(jnp.where(mask, gain, jnp.inf))
     )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
     ends = cdf_sums.rating_interval(centre, widest * margin, mask)
-    participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_unit(widest), event.present)
+    participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
     return LogisticCdfSums(
         participants,
         *cdf_sums.make_cdf_sum_functions(
@@ -104,8 +107,8 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         group, gain, event.present
     )  # [P] by group, as all that follows: a group's number is the rank of its members
     won, lost = (
-        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=True),
-        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied),
+        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=True),
+        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied),
     )
     double = 2.0 * share - 1.0  # how many times more those who tied count than in the sums of all
 
@@ -144,7 +147,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         guess,
         tied > 0,
         round_sums.participants,
-        RootTiles(event.present, (), None if split else sums_of_tied),
+        TiledRootInputs(event.present, (), None if split else sums_of_tied),
     )[group]
     again = partial(exact_logistic_performances.exact_logistic_performance, share)
     return selective_evaluation.evaluate_rows_where_needed(
@@ -208,7 +211,7 @@ def make_round_standing_sums(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(mask, deviation, 0.0))
-    margins = noise.margins(_tie_outweighing_factor(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_opponent_count_factor_for_tie_weight(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -218,7 +221,9 @@ def make_round_standing_sums(
         cdf_sums.sum_by_group(group, x, event.present) for x in (inverse**2 * (centre - low), inverse**2)
     )
     mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
-    participants = Participants(centre, inverse, inverse, low, high, cdf_sums.rating_unit(widest), event.present)
+    participants = Participants(
+        centre, inverse, inverse, low, high, cdf_sums.rating_rounding_unit(widest), event.present
+    )
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
     curves = make_standing_sum_functions(noise.above, ordered, 3 * table_points // 2)
     return RoundStandingSums(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)

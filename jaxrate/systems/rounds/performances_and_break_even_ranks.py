@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.numerics import prefix_sums_and_recurrences
+from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums, performance_inference
 
 
@@ -26,36 +26,36 @@ class Performances(NamedTuple):
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 
-def make_performances_respecting_ceiling(
-    performance: Array, rating: Array, worst_rank: Array, event: Rounds
+def combine_performances_and_needed_ranks(
+    performance: Array, rating: Array, rank_needed: Array, event: Rounds
 ) -> Performances:
     """Of ratings before, performances, and ranks that would have kept the rating but for the ceiling."""
     if event.ceiling is not None:
-        worst_rank = jnp.where(event.ceiling < rating, 0, worst_rank)
-    return Performances(performance, worst_rank)
+        rank_needed = jnp.where(event.ceiling < rating, 0, rank_needed)
+    return Performances(performance, rank_needed)
 
 
-def worst_rank_within_gain_budget(gain_budget: Array, gain: Array, event: Rounds) -> Array:
-    """[P] the worst ranks at which the players ahead, who count `gain` each, sum to at most one's own `gain_budget`."""
+def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array, event: Rounds) -> Array:
+    """[P] the worst ranks at which the players ahead, who count `weight` each, sum to at most `max_weight_ahead`."""
     count = len(event.rank)
     rank = jnp.minimum(event.rank, count - 1)
-    tied = cdf_sums.sum_by_group(rank, gain)
+    tied = cdf_sums.sum_by_group(rank, weight)
     ahead = jnp.append(
-        prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(gain)
+        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight)
     )  # [P + 1] in the standings; of those tied, of all
-    gain_budget = gain_budget + _relative_sum_rounding(ahead) * ahead[-1]
+    max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * ahead[-1]
 
     def last(most: Array) -> Array:
         return jnp.searchsorted(ahead, most, side="right").astype(jnp.int32) - 1
 
-    without, own = last(gain_budget), last(gain_budget + gain)
+    without, own = last(max_weight_ahead), last(max_weight_ahead + weight)
     return _rank_excluding_self(jnp.where(without < rank, without, own), rank, event)
 
 
 def logistic_worst_rank_keeping_rating(logistic_sums: performance_inference.LogisticCdfSums, event: Rounds) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
     centre, _, gain, *_ = logistic_sums.participants
-    return worst_rank_within_gain_budget(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
+    return worst_rank_with_limited_weight_ahead(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
 
 
 def bisected_worst_rank_keeping_rating(

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array
-from jaxrate.numerics.newton_roots_and_maxima import RootTiles, decreasing_root
+from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs, decreasing_root
 from jaxrate.numerics.special_functions import log_quotient_with_safe_slopes
 from jaxrate.systems.rounds.cdf_sums import Participants
 
@@ -18,7 +18,7 @@ def solve_ratings_for_target_sums(
     guess: Array,
     mask: Array,
     participants: Participants,
-    tiles: RootTiles | None = None,
+    tiles: TiledRootInputs | None = None,
 ) -> Array:
     """The ratings [P] at which sums are as given.
 
@@ -31,7 +31,7 @@ def solve_ratings_for_target_sums(
       participants: in the round, with the interval in which it lies.
       tiles: as of `decreasing_root`, of further columns that the function takes. None: it is given all [P] at once.
     """
-    tiles = RootTiles() if tiles is None else tiles
+    tiles = TiledRootInputs() if tiles is None else tiles
 
     def log_ratio(x: Array, mask: Array, from_below: Array, target: Array, *more: Array) -> tuple[Array, Array]:
         """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
@@ -49,10 +49,10 @@ def solve_ratings(
     guess: Array,
     mask: Array,
     participants: Participants,
-    tiles: RootTiles | None = None,
+    tiles: TiledRootInputs | None = None,
 ) -> Array:
     """The zeros of a function, decreasing, that comes with its slope, in the interval of everybody in the round."""
-    tiles = RootTiles() if tiles is None else tiles
+    tiles = TiledRootInputs() if tiles is None else tiles
 
     def where_asked(x: Array, mask: Array, guess: Array, *columns: Array) -> tuple[Array, Array]:
         value, slope = function(x, *columns)

@@ -21,7 +21,7 @@ class Teams(NamedTuple):
 
 def teams_by_standing(event: Rounds) -> Teams:
     """The teams of a round."""
-    teams, count, mask = unranked_teams_by_number(event), len(event.rank), participant_mask(event)
+    teams, count, mask = teams_with_result_hidden(event), len(event.rank), participant_mask(event)
     most = len(teams.size)
     number = jnp.arange(most, dtype=jnp.int32)
     if teams.member is not None:
@@ -48,7 +48,7 @@ def teams_by_standing(event: Rounds) -> Teams:
     return Teams(place[teams.of], teams.size[team], lax.cummax(jnp.where(new, number, 0)), None)
 
 
-def unranked_teams_by_number(event: Rounds) -> Teams:
+def teams_with_result_hidden(event: Rounds) -> Teams:
     """The same in the order of their numbers, which does not tell the result; all have rank 0."""
     count = len(event.rank)
     most = count if event.teams is None else len(event.teams)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.numerics import prefix_sums_and_recurrences, tiled_row_functions
+from jaxrate.numerics import sums_and_recurrences, tiled_row_functions
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 
@@ -74,7 +74,10 @@ def make_standing_sum_functions(
     def add_side(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
         if tiles is None:
             return (tables[1], tabulate(*side, columns)), None
-        return (tables[1], _sums_in_tiles(partial(tabulate, *side), side[0], columns, tables[0], tiles)), None
+        return (
+            tables[1],
+            _exclusive_block_sums_by_tile(partial(tabulate, *side), side[0], columns, tables[0], tiles),
+        ), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
     tiled = participants_by_standing.present is not None and tiled_row_functions.has_tiles(num_players)
@@ -84,8 +87,8 @@ def make_standing_sum_functions(
     losses, wins = lax.scan(add_side, (none, none), sides)[0]
     if tiles is None:
         losses, wins = (
-            prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses),
-            prefix_sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
+            sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses),
+            sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
         )
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
@@ -106,8 +109,8 @@ def make_standing_sum_functions(
     return curves(losses, 0), curves(wins, 1), guess
 
 
-def _sums_in_tiles(
-    tabulate: Callable[[list[Array]], Array], side: Array, columns: list[Array], table: Array, tiles: Array
+def _exclusive_block_sums_by_tile(
+    tabulate: Callable[[list[Array]], Array], side: Array, columns: list[Array], zeros: Array, tiles: Array
 ) -> Array:
     """[blocks, points] the exclusive sums over blocks, before each of side 0 and after each of side 1.
 
@@ -115,7 +118,7 @@ def _sums_in_tiles(
       tabulate: the sums over some blocks, of their columns [block, some].
       side: [] 0 or 1.
       columns: [block, blocks] each.
-      table: [blocks, points] zeros.
+      zeros: [blocks, points] zeros.
       tiles: [] how many tiles of participants there are.
     """
     size = tiled_row_functions.TILE_ROWS // BLOCK_SIZE
@@ -129,7 +132,7 @@ def _sums_in_tiles(
         table = lax.dynamic_update_slice_in_dim(table, total[None] + inside, first, axis=0)
         return table, total + jnp.sum(values, axis=0)
 
-    table, total = lax.fori_loop(0, tiles, add, (table, jnp.zeros_like(table[0])))
+    zeros, total = lax.fori_loop(0, tiles, add, (zeros, jnp.zeros_like(zeros[0])))
     # Behind everybody all are before and nobody is after.
     behind = jnp.where(side == 0, total, 0.0)
-    return lax.dynamic_update_slice_in_dim(table, behind[None], tiles * size, axis=0)
+    return lax.dynamic_update_slice_in_dim(zeros, behind[None], tiles * size, axis=0)

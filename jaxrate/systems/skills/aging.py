@@ -18,7 +18,7 @@ def advance(model: ModelSettings, constants: Constants, rows: State, time: Array
     return apply_clock_seasons(model, constants, rows, rows.time, time)
 
 
-def prepare_for_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
+def assign_kinds_and_age_for_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows as the games of the event find them: newcomers of their kind, in the season of the match.
 
     The time within a rating period has passed, but no season in it that begins by the clock.
@@ -52,7 +52,9 @@ def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State
     last: Any = rows.season
     now, params = max_game_value_per_player(event, number, number, -jnp.inf), constants.params
     count = jnp.maximum(now - last, 0.0)
-    keep, added = mean_reversion.season_retention_and_added_variance(params.season_keep, params.season_growth, count)
+    keep, added = mean_reversion.season_lead_retention_and_added_variance(
+        params.season_keep, params.season_growth, count
+    )
     rows = revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
@@ -104,7 +106,9 @@ def apply_clock_seasons(model: ModelSettings, constants: Constants, rows: State,
     if not model.seasons:
         return rows
     params, count = constants.params, mean_reversion.count_seasons_begun(model.seasons, since, until)
-    keep, added = mean_reversion.season_retention_and_added_variance(params.season_keep, params.season_growth, count)
+    keep, added = mean_reversion.season_lead_retention_and_added_variance(
+        params.season_keep, params.season_growth, count
+    )
     return revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
 
 

@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, context_columns
+from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, extra_match_columns
 from jaxrate.systems.skills.settings_and_state import (
     Constants,
     ModelSettings,
@@ -24,7 +24,7 @@ from jaxrate.systems.skills.settings_and_state import (
 )
 
 
-class MatchAfterStatistics(NamedTuple):
+class MatchConditionedOnStatistics(NamedTuple):
     """A match after its statistics, and before its result."""
 
     known: MatchStrengths  # of which the first player has all of the variance of d
@@ -35,12 +35,12 @@ class MatchAfterStatistics(NamedTuple):
 
 def condition_match_on_statistics(
     model: ModelSettings, constants: Constants, match_strengths: MatchStrengths, event: Matches | Periods
-) -> MatchAfterStatistics:
+) -> MatchConditionedOnStatistics:
     """What the statistics of each match say; one that is missing says nothing."""
     lead, variance = match_strengths.lead, match_strengths.first.variance + match_strengths.second.variance
     precision = surprise = log_density = jnp.zeros_like(lead)
     for name in model.statistics:
-        value = context_columns(event)[name]
+        value = extra_match_columns(event)[name]
         mask, params = ~jnp.isnan(value), constants.params
         scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name)) ** 2
         value = scale * jnp.where(mask, value, 0.0)
@@ -55,10 +55,10 @@ def condition_match_on_statistics(
     measured_meeting = MatchStrengths(
         StrengthBelief(None, lead, variance), StrengthBelief(None, 0.0 * lead, 0.0 * variance), lead
     )
-    return MatchAfterStatistics(measured_meeting, precision, surprise, log_density)
+    return MatchConditionedOnStatistics(measured_meeting, precision, surprise, log_density)
 
 
-def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchAfterStatistics, result: Any) -> Any:
+def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchConditionedOnStatistics, result: Any) -> Any:
     """What statistics and result say together of each player, from what the result says of d after the statistics."""
     precision, surprise = result
     surprise = measured.surprise + surprise + precision * (measured.known.lead - meeting.lead)

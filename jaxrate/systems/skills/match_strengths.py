@@ -70,7 +70,7 @@ def add_match_effects_to_lead(
     if event.context.side is not None:
         lead = lead + signed_side_advantage(event, side_advantage_at_event_time(model, params, event))
     for name in model.covariates:
-        lead = lead + getattr(params, name) * context_columns(event)[name]
+        lead = lead + getattr(params, name) * extra_match_columns(event)[name]
     if games is not None:
         lead = lead + params.experience * (jnp.log1p(games[0]) - jnp.log1p(games[1]))
     return lead
@@ -83,7 +83,7 @@ def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Match
     return params.side_advantage + params.side_trend * ((event.time - model.side_since) / YEAR)
 
 
-def context_columns(event: Matches | Periods) -> dict[str, Array]:
+def extra_match_columns(event: Matches | Periods) -> dict[str, Array]:
     """The further columns of the matches, which `check` found there."""
     named_columns: Any = event.context.columns
     return named_columns

@@ -14,7 +14,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
-from jaxrate.systems.skills.match_strengths import MatchStrengths, context_columns
+from jaxrate.systems.skills.match_strengths import MatchStrengths, extra_match_columns
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 
 Q = math.log(10.0) / 400.0
@@ -121,7 +121,7 @@ def signed_margin_points(model: ModelSettings, constants: Constants, event: Matc
 
 def absolute_margin(model: ModelSettings, event: Matches | Periods) -> Array:
     """[...] of the margin, in its own units."""
-    margin_columns = [context_columns(event)[name] for name in model.margin]
+    margin_columns = [extra_match_columns(event)[name] for name in model.margin]
     return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.special_functions import quotient
+from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
@@ -89,7 +89,7 @@ def _learn_period(
     for i in range(model.size):
         pivot, column = rest[:, i, i], rest[:, :, i]
         some = pivot > least * whole[:, i]  # else it is what rounding left
-        direction = jnp.where(some[:, None], quotient(column, jnp.where(some, pivot, 1.0)[:, None]), 0.0)
+        direction = jnp.where(some[:, None], differentiable_quotient(column, jnp.where(some, pivot, 1.0)[:, None]), 0.0)
         pivot = jnp.where(some, pivot, 0.0)
         rest = rest - pivot[:, None, None] * direction[:, :, None] * direction[:, None, :]
         covariance, _ = condition_covariance_on_message(covariance, direction, pivot)

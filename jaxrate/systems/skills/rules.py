@@ -9,9 +9,9 @@ from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
 from jaxrate.system import RatingSystem
-from jaxrate.systems.mean_reversion import start_of_unapplied_seasons
+from jaxrate.systems.mean_reversion import seasons_applied_until
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
-from jaxrate.systems.skills.aging import advance, apply_clock_seasons, prepare_for_games
+from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
 from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
 from jaxrate.systems.skills.outcome_likelihoods import (
     expected_score,
@@ -43,7 +43,7 @@ def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
 def upcoming_match_strengths(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
 ) -> MatchStrengths:
-    rows = prepare_for_games(model, constants, rows, event)
+    rows = assign_kinds_and_age_for_games(model, constants, rows, event)
     return make_match_strengths(model, constants, rows, event, None)
 
 
@@ -52,12 +52,12 @@ def update(
 ) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
     del key
-    rows, end = prepare_for_games(model, constants, rows, event), event.time
+    rows, end = assign_kinds_and_age_for_games(model, constants, rows, event), event.time
     pair = make_match_strengths(model, constants, rows, event, event.context.weight)
     after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
-        after = apply_clock_seasons(model, constants, after, start_of_unapplied_seasons(event, rows.time), end)
+        after = apply_clock_seasons(model, constants, after, seasons_applied_until(event, rows.time), end)
     return after._replace(time=jnp.full_like(rows.time, end))
 
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.events import Rounds
-from jaxrate.kernel_launch_overhead import has_launch_overhead, stack_pair
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.rounds.round_teams import Teams
 from jaxrate.systems.trueskill.state_and_prediction import Constants, State, team_performance_moments

@@ -16,7 +16,7 @@ from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
     sum_by_team,
-    unranked_teams_by_number,
+    teams_with_result_hidden,
 )
 
 TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
@@ -75,7 +75,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     """
     if isinstance(event, Matches):
         return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
-    teams = unranked_teams_by_number(event)
+    teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     mask, deviation = teams.size > 0, jnp.sqrt(variance)
     if len(event.rank) <= cdf_sums.DIRECT_LIMIT:

@@ -8,7 +8,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
 from jaxrate.systems.rounds import performance_distributions
-from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, unranked_teams_by_number
+from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_with_result_hidden
 from jaxrate.systems.trueskill.state_and_prediction import (
     Constants,
     State,
@@ -28,7 +28,7 @@ def predict_outcome_probabilities(constants: Constants, rows: State, event: Matc
         mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
         quality = _match_quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
         return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
-    teams = unranked_teams_by_number(event)
+    teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     win, mask = _win_probabilities(constants, teams, mean, variance), teams.size > 0
     draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)

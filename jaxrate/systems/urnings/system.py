@@ -49,7 +49,7 @@ from jaxrate.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
     check_whole_number,
-    to_float_or_inf,
+    to_float_with_infinite_overflow,
     to_floats_or_inf,
 )
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules
@@ -257,7 +257,9 @@ def urnings(
     check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    score_weighting = (1.0,) * outcomes if weights is None else tuple(to_float_or_inf(w) for w in weights)
+    score_weighting = (
+        (1.0,) * outcomes if weights is None else tuple(to_float_with_infinite_overflow(w) for w in weights)
+    )
     if len(score_weighting) != outcomes:
         raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(score_weighting)} weights")
     if not all(0.0 <= w < np.inf for w in score_weighting) or score_weighting[0] == 0.0 or score_weighting[-1] == 0.0:

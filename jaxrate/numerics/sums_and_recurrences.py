@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.kernel_launch_overhead import has_launch_overhead
+from jaxrate.backend_dependent_operations import has_launch_overhead
 
 
 def exclusive_prefix_or_suffix_sums(x: Array, from_end: bool = False) -> Array:
@@ -46,7 +46,7 @@ ArrayColumns = tuple[Array, ...]
 
 
 @jax.custom_jvp
-def exponentially_weighted_and_plain_sums(
+def exponentially_weighted_and_plain_row_sums(
     exponent: Array, weighted_columns: ArrayColumns, plain_columns: ArrayColumns
 ) -> tuple[Array, ArrayColumns, ArrayColumns]:
     """For each row: the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
@@ -75,11 +75,11 @@ def exponentially_weighted_and_plain_sums(
     return top, tuple(sums[:count]), tuple(sums[count:])
 
 
-@exponentially_weighted_and_plain_sums.defjvp
+@exponentially_weighted_and_plain_row_sums.defjvp
 def _exponentially_weighted_and_plain_sums_jvp(primal: tuple[Any, ...], tangent: tuple[Any, ...]) -> tuple[Any, Any]:
     """Derivatives with the top held constant, on which the scaled sums as a whole do not depend."""
     (exponent, scaled, _), (rise, changes, slopes) = primal, tangent
-    top, *sums = exponentially_weighted_and_plain_sums(*primal)
+    top, *sums = exponentially_weighted_and_plain_row_sums(*primal)
     scale = jnp.exp(exponent - top[..., None])
     changes = tuple(jnp.sum(scale * (dx + x * rise), axis=-1) for x, dx in zip(scaled, changes, strict=True))
     return (top, *sums), (jnp.zeros_like(top), changes, tuple(jnp.sum(x, axis=-1) for x in slopes))

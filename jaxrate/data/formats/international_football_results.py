@@ -13,7 +13,7 @@ from jaxrate.data.formats.csv_format_helpers import (
     filter_rows_and_indices,
     map_texts,
     mask_to_numpy,
-    read_derived_columns,
+    read_dataset_from_derived_columns,
     resolve_existing_path,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
@@ -47,4 +47,4 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
     table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
     table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
     roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}
-    return read_derived_columns(path, table, where, rows, **roles | options)
+    return read_dataset_from_derived_columns(path, table, where, rows, **roles | options)
