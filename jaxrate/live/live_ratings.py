@@ -85,10 +85,8 @@ class Live:
         def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            result, event_time = (
-                check_number("score", score, 0.0, 1.0),
-                check_and_convert_event_time(history.system, current, time),
-            )
+            result = check_number("score", score, 0.0, 1.0)
+            event_time = check_and_convert_event_time(history.system, current, time)
             event = self._build_match(a, ids, result, event_time, context)
             if newcomers:
                 warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
@@ -329,11 +327,8 @@ class Live:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
 
         def ratings_table(current: LiveState) -> dict[str, Any]:
-            summary, last, count = (
-                self._history.player_ratings(current, range(current.capacity), None),
-                current.last,
-                current.players,
-            )
+            summary = self._history.player_ratings(current, range(current.capacity), None)
+            last, count = current.last, current.players
             table = {
                 "system": self.system.name,
                 "last": format_time(last, "dates") if last is not None and current.clock == "dates" else last,

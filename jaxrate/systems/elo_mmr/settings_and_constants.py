@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxrate.array_types import Array
 from jaxrate.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.rounds.densities import Density
@@ -13,6 +15,15 @@ LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations s
 BETA = Parameter(MAYBE_POSITIVE, "points", "noise of a performance; with gamma, in place of these two")
 GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay")
 DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
+
+
+def check_split_ties(name: str, split_ties: Any) -> bool | float:
+    """The setting of this name; ValueError unless it is one."""
+    if isinstance(split_ties, (bool, np.bool_)):
+        return bool(split_ties)
+    if isinstance(split_ties, (float, np.floating)) and 0.0 < split_ties < 1.0:
+        return float(split_ties)
+    raise ValueError(f"{name}: split_ties must be True, False, or a number above 0 and below 1, got {split_ties!r}")
 
 
 class ModelSettings(NamedTuple):

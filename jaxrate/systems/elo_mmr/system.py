@@ -32,7 +32,6 @@ from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.array_types import Array
@@ -62,6 +61,7 @@ from jaxrate.systems.elo_mmr.settings_and_constants import (
     WEIGHT,
     Constants,
     ModelSettings,
+    check_split_ties,
 )
 from jaxrate.systems.rounds import (
     cdf_sums,
@@ -306,15 +306,6 @@ def elo_mmx(
     )
 
 
-def _check_split_ties(name: str, split_ties: Any) -> bool | float:
-    """The setting of this name; ValueError unless it is one."""
-    if isinstance(split_ties, (bool, np.bool_)):
-        return bool(split_ties)
-    if isinstance(split_ties, (float, np.floating)) and 0.0 < split_ties < 1.0:
-        return float(split_ties)
-    raise ValueError(f"{name}: split_ties must be True, False, or a number above 0 and below 1, got {split_ties!r}")
-
-
 def _make_system(
     factory: Callable[..., RatingSystem],
     params: Params,
@@ -336,7 +327,7 @@ def _make_system(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    split_ties, skip_ties = _check_split_ties(name, ties[0]), bool(ties[1])
+    split_ties, skip_ties = check_split_ties(name, ties[0]), bool(ties[1])
     static: dict[str, Any] = {"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties}
     named = density.name if density.name in DENSITIES else density
     static |= {} if history is None else {"history": history, "density": named}

@@ -11,9 +11,8 @@ from jax.scipy.special import erfc
 
 from jaxrate.array_types import Array, HostArray
 
-DistributionFunction = Callable[
-    [Array], tuple[Array, Array, Array, Array]
-]  # cdf, its complement, density and its derivative
+# The cdf, its complement, the density and its derivative.
+DistributionFunction = Callable[[Array], tuple[Array, Array, Array, Array]]
 
 
 class PerformanceDistribution(NamedTuple):

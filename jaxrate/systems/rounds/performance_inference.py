@@ -8,12 +8,11 @@ Logistic, of scale s_j = delta_j sqrt 3 / pi and cdf F: v_j = (1 - F) / s_j and 
 
     sum_j F_j / s_j + sum_(j in g) F_j / s_j = sum_(j beaten) 1 / s_j + sum_(j in g) 1 / s_j
 
-whose first sum is the same function for everybody (`cdf_sums.sums`). Gaussian, with the hazard h = phi / (1 - Phi):
+whose first sum is the same function for everybody (`cdf_sums`). Gaussian, with the hazard h = phi / (1 - Phi):
 v_j = h(-z) / delta_j, l_j = -h(z) / delta_j, d_j = -z / delta_j, z = (x - m_j) / delta_j; who beat whom then matters at
-every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within a block.
+every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within one.
 
-Of any other log-concave density the v, l and d are in `hazards`; the sums are those of the Gaussian.
-
+Of any other log-concave density the v, l and d are in `hazard_tables`; the sums are those of the Gaussian.
 With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, d_j = w (v_j + l_j) (the
 footnote of section 3.1, whose Lemma 3.2 it keeps). All who tied solve the same equation.
 """
@@ -33,9 +32,7 @@ from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, make_standing_sum_functions
 
 C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
-TieSplit = (
-    bool | float
-)  # False: a tie is one, True: half a win and half a loss; a number: so much of each, above 0, below 1
+TieSplit = bool | float  # False: a tie is one, True: half a win and half a loss; a number: so much of each
 
 
 def tie_weight(split_ties: TieSplit) -> float | None:
@@ -169,8 +166,7 @@ def _normal_hazard(side: Any, y: Array) -> tuple[Array, Array]:
 
 
 def _normal_bracket_margins(opponents: Array) -> tuple[Array, Array]:
-    margin = jnp.sqrt(2.0 * jnp.log(4.0 * opponents))
-    return margin, margin
+    return (jnp.sqrt(2.0 * jnp.log(4.0 * opponents)),) * 2
 
 
 NORMAL_NOISE = NoiseDensityFunctions(_normal_hazard, None, _normal_bracket_margins)
@@ -203,8 +199,8 @@ def make_round_standing_sums(
 ) -> RoundStandingSums:
     """The round, with the arguments of `make_logistic_cdf_sums`.
 
-    In large rounds each block of `standings.BLOCK` participants has a table of 3/2 so many points. They are read off by
-    interpolation between six of them, which is off by at most h^6/205 of the sixth derivative.
+    In large rounds each block of participants has a table of 3/2 so many points. Six of them interpolate, which is off
+    by at most h^6/205 of the sixth derivative.
     """
     mask, num_players = cdf_sums.participant_mask(event), len(event.rank)
     inverse = jnp.where(mask, 1.0 / deviation, 0.0)
@@ -261,16 +257,13 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
 def rank_information_about_performance(
     round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit, performance: Array
 ) -> Array:
-    """[P] how sharply the ranks tell each performance `performance`: -Q' there, without what one's own density adds to
-    it.
+    """[P] how sharply the ranks tell each performance: -Q' there, without what one's own density adds to it.
 
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
     """
     everyone, group, noise = round_standing.participants, round_standing.group, round_standing.noise
-    own = (
-        _tie_contribution_to_q(noise, split_ties, (performance - everyone.centre) * everyone.inverse)[1]
-        * everyone.inverse**2
-    )
+    z = (performance - everyone.centre) * everyone.inverse
+    own = _tie_contribution_to_q(noise, split_ties, z)[1] * everyone.inverse**2
     if cdf_sums.uses_all_pairs(len(event.rank)):
         every = jnp.arange(len(group), dtype=jnp.int32)
         return jnp.maximum(own - _make_exact_q_function(noise, split_ties, every, everyone, group)(performance)[1], 0.0)
@@ -289,12 +282,10 @@ def _recompute_where_table_coarse(
     """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
     if len(round_standing.group) <= DIRECT_LIMIT:
         return args[-1]
-    needed = cdf_sums.participant_mask(event) & cdf_sums.is_table_too_coarse(
-        round_standing.participants, round_standing.points // 2
-    )
-    return selective_evaluation.evaluate_rows_where_needed(
-        needed, function, round_standing.participants, round_standing.group, *args
-    )
+    is_coarse = cdf_sums.is_table_too_coarse(round_standing.participants, round_standing.points // 2)
+    needed = cdf_sums.participant_mask(event) & is_coarse
+    inputs = round_standing.participants, round_standing.group, *args
+    return selective_evaluation.evaluate_rows_where_needed(needed, function, *inputs)
 
 
 def _tie_contribution_to_q(noise: NoiseDensityFunctions, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
