@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.systems.blat_mmr.system import MAX_WEIGHTS
 from jaxrate.systems.weng_lin import MODELS
 
 WILDEST = 1e3  # volatility that Glicko-2 gives to somebody
@@ -178,6 +179,8 @@ def league(random, system, n, apart):
     if str(system.settings.get("model")).startswith("thurstone") and jnp.result_type(float) == jnp.float32:
         # A surprise moves ratings by the weight times itself: beyond the other side, from match to match farther.
         options["weight"] = np.minimum(options["weight"], WIDEST_STEP)
+    if system.name == "blat_mmr":  # which refuses more
+        options["weight"] = np.minimum(options["weight"], MAX_WEIGHTS[jnp.result_type(float).name])
     if system.name == "skills":
         margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
         columns = {name: np.where(score == 0.5, 0.0, spread(random, n, -3.0, 3.0)) for name in margin}
