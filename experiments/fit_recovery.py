@@ -24,7 +24,7 @@ from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.rules import RandomUpdate, Rating
 from jaxrate.systems.elo_mmr.system import drift_and_noise
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 
 REPLICATIONS = 100

@@ -36,7 +36,7 @@ _NAMESPACES = {
 }
 _NAMES = {
     "events": ["Matches", "Periods", "Rounds", "matches", "periods", "rounds"],
-    "data.table_reading": ["read"],
+    "data.dataset_from_table": ["read"],
     "league.dataset_rating": ["rate"],
     "league.rated_history": ["Rated"],
     "league.ratings_at_times": ["ratings"],

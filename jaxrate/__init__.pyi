@@ -10,7 +10,7 @@ from jaxrate import plots as plots
 from jaxrate import site as site
 from jaxrate import testing as testing
 from jaxrate import urns as urns
-from jaxrate.data.table_reading import read as read
+from jaxrate.data.dataset_from_table import read as read
 from jaxrate.events import Matches as Matches
 from jaxrate.events import Periods as Periods
 from jaxrate.events import Rounds as Rounds

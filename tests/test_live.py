@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches
-from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS
 from jaxrate.live.match_checking_and_packing import required_match_columns
 from jaxrate.system import random_draw_rule

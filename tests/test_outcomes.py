@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
 from jaxrate.rules import RatedEvent
 from jaxrate.system import replace_params
-from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities, scores_or_score_probabilities
+from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, scores_or_score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import outcomes_twin as twin

@@ -127,4 +127,4 @@ def test_odds_of_a_season(ax):
 
 @pytest.mark.parametrize(("percent", "said"), [(0.0, "0"), (0.4, "<1"), (50.2, "50"), (99.7, ">99"), (100.0, "100")])
 def test_what_is_all_but_certain_is_not(percent, said):
-    assert plots.plot_helpers.format_percent(percent) == said
+    assert plots.plotted_data_and_checks.format_percent(percent) == said

@@ -6,7 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.replay.blocks import arrange_blocks
 
 SYSTEMS = {
@@ -25,25 +25,25 @@ def test_rounds_in_tiles_are_those_of_exact_sizes(name):
         rounds = contests(1500, 5, size=(20, 1000), seed=3, grid=60).rounds
         tiled = arrange_blocks(rounds, tiled=True)
         ((size, _),) = {block.size for block in tiled.blocks}
-        assert size % tiled_row_functions.TILE_ROWS == 0
+        assert size % padding_skipping_row_tiles.TILE_ROWS == 0
         found, exact = (jr.run(system, rounds, schedule=x) for x in (tiled, arrange_blocks(rounds)))
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-9), found, exact)
 
 
 def test_a_tiled_map_calculates_nothing_behind_the_rows_asked_for():
-    x = np.arange(4.0 * tiled_row_functions.TILE_ROWS)
-    found = jax.jit(lambda x, count: tiled_row_functions.map_row_tiles(lambda y: y + 1.0, count, x))(
-        x, tiled_row_functions.TILE_ROWS + 1
+    x = np.arange(4.0 * padding_skipping_row_tiles.TILE_ROWS)
+    found = jax.jit(lambda x, count: padding_skipping_row_tiles.map_row_tiles(lambda y: y + 1.0, count, x))(
+        x, padding_skipping_row_tiles.TILE_ROWS + 1
     )
-    behind = 2 * tiled_row_functions.TILE_ROWS
+    behind = 2 * padding_skipping_row_tiles.TILE_ROWS
     assert np.all(found[:behind] == x[:behind] + 1.0) and np.all(found[behind:] == 0.0)
 
 
 def test_replaced_rows_keep_what_stands_behind_them():
-    x = np.arange(3.0 * tiled_row_functions.TILE_ROWS)
-    found = jax.jit(lambda x, count: tiled_row_functions.replace_row_tiles(lambda y: -y, count, x))(x, 1)
-    assert np.all(found[: tiled_row_functions.TILE_ROWS] == -x[: tiled_row_functions.TILE_ROWS])
-    assert np.all(found[tiled_row_functions.TILE_ROWS :] == x[tiled_row_functions.TILE_ROWS :])
+    x = np.arange(3.0 * padding_skipping_row_tiles.TILE_ROWS)
+    found = jax.jit(lambda x, count: padding_skipping_row_tiles.replace_row_tiles(lambda y: -y, count, x))(x, 1)
+    assert np.all(found[: padding_skipping_row_tiles.TILE_ROWS] == -x[: padding_skipping_row_tiles.TILE_ROWS])
+    assert np.all(found[padding_skipping_row_tiles.TILE_ROWS :] == x[padding_skipping_row_tiles.TILE_ROWS :])
 
 
 def test_sizes_of_tiled_rounds_are_few():

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate import events
-from jaxrate.data import player_sampler, simulate
+from jaxrate.data import simulate, simulated_player_draws
 from jaxrate.data.simulate import contests, league, stream_contests, stream_league, write
 
 EVERY = {"draws": 0.3, "drift": 50.0, "activity": 0.5, "side_advantage": 30.0, "luck": 0.8}
@@ -42,7 +42,7 @@ def equal(one, other):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    for module in (simulate, player_sampler):
+    for module in (simulate, simulated_player_draws):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 
@@ -107,7 +107,7 @@ LAWS = [(2, 1.0), (2, 1e-17), (3, 0.5), (49, 1e-17), (1000, 1e-9), (100_000, 1.5
 @pytest.mark.parametrize("law", [share(*law) for law in LAWS] + [np.array([0.375, 0.375, 0.125, 0.125])], ids=len)
 def test_the_alias_table_is_the_law(law):
     n = len(law)
-    threshold, alias = player_sampler._alias_table(law * n)
+    threshold, alias = simulated_player_draws._alias_table(law * n)
     assert threshold.min() >= 0 and threshold.max() <= 1 and alias.min() >= 0 and alias.max() < n
     own = threshold.astype(float)
     np.testing.assert_allclose((own + np.bincount(alias, 1 - own, n)) / n, law, rtol=1e-6)

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from jaxrate.data import player_sampler
+from jaxrate.data import simulated_player_draws
 from jaxrate.data.simulate import contests, stream_contests
 from tests.test_simulate import check_counts, equal, share
 
@@ -42,7 +42,7 @@ def test_participants_are_drawn_one_after_the_other_without_replacement(way, act
     for i, j, k in itertools.permutations(range(6), 3):
         law[2**i + 2**j + 2**k] += p[i] * p[j] / (1 - p[i]) * p[k] / (1 - p[i] - p[j])
     pick, size = (
-        player_sampler.PlayerSampler(np.random.default_rng(3), 6, activity),
+        simulated_player_draws.PlayerSampler(np.random.default_rng(3), 6, activity),
         np.tile([3, 2], 60_000),
     )
     ends = np.cumsum(size)[::2]
@@ -62,9 +62,9 @@ def test_both_ways_of_drawing_participants_are_used_in_one_history(monkeypatch):
 
     for way in ("_draw_by_arrival", "_draw_until_distinct"):
         monkeypatch.setattr(
-            player_sampler.PlayerSampler,
+            simulated_player_draws.PlayerSampler,
             way,
-            counted(way, getattr(player_sampler.PlayerSampler, way)),
+            counted(way, getattr(simulated_player_draws.PlayerSampler, way)),
         )
     one = contests(50, 400, size=(2, 50), activity=0.8)
     assert used["_draw_by_arrival"] > 50 and used["_draw_until_distinct"] > 50 and sum(used.values()) == 400

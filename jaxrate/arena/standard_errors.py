@@ -123,7 +123,7 @@ def _inverse_negative_hessians(fitted: FittedModel) -> tuple[HostArray, HostArra
     return inverse, covariance
 
 
-def _outcome_log_likelihood_gradients(fitted: FittedModel) -> tuple[HostArray, HostArray]:
+def _log_likelihood_derivatives_of_each_outcome(fitted: FittedModel) -> tuple[HostArray, HostArray]:
     """[3, M] the derivatives by eta and by kappa of one win, tie or loss in each cell."""
     model, problem, _, _, x = fitted
     strength, coefficient, kappa = (np.asarray(part) for part in split_parameters(problem, x))
@@ -140,7 +140,7 @@ def _outcome_log_likelihood_gradients(fitted: FittedModel) -> tuple[HostArray, H
 def _sum_vote_gradient_outer_products(fitted: FittedModel) -> HostArray:
     """[N + E, N + E] the sum of the squared scores of votes, from counts."""
     _, problem, _, counts, x = fitted
-    eta, kappa = _outcome_log_likelihood_gradients(fitted)
+    eta, kappa = _log_likelihood_derivatives_of_each_outcome(fitted)
     zero = np.zeros(counts.shape[1])
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
     problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=np.zeros(()))
@@ -157,7 +157,7 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
     cell, outcome, codes = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
     eta, kappa = (
         sum(o * t[cell] for o, t in zip(outcome, table, strict=True))
-        for table in _outcome_log_likelihood_gradients(fitted)
+        for table in _log_likelihood_derivatives_of_each_outcome(fitted)
     )
     columns = [np.asarray(ends)[cell] for ends in (problem.first, problem.second)]
     values = [eta, -eta]

@@ -101,8 +101,8 @@ def site(
     It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
     accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
     """
-    from jaxrate.site.announcements import check_address
     from jaxrate.site.site_writer import check_site_folder
+    from jaxrate.site.sitemap_and_feed import check_address
     from jaxrate.site.wording import choose_player_or_team_noun
 
     check_output_folder("--out", out)

@@ -101,7 +101,7 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
 
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     left_aligned = {*table.left_aligned}
-    widths, hidden = fit_widths(cells, left_aligned, width)
+    widths, hidden = choose_column_widths_and_hidden_columns(cells, left_aligned, width)
     styles = [STYLES.get(heading, "") for heading in table.headings]
     fitted = Table(box=SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
     for i, column_width in widths.items():
@@ -121,7 +121,9 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
     return fitted, [table.headings[i] for i in hidden]
 
 
-def fit_widths(cells: list[list[str]], left_aligned: set[str], width: int) -> tuple[dict[int, int], list[int]]:
+def choose_column_widths_and_hidden_columns(
+    cells: list[list[str]], left_aligned: set[str], width: int
+) -> tuple[dict[int, int], list[int]]:
     """The width of each column that fits into so many columns of the terminal, by its number, and the others.
 
     Long names are cut to a usual length first. Then columns are left out, the least important first. Then names are cut

@@ -1,6 +1,6 @@
 """From the tables that people have to checked events.
 
-table_reading.py                 `read`
+dataset_from_table.py            `read`
 column_role_definitions.py       the roles of columns: arguments of `read`, `rate_files` and the command line
 role_resolution.py               which columns of a table are used, and for what
 column_recognition.py            the roles of columns by the names that people give them, column_spellings.py
@@ -22,10 +22,10 @@ data_inputs.py                   inputs of functions of a history
 rounds_from_nested_teams.py      contests from nested lists, and contests without their teams
 table_writing.py                 `write` and `to_frame`
 measurement_noise_estimation.py  the noise of a measurement of matches
-simulate.py                      histories with known truth; player_sampler.py draws their players
+simulate.py                      histories with known truth; simulated_player_draws.py draws their players
 formats/                         public collections of results, a file for each
 datasets/                        results that ship with the package
-player_sampler.py                players drawn at random, with unequal probabilities, with and without replacement
+simulated_player_draws.py        players drawn at random, with unequal probabilities, with and without replacement
 column_spellings.py              names that people give to columns, in lower-case letters and digits; {} is a side
 participant_tables.py            a table with one row per participant of a contest: its columns as those of `Rounds`
 match_tables.py                  a table with one row per match: its columns as those of `Matches`

@@ -290,11 +290,13 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     return to_numbers(name, column), False
 
 
-def time_argument_and_clock(name: str | None, columns: dict[str, Column]) -> tuple[dict[str, HostArray], str | None]:
+def time_column_to_days_and_clock(
+    column_name: str | None, columns: dict[str, Column]
+) -> tuple[dict[str, HostArray], str | None]:
     """The times as argument `time`, and the `clock` of a dataset; none if the column has no value."""
-    if name is None or missing_mask(columns[name], nan_is_missing=True).all():
+    if column_name is None or missing_mask(columns[column_name], nan_is_missing=True).all():
         return {}, None
-    days, dated = to_days(name, columns[name])
+    days, dated = to_days(column_name, columns[column_name])
     return {"time": days}, "dates" if dated else "numbers"
 
 

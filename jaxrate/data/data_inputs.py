@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.source_opening import ARROW_METHODS
-from jaxrate.data.table_reading import read
 from jaxrate.events.dataset import Dataset, check_dataset
 
 TABLE_METHODS = (

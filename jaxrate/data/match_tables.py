@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import check_row_time_order, time_argument_and_clock, to_flags, to_ids, to_numbers
+from jaxrate.data.column_conversion import (
+    check_row_time_order,
+    time_column_to_days_and_clock,
+    to_flags,
+    to_ids,
+    to_numbers,
+)
 from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.result_parsing import to_sides
@@ -47,7 +53,7 @@ def build_match_fields(
     values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
         values["category"], labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
-    time, clock = time_argument_and_clock(roles.time, columns)
+    time, clock = time_column_to_days_and_clock(roles.time, columns)
     if roles.derived_covariates:
         match_values = players[player], values["score"], time.get("time"), clock == "dates", history
         values["columns"] |= derived_columns(roles, columns, *match_values)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, time_argument_and_clock, to_ids, to_numbers
+from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_ids, to_numbers
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_errors, build_rounds, fail_where
@@ -49,7 +49,7 @@ def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], play
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
-        time, clock = time_argument_and_clock(roles.time, columns)
+        time, clock = time_column_to_days_and_clock(roles.time, columns)
     return EventBuilderInputs(values | time, players, clock, contests=contests)
 
 

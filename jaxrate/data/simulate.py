@@ -12,7 +12,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.data import table_sources
-from jaxrate.data.player_sampler import PlayerSampler
+from jaxrate.data.simulated_player_draws import PlayerSampler
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
 from jaxrate.memory_checks import check_memory_fits
 

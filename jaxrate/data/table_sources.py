@@ -97,7 +97,7 @@ def open_table_file(path: Path) -> TableSource:
         if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
             kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
             raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
-        names, delimiter = _read_csv_header(path)
+        names, delimiter = _read_csv_header_and_delimiter(path)
         first_row = dict(zip(names, _read_first_data_row(path, delimiter), strict=False))
 
         line_of = make_csv_row_to_line(path, delimiter)
@@ -124,7 +124,7 @@ def _open_text(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(open_decompressed(path), encoding="utf-8-sig", errors="replace", newline="")
 
 
-def _read_csv_header(path: Path) -> tuple[list[str], str]:
+def _read_csv_header_and_delimiter(path: Path) -> tuple[list[str], str]:
     """The names of the columns of a CSV file, and its delimiter."""
 
     def read_header(mark: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import keep_rows, missing_mask, time_argument_and_clock, to_numbers
+from jaxrate.data.column_conversion import keep_rows, missing_mask, time_column_to_days_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import replace_na_values, result_column_to_scores
 from jaxrate.data.role_resolution import ColumnRoles
@@ -92,7 +92,7 @@ def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray
 def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
     """The times of some rows; 0 if there are none."""
     with map_row_errors(np.flatnonzero(rows)):
-        times, _ = time_argument_and_clock(time, {time: keep_rows(time, columns[time], rows)})
+        times, _ = time_column_to_days_and_clock(time, {time: keep_rows(time, columns[time], rows)})
     return times.get("time", np.zeros(np.count_nonzero(rows)))
 
 

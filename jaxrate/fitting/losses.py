@@ -35,7 +35,7 @@ from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
 from jaxrate.rules import PredictRuleProtocol, RatedEvent, Record, State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, scores_or_score_probabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, scores_or_score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills
 from jaxrate.text_format import format_value_for_error

@@ -27,7 +27,7 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.rules import Params, Record, State
 from jaxrate.system import RatingSystem, random_draw_rule
-from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
+from jaxrate.systems.outcome_prediction_forms import scores_or_score_probabilities
 
 
 class PredictionTask(NamedTuple):

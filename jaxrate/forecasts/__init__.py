@@ -26,7 +26,7 @@ from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.forecasts_from_smoothed_past import forecast_by_smoothing
 from jaxrate.systems.calibration import calibrate
 from jaxrate.systems.draw_probability_wrapper import add_outcomes
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 
 __all__ = [
     "OutcomeProbabilities",

@@ -13,7 +13,7 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 TOLERANCE = 2.5e-4  # of a probability
 SAMPLE_SIZE = 100_000  # pairs checked at a time

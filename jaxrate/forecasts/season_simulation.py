@@ -28,7 +28,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities, expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction
 
 TIE_BREAKS = "wins", "head_to_head"
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated

@@ -20,7 +20,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together
 

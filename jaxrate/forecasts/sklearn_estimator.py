@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.source_opening import open_table_source
-from jaxrate.data.table_reading import read
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures

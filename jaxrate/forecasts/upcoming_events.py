@@ -11,10 +11,10 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
-from jaxrate.data.table_reading import read
 from jaxrate.events import Context, Matches, check_clock, count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_missing_margins, neutral_match_arguments
@@ -28,7 +28,7 @@ from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.systems.outcome_probabilities import davidson_outcome_probabilities
+from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
 from jaxrate.text_format import format_value_for_error
 
 COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events

@@ -28,7 +28,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, random_draw_rule
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
 FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time

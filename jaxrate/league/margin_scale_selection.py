@@ -21,7 +21,7 @@ from jaxrate.league.system_adaptation import MEAN_MARGIN_POINTS
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.system import RatingSystem, replace_params
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 MARGIN_POINTS_GRID = np.array([200.0, 300.0, 450.0, MEAN_MARGIN_POINTS, 800.0, 1100.0])  # points, of a mean margin
 MARGIN_POINTS_DEVIATION = 200.0  # points, of leagues about `MEAN_MARGIN_POINTS`

@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, count_teams
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, expected_score_from_prediction
 
 PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
 

@@ -110,13 +110,13 @@ def make_system_for_data(
         score, side = data.events.score, data.events.context.side is not None
         facts = facts._replace(score=score, side=side, side_score=smoothed_mean_side_score(data.events, unscored_count))
         if len(score):
-            facts = add_margin_and_noise_facts(
+            facts = fill_margin_size_and_statistic_noise(
                 facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
             )
     return make_system(name, explicit_settings, facts)
 
 
-def add_margin_and_noise_facts(facts: DataFacts, matches: Matches) -> DataFacts:
+def fill_margin_size_and_statistic_noise(facts: DataFacts, matches: Matches) -> DataFacts:
     """With the size of margins, and the noise of statistics, as these matches have them."""
     columns: Any = matches.context.columns
     player, side = np.asarray(matches.player), matches.context.side

@@ -1,7 +1,7 @@
 """Live ratings: rated histories that are continued by one match or contest at a time.
 
 event_checks.py                checks of one event of a live history: its kind, its players and its time
-event_log.py                   the log of a live history
+event_record_layout.py         the log of a live history
 compiled_event_programs.py     programs that rate one event in place
 history_start.py               where live ratings begin: at a system, or at a rated history
 live_history.py                a live history

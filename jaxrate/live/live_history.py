@@ -29,7 +29,7 @@ from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations
 from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
-from jaxrate.live.event_log import (
+from jaxrate.live.event_record_layout import (
     PackedEvent,
     RecordLayout,
     num_players_after_record,

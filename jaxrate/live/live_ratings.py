@@ -15,7 +15,7 @@ from jaxrate.live.event_checks import (
     find_or_assign_player_ids,
     resolve_prediction_time,
 )
-from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import (
     build_contest,
     check_number,

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import pack_event
-from jaxrate.live.event_log import PackedEvent
+from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS, build_match, check_number
 from jaxrate.system import EventCheck, RatingSystem, accept_any_events
 

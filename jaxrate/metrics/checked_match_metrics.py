@@ -8,7 +8,7 @@ from jaxrate.argument_checks import check_not_traced, to_floats
 from jaxrate.array_types import HostArray
 from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 
 class Calibration(NamedTuple):

@@ -36,7 +36,7 @@ from jaxrate.metrics.checked_match_metrics import (
     weighted_log_loss,
 )
 from jaxrate.metrics.inversions import count_inversions_by_entry, to_smallest_dtype
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:

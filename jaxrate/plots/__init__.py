@@ -23,7 +23,7 @@ name_labels.py                    names of players, and where they stand
 player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
 rating_line_data.py               lines of ratings through time
-plot_helpers.py                   events, clocks and checks
+plotted_data_and_checks.py        events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief

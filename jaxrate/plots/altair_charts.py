@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import spread_labels
-from jaxrate.plots.plot_helpers import format_percent
+from jaxrate.plots.plotted_data_and_checks import format_percent
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
 from jaxrate.text_format import format_number
 

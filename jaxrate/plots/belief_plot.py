@@ -12,7 +12,7 @@ from jaxrate.league.rated_history import find_player_id
 from jaxrate.league.ratings_before_and_after_events import rating_history as record
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
-from jaxrate.plots.plot_helpers import (
+from jaxrate.plots.plotted_data_and_checks import (
     check_ratings_finite,
     describe_source,
     evenly_spaced_indices,

@@ -12,7 +12,7 @@ from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
 from jaxrate.plots.finding_titles import line_end_title, peak_title
 from jaxrate.plots.name_labels import label_line_ends
-from jaxrate.plots.plot_helpers import (
+from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     MAX_SYSTEMS,
     Z_95,

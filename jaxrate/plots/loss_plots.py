@@ -15,7 +15,7 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
-from jaxrate.plots.plot_helpers import Z_95, unpack_events_names_and_clock
+from jaxrate.plots.plotted_data_and_checks import Z_95, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, make_axes
 from jaxrate.system import RatingSystem
 

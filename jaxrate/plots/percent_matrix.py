@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.plot_helpers import evenly_spaced_indices, format_percent
+from jaxrate.plots.plotted_data_and_checks import evenly_spaced_indices, format_percent
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     INK,

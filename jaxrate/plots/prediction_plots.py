@@ -19,7 +19,7 @@ from jaxrate.plots.altair_charts import ChartText, calibration_chart
 from jaxrate.plots.finding_titles import calibration_title, comparison_title, surprise_title
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
-from jaxrate.plots.plot_helpers import (
+from jaxrate.plots.plotted_data_and_checks import (
     MAX_SYSTEMS,
     Z_95,
     check_drawable_count,
@@ -40,7 +40,7 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     style_axes,
 )
-from jaxrate.systems.outcome_probabilities import expected_score_from_prediction
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

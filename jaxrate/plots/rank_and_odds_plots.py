@@ -23,7 +23,7 @@ from jaxrate.plots.name_labels import (
 )
 from jaxrate.plots.percent_matrix import draw_percent_cells
 from jaxrate.plots.player_rows import MAX_ROWS, figure_size_for_rows
-from jaxrate.plots.plot_helpers import (
+from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     check_drawable_count,
     describe_source,

@@ -10,7 +10,11 @@ from jaxrate.league.player_careers_and_ratings import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.name_labels import player_labels_by_id
-from jaxrate.plots.plot_helpers import check_ratings_finite, event_times_and_axis_label, unpack_events_names_and_clock
+from jaxrate.plots.plotted_data_and_checks import (
+    check_ratings_finite,
+    event_times_and_axis_label,
+    unpack_events_names_and_clock,
+)
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed

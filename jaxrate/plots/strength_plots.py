@@ -13,7 +13,7 @@ from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
-from jaxrate.plots.plot_helpers import Z_95, check_drawable_count, is_altair_backend
+from jaxrate.plots.plotted_data_and_checks import Z_95, check_drawable_count, is_altair_backend
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
 if TYPE_CHECKING:

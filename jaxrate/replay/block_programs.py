@@ -11,7 +11,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Periods, Rounds
-from jaxrate.numerics.tiled_row_functions import has_tiles
+from jaxrate.numerics.padding_skipping_row_tiles import has_tiles
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state_if_faster
 from jaxrate.replay.scan_programs import (

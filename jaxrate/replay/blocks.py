@@ -19,7 +19,7 @@ from jaxrate.events import (
     has_teammates,
     has_tied_teams,
 )
-from jaxrate.numerics.tiled_row_functions import TILE_ROWS
+from jaxrate.numerics.padding_skipping_row_tiles import TILE_ROWS
 from jaxrate.replay.block_sizes import (
     CALL_COST,
     COMPILE_COST,

@@ -12,7 +12,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.rules import State
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
@@ -41,18 +41,18 @@ def scatter_rows(state: State, player: Array, rows: State) -> State:
 
 def gather_rows_into_buffer(buffer: State, state: State, player: Array, count: Array) -> State:
     """The room [P, ...] with the rows of the first `count` of the players [P], and maybe of some behind them."""
-    return tiled_row_functions.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)
+    return padding_skipping_row_tiles.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)
 
 
 def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) -> State:
     """As `scatter_rows`, of at least the first `count` rows."""
-    if not tiled_row_functions.has_tiles(len(player)):
+    if not padding_skipping_row_tiles.has_tiles(len(player)):
         return scatter_rows(state, player, rows)
 
     def scatter(number: Array, state: State) -> State:
-        return scatter_rows(state, *tiled_row_functions.read_row_tile((player, rows), number))
+        return scatter_rows(state, *padding_skipping_row_tiles.read_row_tile((player, rows), number))
 
-    return lax.fori_loop(0, tiled_row_functions.count_row_tiles(count), scatter, state)
+    return lax.fori_loop(0, padding_skipping_row_tiles.count_row_tiles(count), scatter, state)
 
 
 def unique_ids_to_write(event: Any) -> Array:

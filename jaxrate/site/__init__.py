@@ -8,7 +8,7 @@ site_data.py         data of all pages of a site: careers, names, and texts
 site_writer.py       a rated history as a site of static files
 forecast_tables.py   tables of forecasts: future events with their predictions, and the end of a season
 wording.py           texts about a rated history for pages
-announcements.py     what tells others of a site: the map of its pages, the feed of changes, addresses
+sitemap_and_feed.py  what tells others of a site: the map of its pages, the feed of changes, addresses
 arena_findings.py    what votes make certain about strengths, in sentences
 career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG

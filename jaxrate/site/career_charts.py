@@ -44,7 +44,7 @@ def draw_career_charts(data: SiteData) -> list[str]:
     lines = [_Line(x.style, x.mean[row], None if x.half_width is None else x.half_width[row]) for x in lines]
     count = counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
-    across, left, right, by_date = _across(data, careers.time[row], begin, count)
+    across, left, right, by_date = _horizontal_positions_and_axis_ends(data, careers.time[row], begin, count)
     low, high = _lowest_and_highest_ratings_by_chart(lines, begin, count)
     x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
@@ -88,7 +88,7 @@ def draw_career_charts(data: SiteData) -> list[str]:
     return charts
 
 
-def _across(
+def _horizontal_positions_and_axis_ends(
     data: SiteData, time: HostArray, begin: HostArray, count: HostArray
 ) -> tuple[HostArray, HostArray, HostArray, HostArray]:
     """Positions [M]: times, or numbers of events; the ends of each axis, and whether it is of dates."""

@@ -16,7 +16,7 @@ from jaxrate.site.wording import (
     PlayerOrTeamNoun,
     choose_player_or_team_noun,
     describe_current_players,
-    describe_evidence,
+    describe_learned_columns,
     format_time_span,
     format_times,
     learns_from_margins,
@@ -143,7 +143,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
         "chart_text": _chart_note(data, event),
-        "evidence": describe_evidence(rated),
+        "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip

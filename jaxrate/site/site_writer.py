@@ -19,7 +19,6 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.announcements import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
 from jaxrate.site.headline import Headline, write_headline
@@ -29,6 +28,7 @@ from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_playe
 from jaxrate.site.ranking_rows import Courses, build_courses, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, page_template_context
+from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import describe_period, format_params_and_settings
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed

@@ -83,7 +83,7 @@ def learns_from_margins(rated: Rated) -> bool:
     return dict(rated.system.settings).get("outcome") == "margin"
 
 
-def describe_evidence(rated: Rated) -> str:
+def describe_learned_columns(rated: Rated) -> str:
     """What ratings are learned from, as "results, margins and who is at home"."""
     settings, params = dict(rated.system.settings), rated.system.params._asdict()
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))

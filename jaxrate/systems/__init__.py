@@ -6,7 +6,7 @@ elo.py                       Elo (1978), per match and per rating period
 glicko.py                    Glicko (Glickman 1999)
 glicko2.py                   Glicko-2 (Glickman 2012)
 mean_reversion.py            mean reversion: leads over newcomers fade, by the clock and from season to season
-outcome_probabilities.py     predictions in full: who wins, whether nobody does, the ranks, match quality; every score
+outcome_prediction_forms.py  predictions in full: who wins, whether nobody does, the ranks, match quality; every score
 draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
 prediction_wrapping.py       predictions remade
 topcoder.py                  TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program

@@ -22,7 +22,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import POSITIVE, RATING, Parameter
-from jaxrate.numerics import selective_evaluation, tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import (
@@ -69,7 +69,7 @@ def expected_counts_below_and_above(
     sums, inverse, _ = cdf_sums.make_cdf_sum_functions(
         performance_distributions.logistic_cdf_and_density, participants, table_points
     )
-    both = tiled_row_functions.map_row_tiles(
+    both = padding_skipping_row_tiles.map_row_tiles(
         lambda x: jnp.stack([sums(x, side)[0] for side in (True, False)], axis=1), event.present, rating
     )
     if len(rating) > cdf_sums.max_pairwise_participants():
@@ -135,7 +135,7 @@ def infer(
         guess = inverse(jnp.where(from_below, ratio, -ratio))
         return rating_roots.solve_ratings_for_target_sums(sums, from_below, target, guess, mask, participants)
 
-    p = tiled_row_functions.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
+    p = padding_skipping_row_tiles.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
     if len(p) > cdf_sums.max_pairwise_participants():
         coarse = cdf_sums.is_table_too_coarse(participants, cdf_sums.scale_table_points_to_precision(table_points))
         p = selective_evaluation.evaluate_rows_where_needed(

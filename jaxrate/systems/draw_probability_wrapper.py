@@ -2,7 +2,7 @@
 
 A system that has draws of its own tells what it believes of them. Any other system of matches predicts an expected
 score p, and Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison
-experiments") divides it, by `davidson_outcome_probabilities` of `outcome_probabilities.py`. nu is `draw_odds`. Where
+experiments") divides it, by `davidson_outcome_probabilities` of `outcome_prediction_forms.py`. nu is `draw_odds`. Where
 draws depend on strength (Glickman 2025), log nu grows by `draw_strength` for each point that the mean rating of both
 players lies above
 a newcomer's.
@@ -19,7 +19,7 @@ from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.rules import PredictRuleProtocol, State
 from jaxrate.system import RatingSystem, check_param_names, split_sides
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities, davidson_outcome_probabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, davidson_outcome_probabilities
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
     OwnDrawPredictRule,

@@ -6,7 +6,7 @@ from jaxrate.events import periods
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.systems.outcome_probabilities import scores_or_score_probabilities
+from jaxrate.systems.outcome_prediction_forms import scores_or_score_probabilities
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     assert_claim,

@@ -3,7 +3,7 @@
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from tests.read.test_recognition import COMING
 
 pa = pytest.importorskip("pyarrow")

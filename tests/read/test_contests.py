@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
 

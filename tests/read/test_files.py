@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.table_writing import write
 from tests.read.tables import table
 

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from tests.read.tables import names, table
 
 pa = pytest.importorskip("pyarrow")

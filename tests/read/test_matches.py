@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, table
 

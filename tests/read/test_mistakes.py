@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from tests.read.tables import MEMORY, table
 
 pa = pytest.importorskip("pyarrow")

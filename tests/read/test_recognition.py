@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 
 pa = pytest.importorskip("pyarrow")
 

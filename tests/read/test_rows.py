@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import PLAIN_RANGES, lookalike_key, normalise_name
-from jaxrate.data.table_reading import read
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
 from tests.read.tables import table

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.table_writing import to_frame, write
 from tests.read.tables import MEMORY, names, table
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import roles_taken_by
-from jaxrate.data.table_reading import read
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
@@ -131,7 +131,7 @@ def dictionary_column(codes: Any, names: Sequence[str]) -> Any:
     return arrow.DictionaryArray.from_arrays(arrow.array(np.asarray(codes)), arrow.array(names, arrow.large_string()))
 
 
-def disambiguate_names(names: Mapping[str, str], kind: str) -> dict[str, str]:
+def unique_names_by_id(names: Mapping[str, str], kind: str) -> dict[str, str]:
     """Names by id: with the id where several have the same, and only that where there is none."""
     count = Counter(names.values())
     return {

@@ -10,10 +10,10 @@ from jaxrate.data.formats.csv_format_helpers import (
     Location,
     csv_columns,
     dictionary_column,
-    disambiguate_names,
     map_texts,
     read_dataset_from_derived_columns,
     resolve_existing_path,
+    unique_names_by_id,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
@@ -40,7 +40,7 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
         days, _ = to_days("date", races["date"])
         turn = np.lexsort((to_numbers("round", races["round"]), days))
     races_in_order = {races["raceId"][int(row)].as_py(): place for place, row in enumerate(turn)}
-    names = disambiguate_names(
+    names = unique_names_by_id(
         {
             key: f"{forename or ''} {surname or ''}".strip()
             for key, forename, surname in zip(*(column.to_pylist() for column in drivers.values()), strict=True)

@@ -14,9 +14,9 @@ from jaxrate.data.formats.csv_format_helpers import (
     csv_columns,
     decode_utf8_or_latin1,
     dictionary_column,
-    disambiguate_names,
     read_dataset_from_derived_columns,
     resolve_existing_path,
+    unique_names_by_id,
     unix_timestamps,
 )
 from jaxrate.data.table_sources import add_location_to_data_errors, read_csv
@@ -60,7 +60,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         time = unix_timestamps("timestamp", columns["timestamp"], "s")
         user, users = to_ids(["userId"], columns)
         movie, movies = to_ids(["movieId"], columns)
-    titles = disambiguate_names(dict.fromkeys(movies, "") | _read_titles(file), "movie")
+    titles = unique_names_by_id(dict.fromkeys(movies, "") | _read_titles(file), "movie")
     table = {
         "movie": dictionary_column(movie[:, 0], [titles[key] for key in movies]),
         "user": dictionary_column(user[:, 0], [f"user {key}" for key in users]),

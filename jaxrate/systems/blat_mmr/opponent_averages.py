@@ -15,7 +15,9 @@ from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
 from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, SizedAlgorithms, State
 
 
-def win_chances_of_both(model: Model, params: Params, x: Array, y: Array, side: Array | float) -> tuple[Array, Array]:
+def win_chances_at_strengths(
+    model: Model, params: Params, x: Array, y: Array, side: Array | float
+) -> tuple[Array, Array]:
     """L(x, y) and L(y, x), where `side` is that of x."""
     lead = side * params.side_advantage / model.luck.unit
     first, second = (x + lead) / params.temperature, y / params.temperature
@@ -55,13 +57,13 @@ def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, 
     if algorithms.summing == "low_rank":
         nodes, _ = _interpolation_nodes_and_weights(model, algorithms)
         return opponent_sum_algorithms.log_chances(
-            win_chances_of_both(model, params, nodes[:, None], nodes[None], side)
+            win_chances_at_strengths(model, params, nodes[:, None], nodes[None], side)
         )
     if algorithms.summing == "fft":
         assert model.grid is not None
         difference = model.grid.step * grid_differences_in_fft_order(model.grid.size)
         return opponent_sum_algorithms.log_chances(
-            win_chances_of_both(model, params, difference, jnp.zeros_like(difference), side)
+            win_chances_at_strengths(model, params, difference, jnp.zeros_like(difference), side)
         )
     return None
 
@@ -82,9 +84,9 @@ def _chance_matrices(model: Model, constants: Constants, rows: State, event: Mat
     x, y = _player_supports(model, rows)
     side = 0.0 if event.context.side is None else event.context.side
     if rows.inner is None:
-        return win_chances_of_both(model, constants.params, x[:, None], y[None], side)
+        return win_chances_at_strengths(model, constants.params, x[:, None], y[None], side)
     inner = rows.inner
-    both = win_chances_of_both(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+    both = win_chances_at_strengths(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
     one, two = (
         jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=opponent_sum_algorithms.EXACT) for c in both
     )

@@ -92,7 +92,9 @@ def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> 
     return (inner_distributions[..., None] * support).sum(axis=-2)
 
 
-def parse_support(support: Any, inner: Any, luck: Luck) -> tuple[HashableArray | None, HashableArray | None]:
+def check_support_and_inner_distributions(
+    support: Any, inner: Any, luck: Luck
+) -> tuple[HashableArray | None, HashableArray | None]:
     """Checked support and inner distributions, in float64."""
     if support is None:
         if inner is not None:

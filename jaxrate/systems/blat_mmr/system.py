@@ -48,12 +48,12 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     Model,
     State,
     check_custom_kernel,
+    check_support_and_inner_distributions,
     has_min_width,
     kernel_shape_argument_values,
     make_grid,
     mean_strengths_of_support_points,
     min_kernel_width,
-    parse_support,
     resolve_algorithm_sizes,
     resolve_algorithms,
 )
@@ -205,7 +205,7 @@ def blat_mmr(
             space = space._replace(kernel_width=space.kernel_width._replace(least=min_kernel_width(grid, spec)))
         if prior is None:
             space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
-    given_points, given_inner = parse_support(support, inner, game)
+    given_points, given_inner = check_support_and_inner_distributions(support, inner, game)
     points = np.asarray(given_points) if grid is None else grid.points
     lucks.check_luck(
         game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))

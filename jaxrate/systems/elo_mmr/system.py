@@ -39,7 +39,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import DEVIATION, RATING, HyperparameterRange, Parameter, check_whole_number
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
@@ -67,8 +67,8 @@ from jaxrate.systems.rounds import (
     cdf_sums,
     expected_wins,
     matches_as_contests,
-    multi_team_players,
     performances_and_break_even_ranks,
+    players_in_several_teams,
 )
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
 from jaxrate.text_format import did_you_mean_suffix
@@ -151,7 +151,7 @@ def _learn_from_contest(
 ) -> tuple[State, Array, density_dispatch.RoundStatistics | team_inference.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = multi_team_players.max_over_player_team_entries(event, growth)
+    growth = players_in_several_teams.max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     influence = density_dispatch.influence_on_belief(constants.table)
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
@@ -175,7 +175,7 @@ def _learn_from_contest(
             p = jnp.minimum(p, event.ceiling)
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
-        change, merged = multi_team_players.merge_multi_team_evidence(event, change, kept)
+        change, merged = players_in_several_teams.merge_multi_team_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
@@ -188,7 +188,7 @@ def _learn_from_contest(
             return posterior_mode(past, start, square, influence), past
 
         columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
-        rating, past = tiled_row_functions.replace_row_tiles(
+        rating, past = padding_skipping_row_tiles.replace_row_tiles(
             remember, event.present, (rows.rating, rows.past), *columns
         )
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)

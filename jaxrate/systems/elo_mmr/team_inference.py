@@ -18,7 +18,7 @@ performed better, and little about how well (K = 0.34 where they were alike). In
 team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
 
 A player in several teams learns from each of them as if the others were those of somebody like them, and what the teams
-say is multiplied (`rounds/multi_team_players.py`). The skill drifts once, by the largest of their weights.
+say is multiplied (`rounds/players_in_several_teams.py`). The skill drifts once, by the largest of their weights.
 """
 
 from typing import NamedTuple
@@ -49,12 +49,12 @@ class TeamPriors(NamedTuple):
     there: Array  # [T] False for padding
 
 
-def team_priors(
-    team_performance: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
+def team_performance_priors(
+    sum_or_mean: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
 ) -> TeamPriors:
     """The teams, of `PERFORMANCES` and members' ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
-    part = 1.0 / gather_team_values_to_members(teams, size) if team_performance == "mean" else jnp.ones_like(rating)
+    part = 1.0 / gather_team_values_to_members(teams, size) if sum_or_mean == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)
     mask = teams.size > 0
     return TeamPriors(
@@ -68,7 +68,7 @@ def team_priors(
 def predict(team_performance: str, rating: Array, square: Array, event: Rounds, table_points: int) -> Array:
     """[P] the share of the other teams that one's own is expected to beat."""
     teams = teams_with_result_hidden(event)
-    priors = team_priors(team_performance, rating, square, event, teams)
+    priors = team_performance_priors(team_performance, rating, square, event, teams)
     below, _ = expected_wins.expected_normal_wins_and_losses(
         priors.mean, jnp.sqrt(priors.variance), priors.there, TABLE_FACTOR * table_points
     )
@@ -94,7 +94,7 @@ def prepare_team_inference(
 ) -> TeamRound:
     """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
     teams = teams_by_standing(event)
-    priors = team_priors(team_performance, rating, performance_variance, event, teams)
+    priors = team_performance_priors(team_performance, rating, performance_variance, event, teams)
     ranked = event._replace(rank=teams.rank, weight=priors.there.astype(priors.mean.dtype))
     settings = priors.mean, jnp.sqrt(priors.variance), ranked, TABLE_FACTOR * table_points, split_ties
     return TeamRound(

@@ -8,7 +8,7 @@ expected_wins.py                      how many of a round each participant is ex
 tabulated_normal_wins.py              whom each is expected to beat in large rounds of normal performances
 hazard_tables.py                      the hazards of a density of performances
 matches_as_contests.py                matches as contests of two, for systems of contests
-multi_team_players.py                 players in several teams of one contest, as a constructor with two cars
+players_in_several_teams.py           players in several teams of one contest, as a constructor with two cars
 pairwise_wins.py                      whom each participant of a round is expected to beat, summed over all pairs
 performance_distributions.py          distributions of performances in rounds
 performance_inference.py              performances

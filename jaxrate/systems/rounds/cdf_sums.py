@@ -22,7 +22,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Rounds
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.systems.rounds.performance_distributions import DistributionFunction
 
 UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
@@ -223,8 +223,10 @@ def sum_in_blocks(
         return [x + y[0] for x, y in zip(total, batch, strict=True)]
 
     nothing = [jnp.zeros_like(grid)] * 4
-    if num_present is not None and tiled_row_functions.has_tiles(len(participant_columns[0])):
-        sums: list[Array] = tiled_row_functions.add_row_tiles(add_batch, num_present, nothing, *participant_columns)
+    if num_present is not None and padding_skipping_row_tiles.has_tiles(len(participant_columns[0])):
+        sums: list[Array] = padding_skipping_row_tiles.add_row_tiles(
+            add_batch, num_present, nothing, *participant_columns
+        )
         return sums
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
     return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]
@@ -310,7 +312,7 @@ def sum_by_group(group: Array, values: Array, count: Array | None = None) -> Arr
         number = jnp.arange(len(group), dtype=group.dtype)
         member = (group[None] == number[:, None]).reshape(*group.shape * 2, *(values.ndim - 1) * (1,))
         return jnp.sum(jnp.where(member, values[None], jnp.zeros_like(values)), axis=1, dtype=values.dtype)
-    sums: Array = tiled_row_functions.add_row_tiles(
+    sums: Array = padding_skipping_row_tiles.add_row_tiles(
         lambda total, group, values: total.at[group].add(values), count, jnp.zeros_like(values), group, values
     )
     return sums

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions, tabulated_normal_wins
 from jaxrate.systems.rounds.cdf_sums import Participants
@@ -125,7 +125,7 @@ def expected_wins_by_integrals(
             def expect(centre: Array, scale: Array) -> Array:
                 return sums(centre[:, None] + scale[:, None] * nodes[None, :], True)[0] @ weights
 
-            below = tiled_row_functions.map_row_tiles(expect, count, performances.centre, scale)
+            below = padding_skipping_row_tiles.map_row_tiles(expect, count, performances.centre, scale)
             return jnp.clip(below - 0.5, 0.0, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0))
 
         return found

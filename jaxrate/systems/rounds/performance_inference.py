@@ -25,7 +25,7 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import selective_evaluation, special_functions, sums_and_recurrences, tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation, special_functions, sums_and_recurrences
 from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs
 from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
@@ -120,7 +120,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
             return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
 
         return (
-            tiled_row_functions.add_row_tiles(
+            padding_skipping_row_tiles.add_row_tiles(
                 add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain
             ),
         )
@@ -135,7 +135,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
         return below, jnp.where(below, won, lost) + share * tied, guess
 
-    from_below, target, guess = tiled_row_functions.map_row_tiles(start, event.present, won, lost, tied)
+    from_below, target, guess = padding_skipping_row_tiles.map_row_tiles(start, event.present, won, lost, tied)
     split = share == 0.5
     performances = rating_roots.solve_ratings_for_target_sums(
         round_sums.sums if split else sums,
@@ -248,7 +248,7 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
 
     groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
     alone = round_standing.noise.draw is None or tie_weight(split_ties) is not None  # groups need no other ones' sums
-    performances = tiled_row_functions.map_row_tiles(solve, event.present if alone else None, *groups)[
+    performances = padding_skipping_row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[
         round_standing.group
     ]
     return _recompute_where_table_coarse(round_standing, event, again, performances)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.numerics import sums_and_recurrences, tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles, sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 
@@ -80,8 +80,8 @@ def make_standing_sum_functions(
         ), None
 
     # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
-    tiled = participants_by_standing.present is not None and tiled_row_functions.has_tiles(num_players)
-    tiles = tiled_row_functions.count_row_tiles(participants_by_standing.present) if tiled else None
+    tiled = participants_by_standing.present is not None and padding_skipping_row_tiles.has_tiles(num_players)
+    tiles = padding_skipping_row_tiles.count_row_tiles(participants_by_standing.present) if tiled else None
     none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
     sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
     losses, wins = lax.scan(add_side, (none, none), sides)[0]
@@ -121,7 +121,7 @@ def _exclusive_block_sums_by_tile(
       zeros: [blocks, points] zeros.
       tiles: [] how many tiles of participants there are.
     """
-    size = tiled_row_functions.TILE_ROWS // BLOCK_SIZE
+    size = padding_skipping_row_tiles.TILE_ROWS // BLOCK_SIZE
     triangle = jnp.where(side == 0, np.tri(size, size, -1, dtype=bool), np.tri(size, size, -1, dtype=bool).T)
 
     def add(number: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array, HostArray
-from jaxrate.numerics import tiled_row_functions
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions
 from jaxrate.systems.rounds.pairwise_wins import PriorPerformances
@@ -177,7 +177,7 @@ def _tabulate_and_interpolate_wins(
             total += cdf_sums.evaluate_quintic(c, u) @ weights / len(shifts)
         return side == 1, total
 
-    is_below, smaller = tiled_row_functions.map_row_tiles(expect, count, performances, mask)
+    is_below, smaller = padding_skipping_row_tiles.map_row_tiles(expect, count, performances, mask)
     return cdf_sums.counts_excluding_self(is_below, smaller, mask)
 
 

@@ -10,7 +10,7 @@ from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
 from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import seasons_applied_until
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
 from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
 from jaxrate.systems.skills.outcome_likelihoods import (

@@ -27,7 +27,7 @@ ties, partial play and wide margins within 1e-4; two sides need one. (Making mes
 again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
 
 A player in several teams of a round, as a constructor with two cars, learns from each as if the others were those of
-somebody like them, and what the teams say is multiplied (`rounds/multi_team_players.py`). The skill drifts once.
+somebody like them, and what the teams say is multiplied (`rounds/players_in_several_teams.py`). The skill drifts once.
 
 With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
 """
@@ -56,7 +56,7 @@ from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.rules import Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.rounds import multi_team_players
+from jaxrate.systems.rounds import players_in_several_teams
 from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_by_standing
 from jaxrate.systems.trueskill.propagation import propagate_standing_to_team_evidence
 from jaxrate.systems.trueskill.state_and_prediction import (
@@ -97,7 +97,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         square = event.weight * variance
         least = constants.noise / (variance + constants.noise)  # if the performance were known
         kept = jnp.maximum(1.0 - event.weight * square * information, least)
-        change, kept = multi_team_players.merge_multi_team_evidence(event, square * pull, kept)
+        change, kept = players_in_several_teams.merge_multi_team_evidence(event, square * pull, kept)
         rating = jnp.where(contested, rows.rating + change, rows.rating)
         variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:

@@ -6,7 +6,7 @@ from jax.scipy.special import log_ndtr, ndtr
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Rounds
-from jaxrate.systems.outcome_probabilities import OutcomeProbabilities
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import performance_distributions
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_with_result_hidden
 from jaxrate.systems.trueskill.state_and_prediction import (
