@@ -206,3 +206,15 @@ def test_slopes_of_thurstone_mosteller_are_finite_far_out():
         return comparison_terms(constants, lead, jnp.ones(2), jnp.zeros(2))
 
     assert finite_slopes(terms, jnp.array([-1e22, 1e22]), jnp.asarray(0.1))
+
+
+def test_slopes_of_performances_next_to_noise_of_1e19(in_a_hurry):
+    """The mean of those who tied, by 1 / delta^2, squared its weights in the slope: -inf, and NaN backwards."""
+    system = jr.elo_mmx(weight=2.5e-7, limit_deviation=2000.0, initial_deviation=1.0)
+    match = jr.matches([[0, 1]], [1.0], weight=[1.5e-6])
+
+    def rating(weight):
+        params = system.params._replace(weight=weight)
+        return jr.run(system, match, params=params).state.rating[0]
+
+    assert np.isfinite(jax.grad(rating)(2.5e-7))

@@ -216,7 +216,7 @@ def make_round_standing_sums(
     mean, stiffness = (
         cdf_sums.sum_by_group(group, x, event.present) for x in (inverse**2 * (centre - low), inverse**2)
     )
-    mean = low + mean / jnp.where(end > begin, stiffness, 1.0)
+    mean = low + special_functions.differentiable_quotient(mean, jnp.where(end > begin, stiffness, 1.0))
     participants = Participants(
         centre, inverse, inverse, low, high, cdf_sums.rating_rounding_unit(widest), event.present
     )
