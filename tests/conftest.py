@@ -25,10 +25,11 @@ QUICK = {
     "xla_cpu_parallel_codegen_split_count": 1,  # two workers keep two cores busy
 }
 
-with pytest.MonkeyPatch.context() as environment:  # read once, when the first device is asked for
-    flags = [f"--{name}={int(value)}" for name, value in QUICK.items()]
-    environment.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *flags]))
-    jax.devices()
+# Read once, when the first device is asked for; processes that tests start read it too.
+os.environ["XLA_FLAGS"] = " ".join(
+    [os.environ.get("XLA_FLAGS", ""), *(f"--{name}={int(value)}" for name, value in QUICK.items())]
+)
+jax.devices()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; some tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,8 +50,11 @@ def x64(request):
 
 
 def mark_full(values, *default):
-    """The values of a parameter, of which all but the default ones are left to `pytest -m full`."""
-    return [pytest.param(x, marks=() if x in default else pytest.mark.full) for x in values]
+    """The values of a parameter, or tuples of several, of which only the default ones are outside `pytest -m full`."""
+    return [
+        pytest.param(*x if isinstance(x, tuple) else (x,), marks=() if x in default else pytest.mark.full)
+        for x in values
+    ]
 
 
 def in_precision(double):

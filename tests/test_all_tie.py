@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import build_rounds
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE
 from tests.reference import elo_mmr_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -36,6 +36,7 @@ def ratings(system, events, state=None):
     return jax.tree.map(np.asarray, jr.ratings(system, jr.run(system, events, state=state).state))
 
 
+@MOSTLY_SINGLE
 def test_two_of_2000_and_1000_who_tie(x64):
     """Nothing moved; these are the paper's numbers, of beta 200 and gamma 80."""
     system = jr.elo_mmr(history=2, beta=200.0, gamma=80.0)

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from tests.blat import MATCHES, POINTS, Kernel, close, match, moments, start
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
@@ -126,6 +126,7 @@ def test_chances_below_float32_leave_the_prior():
         np.testing.assert_allclose(match(system, UNDERDOG)[0], UNDERDOG, rtol=1e-5, atol=1e-9)
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("algorithm", ["fft", "low_rank"])
 @pytest.mark.parametrize("strength", [3.0, 6.0])
 def test_evidence_below_rounding(x64, algorithm, strength):
@@ -142,6 +143,7 @@ def test_evidence_below_rounding(x64, algorithm, strength):
         assert 0.28 < math.sqrt(variance) < 0.31
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("luck", ["heaviside", "trueskill(0.5)"])
 @pytest.mark.parametrize("algorithm", ["naive", "fft"])
 def test_a_certain_result_contradicted_leaves_the_prior(x64, luck, algorithm):
@@ -234,7 +236,7 @@ OFF_GRID = dict(support=np.sort(np.random.default_rng(3).uniform(-3.0, 3.0, 40))
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", None])
+@pytest.mark.parametrize("kernel", mark_full(["gaussian", "laplace", None], "gaussian", "laplace"))
 def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, kernel):
     mixture = jr.extend.luck.mixture([(0.7, 0.8), (0.3, 2.0)])
     matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5)

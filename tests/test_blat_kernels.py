@@ -226,7 +226,7 @@ def test_other_values_are_those_of_a_system_made_for_them(function, fastest, hol
     np.testing.assert_allclose(slope, (high - low) / 2e-5, rtol=1e-6)
 
 
-def test_fits_move_them():
+def test_fits_move_them(no_errors):
     system = jr.blat_mmr(kernel=Kernel(sharp), prior=peaked, **ON_GRID)
     found = jr.fit(system, MATCHES, free=("slope", "scale"), steps=1)
     assert found.loss < found.loss_history[0]

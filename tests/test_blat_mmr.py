@@ -28,6 +28,7 @@ from tests.blat import (
     on_grid,
     start,
 )
+from tests.conftest import mark_full
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
@@ -47,11 +48,12 @@ NAMES = {  # luck functions by name: the twin's, rating points per unit, algorit
 
 @pytest.mark.parametrize(
     ("name", "algorithm"),
-    [
-        pytest.param(name, algorithm, marks=pytest.mark.full if algorithm == "naive" else ())
-        for name in NAMES
-        for algorithm in NAMES[name][2]
-    ],
+    mark_full(
+        [(name, algorithm) for name in NAMES for algorithm in NAMES[name][2]],
+        *(("bradley_terry", x) for x in ALGORITHMS if x != "naive"),
+        *(("bradley_terry_400", "fft"), ("thurstone_mosteller", "low_rank"), ("trueskill(0.5)", "fft")),
+        *(("heaviside", "fft"), ("coin", "auto"), ("fide", "fft"), ("laplace(0.8)", "laplace")),
+    ),
 )
 def test_luck_functions_by_name(name, algorithm):
     function, unit, _ = NAMES[name]

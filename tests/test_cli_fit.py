@@ -56,7 +56,7 @@ def test_fit_of_periods_in_json(jaxrate, games, tmp_path):
     assert code == 0 and "in periods of 30" in text
 
 
-def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path):
+def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     arguments = "fit", games, "--system", "elo", "--side", "home", "--data-share", 0.75, "--save", path
     code, text, _ = jaxrate(*arguments)
@@ -111,7 +111,7 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     assert jaxrate(*arguments, "--free", "side_advantage")[0] == 0
 
 
-def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path):
+def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     draws = "--system", "urnings", "--outlook", "--free", "draw_weight"
     code, text, _ = jaxrate("fit", games, *draws, "--save", path)

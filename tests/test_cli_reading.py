@@ -123,7 +123,7 @@ def test_evidence_from_columns(jaxrate, league):
     assert (abs(got - other) > 1e-3).all()  # of those who know no new season
 
 
-def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
+def test_two_columns_or_one_and_weights_by_name(jaxrate, league, no_errors):
     games, known = league / "games.csv", ["--season", "season", "--covariates", "rest", "--system", "skills"]
     weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
     for two in (

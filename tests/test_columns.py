@@ -11,6 +11,7 @@ import jaxrate as jr
 from jaxrate.array_types import Array
 from jaxrate.rules import Rating, Rules
 from jaxrate.system import RatingSystem, full_leaf, rate_players, split_sides
+from tests.conftest import MOSTLY_DOUBLE
 
 
 class Params(NamedTuple):
@@ -83,6 +84,7 @@ def forms(history):
     return [(matches, "stream"), (matches, "levels"), (jr.periods(matches, period=number), "auto")]
 
 
+@MOSTLY_DOUBLE
 def test_rules_read_columns_in_every_form(history, x64, in_a_hurry):
     rating, guesses = twin(history[0])
     for events, schedule in forms(history):

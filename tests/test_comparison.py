@@ -198,7 +198,7 @@ def test_few_matches_say_little_of_the_side():
     assert smoothed_mean_side_score(always, 4) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 3) / 103)
 
 
-def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
+def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_errors):
     systems = {"elo": {}, "glicko": {"c": 9.0, "side_advantage": 70.0}, "mine": jr.elo(k=10), "urnings": {}}
     done = []
     found = jr.compare(home, systems, last=0.25, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
@@ -215,7 +215,7 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home):
     assert "Not used by mine and urnings: the side." in found.notes
 
 
-def test_a_fit_to_the_past_ends_in_time(home, monkeypatch):
+def test_a_fit_to_the_past_ends_in_time(home, monkeypatch, no_errors):
     monkeypatch.setattr(time_limited_fit, "TIME_LIMIT", 0.0)
     monkeypatch.setattr(time_limited_fit, "MAX_EVENTS", 200)
     first = time_limited_fit.fit_with_time_limit(jr.elo(), home, 450)

@@ -91,6 +91,13 @@ BY_SETTINGS = {
 }
 # Slopes are those of one step, below, but of the simplest system.
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
+# What these say has no settings of its own: time between seasons, bounds and other numbers are those of another line.
+ALIKE = {"elo_fide", "glicko_fading", "glicko2_fading", "trueskill_fading", "glicko2_bounded", "elo_mmr_inf"}
+ALIKE_IN_SLOPES = (ALIKE - {"elo_fide", "glicko2_bounded"}) | {
+    "blat_mmr_own",
+    "blat_mmr_functions",
+    "category_glicko_site",
+}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -102,7 +109,7 @@ def by_default(name, holds, form):
         return name == "elo" and form == "levels"
     if form == "stream":
         return name in SYSTEMS and name not in ("elo_mmr", "elo_mmx") and holds is match_properties.streams_equal_levels
-    if name == "elo_mmr_gumbel":
+    if name == "elo_mmr_gumbel" or (name in ALIKE and holds in BY_SETTINGS):
         return False  # all that hangs on a density has tests of its own
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score and form == "periods":
         return jr.Matches not in EVERY[name].events
@@ -134,7 +141,7 @@ def steps():
     for name, system in EVERY.items():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
             if kind in system.events and random_draw_rule(system.rules) is None:
-                slow = name == "elo_mmr_gumbel" and form == "rounds"
+                slow = (name == "elo_mmr_gumbel" and form == "rounds") or name in ALIKE_IN_SLOPES
                 other = (
                     form == "levels" and kind is not system.events[-1] and (name in VARIANTS or name in CONTEST_SYSTEMS)
                 )

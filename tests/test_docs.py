@@ -21,7 +21,12 @@ UNNAMED = """return [...document.querySelectorAll("summary, button")].filter(x =
   const label = x.getAttribute("aria-label"), shown = x.innerText.trim().split(/\\s/)[0];
   return label === null ? !x.textContent.trim() : !label.includes(shown);
 }).map(x => x.outerHTML)"""  # buttons without a name, or whose name is not what they show
-BUILD = "import sys, pathlib, jaxrate.docs.site_build as x; x.write_docs(pathlib.Path(sys.argv[1]), examples=False)"
+BUILD = """
+import pathlib, sys, sphinx.ext.viewcode
+import jaxrate.docs.site_build as x
+sphinx.ext.viewcode.setup = lambda app: {"parallel_read_safe": True}  # .ci/run shows sources too
+x.write_docs(pathlib.Path(sys.argv[1]), examples=False)
+"""
 
 
 @pytest.fixture(scope="module")

@@ -199,7 +199,7 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
         np.testing.assert_allclose(got.deviation, trace.deviation, rtol=1e-9)
 
 
-@pytest.mark.parametrize("factory", [partial(jr.elo_mmr, history=5), jr.elo_mmx])
+@pytest.mark.parametrize("factory", mark_full([partial(jr.elo_mmr, history=5), jr.elo_mmx], jr.elo_mmx))
 def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory):
     weight, limit = 0.2, 80.0
     one, other = factory(), factory(beta=math.sqrt(1.0 + 1.0 / weight) * limit, gamma=math.sqrt(weight) * limit)

@@ -22,7 +22,7 @@ from jaxrate.systems.rounds.hazard_tables import (
     side_hazard,
     tabulate_density,
 )
-from tests.conftest import quick
+from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.test_elo_mmr import a_round, as_rounds, rated
 
@@ -70,6 +70,7 @@ def test_loss_draw_and_victory_equal_brute_force(density):
         np.testing.assert_allclose(rise, h * (h - functions(density)[1](tail)), rtol=1e-6, atol=1e-8)
 
 
+@MOSTLY_SINGLE
 @EACH
 def test_loss_draw_and_victory_decrease_and_are_ordered(density, x64):
     """Lemma 3.2, and finite as far out as ratings reach."""
@@ -200,6 +201,7 @@ def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable()
     np.testing.assert_allclose(share[0], expit(100.0 * math.pi / math.sqrt(6.0) / deviation), atol=1e-6)
 
 
+@MOSTLY_SINGLE
 def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
     one = jnp.ones(1)

@@ -18,7 +18,7 @@ def games(league):
     return [list(row) for row in rows], np.asarray(league.score)
 
 
-def test_it_says_what_fixtures_say(games):
+def test_it_says_what_fixtures_say(games, no_errors):
     X, y = games
     model = jr.forecasts.RatingClassifier(side_advantage=60.0).fit(X[:500], y[:500])
     table = dict(zip(("a", "b", "time", "side"), zip(*X, strict=True), strict=True)) | {"score": y}
@@ -74,7 +74,7 @@ def test_it_must_be_fitted_and_has_hyperparameters_of_its_system():
     assert model.get_params() == {"system": "elo"}
 
 
-def test_it_works_within_scikit_learn(games):
+def test_it_works_within_scikit_learn(games, no_errors):
     pytest.importorskip("sklearn")
     polars = pytest.importorskip("polars")
     from sklearn.base import clone, is_classifier

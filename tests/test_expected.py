@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
 from jaxrate.systems.rounds import expected_wins, pairwise_wins, tabulated_normal_wins
-from tests.conftest import MOSTLY_DOUBLE, quick
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 
 LOGISTIC = math.pi / math.sqrt(3.0)
 
@@ -63,6 +63,7 @@ def test_topcoder_is_right_where_deviations_differ(count, low, high, x64, in_a_h
     np.testing.assert_allclose(result.prediction, share, rtol=0, atol=1e-8 if x64 else 1e-5)
 
 
+@MOSTLY_SINGLE
 def test_usual_rounds_need_no_pairs(monkeypatch, x64):
     """Padded ones neither, which would cost the square of their size: the pairs would be NaN here."""
 
@@ -136,6 +137,7 @@ SYSTEMS = {
 }
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("ratio", [1e3, 1e6])
 @pytest.mark.parametrize("name", ["elo_mmr", "elo_mmx", "topcoder"])
 def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
@@ -150,7 +152,7 @@ def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
     np.testing.assert_allclose(one + other, 1.0, rtol=0, atol=1e-12 if x64 else 1e-6)
 
 
-@pytest.mark.parametrize("count", [2, 90, 600])
+@pytest.mark.parametrize("count", mark_full([2, 90, 600], 2, 600))
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_shares_are_never_outside_of_0_and_1(name, count, in_a_hurry):
     """In float32, of players 5,000 points apart, and of one far above all others and one far below."""

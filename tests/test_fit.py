@@ -14,6 +14,7 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
+from tests.conftest import MOSTLY_SINGLE
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
@@ -104,6 +105,7 @@ def small(**changes):
 # Losses
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("warm_up", [0, 3, 0.25])
 @pytest.mark.parametrize("loss", ["log_loss", "brier"])
 def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
@@ -182,7 +184,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
 
 
-def test_probabilities_of_scores_are_scored_by_that_of_the_result():
+def test_probabilities_of_scores_are_scored_by_that_of_the_result(no_errors):
     matches = league()
     system = jr.forecasts.add_outcomes(jr.trueskill(side_advantage=0.5))
     view = jr.run(system, matches).prediction

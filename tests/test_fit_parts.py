@@ -92,7 +92,7 @@ def remembered():
         return jr.fit(jr.elo(side_advantage=30), league(), state=state, data_share=0.9, validation=0.25, **OPTIONS)
 
 
-def test_a_fit_remembers_what_it_made_small():
+def test_a_fit_remembers_what_it_made_small(no_errors):
     found, n = remembered(), np.arange(600)
     assert {name: getattr(found.options, name) for name in ("loss", "warm_up")} == {"loss": "brier", "warm_up": 3}
     assert found.options.errors == "sandwich" and (found.options.weight == OPTIONS["weight"]).all()
@@ -120,7 +120,7 @@ def test_a_fit_remembers_what_it_made_small():
 # What is left for afterwards
 
 
-def test_what_a_fit_scores_afterwards_it_has_not_seen():
+def test_what_a_fit_scores_afterwards_it_has_not_seen(no_errors):
     matches, start, n = league(), jr.elo(side_advantage=30), np.arange(600)
     found = jr.fit(start, matches, data_share=0.75)
     turned = jr.fit(
@@ -182,7 +182,7 @@ def test_bad_shares(options, message):
         jr.fit(jr.elo(), league(), **options)
 
 
-def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none():
+def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none(no_errors):
     """It went to where it may do nothing, and was called open."""
     rng = np.random.default_rng(1)
     pairs, score = rng.integers(0, 9, (60, 1)) + np.arange(2), rng.integers(0, 2, 60).astype(float)

@@ -21,7 +21,7 @@ from jaxrate.system import random_draw_rule
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.case_and_assertions import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players
 
@@ -151,6 +151,7 @@ def test_who_beats_whom_is_the_same_without_nodes(x64):
         np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-4, atol=1e-12 if x64 else 1e-6)
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("deviation", [300.0, 20.0])
 def test_performances_are_right_far_from_everybody(deviation, x64):
     """From all pairs, with players up to 300 scales apart, and ties; and their slopes."""

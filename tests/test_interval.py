@@ -54,7 +54,7 @@ def test_what_is_bounded_from_above_alone_says_so():
 
 def test_intervals_of_contests_are_by_their_variance():
     """About as wide as the standard errors of the sandwich, and wider or narrower than those of a likelihood."""
-    rounds = jr.data.simulate.contests(30, 120, size=8, spread=200, noise=200, seed=3)[0]
+    rounds = jr.data.simulate.contests(30, 60, size=8, spread=200, noise=200, seed=3)[0]
     fit = jr.fit(jr.elo_mmx(), rounds, free=("limit_deviation",))
     found = jr.fitting.likelihood_interval(fit, rounds, "limit_deviation")
     assert not found.profile.likelihood

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -31,7 +32,11 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py"))
-TREES = {file: ast.parse((PACKAGE / file).read_text(encoding="utf-8")) for file in FILES}
+
+
+@cache
+def parse(file):
+    return ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
 
 
 def imported_rooms(tree):
@@ -45,7 +50,7 @@ def imported_rooms(tree):
 @pytest.mark.parametrize("file", [file for file in FILES if file not in ("__init__.py", "__main__.py")])
 def test_nothing_lower_imports_anything_higher(file):
     room = file.split("/")[0].removesuffix(".py")
-    higher = {x for x in imported_rooms(TREES[file]) if x != room and FLOOR[x] >= FLOOR[room]}
+    higher = {x for x in imported_rooms(parse(file)) if x != room and FLOOR[x] >= FLOOR[room]}
     assert not higher
 
 
@@ -57,14 +62,14 @@ def imported_files(tree):
 
 
 def test_no_files_import_each_other():
-    graph = {file: {*imported_files(tree)} for file, tree in TREES.items() if not file.endswith("__init__.py")}
+    graph = {file: {*imported_files(parse(file))} for file in FILES if not file.endswith("__init__.py")}
     TopologicalSorter(graph).prepare()  # an error names the circle
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_docstrings_name_the_arguments_there_are(file):
     wrong = []
-    for node in ast.walk(TREES[file]):
+    for node in ast.walk(parse(file)):
         if not isinstance(node, ast.FunctionDef) or any(
             getattr(getattr(x, "func", None), "id", "") == "document_roles" for x in node.decorator_list
         ):
@@ -90,7 +95,7 @@ def test_the_stub_lists_the_names_of_the_package():
 @pytest.mark.parametrize("file", [file for file in FILES if file.endswith("__init__.py")])
 def test_a_folder_lists_the_files_there_are(file):
     folder = (PACKAGE / file).parent
-    listed = re.findall(r"^(\w+(?:\.py|/)) +\S", ast.get_docstring(TREES[file]) or "", re.MULTILINE)
+    listed = re.findall(r"^(\w+(?:\.py|/)) +\S", ast.get_docstring(parse(file)) or "", re.MULTILINE)
     there = [x.name for x in folder.glob("*.py")] + [f"{x.parent.name}/" for x in folder.glob("*/__init__.py")]
     assert not listed or sorted(listed) == sorted({*there} - {"__init__.py"})
 

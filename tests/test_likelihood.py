@@ -42,7 +42,7 @@ def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
     )
 
 
-def test_the_log_likelihood_of_periods_and_of_a_fit():
+def test_the_log_likelihood_of_periods_and_of_a_fit(no_errors):
     matches = league()
     periods = jr.periods(matches, 20.0)
     want = -600 * jr.fitting.sweep_parameters(SYSTEM, periods, SYSTEM.params)

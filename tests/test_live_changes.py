@@ -68,12 +68,13 @@ def traced(tracer, call):
 @pytest.mark.parametrize("new", mark_full([False, True], True))
 def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_after_it(new):
     more = ("Ada", "Eve" if new else "Bo", 1.0)
-    wanted = [played(RESULTS), played([*RESULTS, more])]
+    wanted = [played(RESULTS[:2]), played(RESULTS[:2])]
+    wanted[1].update(*more, time=5.0)
     told = [x.to_json() for x in wanted]
     number, seen = 0, set()
     while True:
         number += 1
-        live = played(RESULTS)
+        live = played(RESULTS[:2])
         tracer, count = at_line(number, interrupt)
         try:
             traced(tracer, lambda live=live: live.update(*more, time=5.0))
@@ -82,7 +83,7 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
             seen.add(after)
             check_same(live, wanted[after])
             feed(live, [more] * (2 - after), 5)
-            assert live.to_rated().games.sum() == 14
+            assert live.to_rated().games.sum() == 8
         else:
             assert count[0] < number
             break
@@ -116,7 +117,7 @@ def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
     more, inner, number, orders = ("Ada", "Bo", 1.0), ("Fay", "Ada", 1.0), 0, set()
     while True:
         number += 1
-        live = played(RESULTS)
+        live = played(RESULTS[:2])
 
         def handle(live=live):
             live.to_rated()
@@ -126,7 +127,7 @@ def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
         traced(tracer, lambda live=live: live.update(*more, time=5.0))
         if count[0] < number:
             break
-        again, last = played(RESULTS), _order(live)[5:]
+        again, last = played(RESULTS[:2]), _order(live)[2:]
         assert sorted(last) == [more, inner]
         for a, b, score in last:
             again.update(a, b, score, time=5.0)

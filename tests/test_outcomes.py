@@ -13,7 +13,7 @@ from jaxrate.rules import RatedEvent
 from jaxrate.system import replace_params
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, scores_or_score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
-from tests.conftest import MOSTLY_DOUBLE, quick
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game
 
@@ -55,6 +55,7 @@ def test_draws_are_davidsons(x64, odds):
     np.testing.assert_allclose(got.rank.sum(axis=1), 3.0, rtol=1e-6)
 
 
+@MOSTLY_SINGLE
 def test_slopes_of_draws_are_finite_at_the_ends(x64):
     at = jnp.array([0.0, 0.5, 1.0])
 
@@ -77,6 +78,7 @@ def test_draws_depend_on_strength(double):
     np.testing.assert_allclose(chances(jr.run(system, events).prediction), wanted, rtol=1e-9)
 
 
+@MOSTLY_DOUBLE
 def test_calibration_is_a_line_through_the_log_odds(x64):
     plain, events = jr.elo(side_advantage=40), league()
     system = jr.forecasts.calibrate(plain, calibration_slope=0.7, calibration_intercept=0.3)
@@ -92,6 +94,7 @@ def test_calibration_is_a_line_through_the_log_odds(x64):
 MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation": 120.0, "side_advantage": 30.0}
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     events, system = league(), jr.skills("margin", **MARGINS, compression=compression)
@@ -242,7 +245,7 @@ def test_refusals(make, message):
         make()
 
 
-def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate):
+def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     events = league()
     table = {"a": events.player[:, 0], "b": events.player[:, 1], "score": events.score, "t": events.time}
     games, coming, fitted, out = (tmp_path / x for x in ("games.csv", "coming.csv", "fitted.toml", "out"))

@@ -48,15 +48,16 @@ def test_former_names_say_where_they_are_now():
     assert {name: x for name, x in renamed.items() if name not in namespaces}.items() <= FORMER_NAMES.items()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import jaxrate, sys; assert 'jax' not in sys.modules and 'numpy' not in sys.modules",
-        "import jaxrate.live.live_ratings, jaxrate as jr; assert callable(jr.run) and callable(jr.live.start_history)",
-        "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
-        "from jaxrate.league.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
-        "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss",
-    ],
-)
-def test_names_in_a_fresh_process(code):
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+FRESH = [
+    "import jaxrate, sys; assert 'jax' not in sys.modules and 'numpy' not in sys.modules",
+    "import jaxrate.live.live_ratings, jaxrate as jr; assert callable(jr.run) and callable(jr.live.start_history)",
+    "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
+    "from jaxrate.league.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
+    "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss",
+]
+FORGET = "import sys; [sys.modules.pop(x) for x in [*sys.modules] if x.partition('.')[0] == 'jaxrate']"
+
+
+def test_names_where_nothing_was_imported():
+    """One after the other: a fresh process would import JAX each time."""
+    assert subprocess.run([sys.executable, "-c", f"\n{FORGET}\n".join(FRESH)]).returncode == 0

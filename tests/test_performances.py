@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, performance_inference
-from tests.conftest import quick
+from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 from tests.test_elo_mmr import a_round, as_rounds, infer_round, look_normal
@@ -72,6 +72,7 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
     assert ({*wanted[:8]} == {0}) == skip_ties and {*wanted[24:32]} > {0} and len(np.unique(wanted)) > 3
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""

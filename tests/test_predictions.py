@@ -17,7 +17,7 @@ from jaxrate.forecasts.series_and_knockout_brackets import (
     matchup_matrix,
     simulate_bracket,
 )
-from tests.conftest import quick, refused
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, quick, refused
 
 KEY = jax.random.key(0)
 
@@ -48,6 +48,7 @@ def all_sequences(p, games, score):
     return won, lost
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("games", [1, 3, 5, 7, 9])
 def test_a_series_equals_all_sequences_of_games(x64, games):
     probability, need = [Fraction(3, 8), Fraction(63, 64), Fraction(0), Fraction(1)], (games + 1) // 2
@@ -66,6 +67,7 @@ def test_a_long_series_neither_overflows_nor_drifts(x64):
     np.testing.assert_allclose(result.final_won[0, 0, 499], comb(998, 499) / 2**999, rtol=rounding(x64, 20))
 
 
+@MOSTLY_DOUBLE
 def test_derivatives_of_a_series_are_those_of_the_closed_form(x64):
     p = jnp.array([0.0, 0.25, 0.9, 1.0])
     q = 1 - p
@@ -93,6 +95,7 @@ def test_what_is_no_series_is_refused():
             best_of(*arguments)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(("name", "options"), [("elo", {}), ("glicko", {"c": 40}), ("trueskill", {"drift": 0.5})])
 def test_matchups_are_the_predictions_of_every_pair(x64, in_a_hurry, name, options):
     system, random, players = jr.extend.SYSTEMS[name](**options), np.random.default_rng(0), [4, 0, 2]
@@ -156,6 +159,7 @@ def out_of(win, order, table):
     return out
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(("rounds", "each"), [(0, False), (1, True), (2, False), (3, True), (4, False)])
 def test_a_bracket_equals_all_outcomes(x64, rounds, each):
     n = 2**rounds + 2
@@ -201,6 +205,7 @@ def within_errors(frequency, wanted, samples):
     return np.abs(frequency - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / samples) + 1e-6
 
 
+@MOSTLY_SINGLE
 def test_samples_agree_with_the_exact_bracket(x64):
     rounds = 6 if x64 else 4
     win, order = matrix(2**rounds, 6, rounds), np.random.default_rng(0).permutation(2**rounds)

@@ -61,7 +61,7 @@ def test_a_leaderboard_among_some(rated):
         jr.leaderboard(rated, among=["player 55"])
 
 
-def test_replays_take_a_dataset(data):
+def test_replays_take_a_dataset(data, no_errors):
     system, plain = jr.glicko(), data.matches
     result = jr.run(system, data)
     same(result, jr.run(system, plain, num_players=41))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import MOSTLY_SINGLE
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ELO = jr.elo(k=20.0, side_advantage=30.0)
@@ -33,6 +34,7 @@ def twin():
     return before, after, expected
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("schedule", ["stream", "levels"])
 def test_a_record_is_of_rows_before_and_after_each_match(x64, schedule):
     found, plain = (jr.run(ELO, games(), schedule=schedule, record=x) for x in (everything, None))

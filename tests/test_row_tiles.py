@@ -8,7 +8,9 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.replay.blocks import arrange_blocks
+from tests.conftest import mark_full
 
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEMS = {
     "elo_mmr": lambda: jr.elo_mmr(history=3),
     "ties split": lambda: jr.elo_mmr(history=3, split_ties=True),
@@ -18,7 +20,7 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmr", "elo_mmx", "codeforces", "topcoder"))
 def test_rounds_in_tiles_are_those_of_exact_sizes(name):
     system = SYSTEMS[name]()
     with jax.enable_x64(True):

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.schedule import make_plan
-from tests.conftest import refused
+from tests.conftest import MOSTLY_SINGLE, refused
 
 PLAYERS = 10
 DISTINCT = ["stream", "levels", "periods"]
@@ -266,6 +266,7 @@ def test_predict_refuses_unknown_players_other_events_and_bad_rows():
         jr.predict(system, state, jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)))
 
 
+@MOSTLY_SINGLE
 def test_rows_beyond_the_state_are_newcomers(x64):
     system, matches = jr.glicko2(), league()
     half = jr.run(system, jax.tree.map(lambda x: x[:20], matches), num_players=4 * PLAYERS)

@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.text_format import format_credible_intervals
-from tests.conftest import refused
+from tests.conftest import MOSTLY_SINGLE, refused
 from tests.test_run import fresh, league, played
 
 
@@ -34,6 +34,7 @@ def test_glicko_ages_until_the_given_time(x64):
     assert float(state.time[0]) == 10.0 and float(state.variance[0]) < 350.0**2
 
 
+@MOSTLY_SINGLE
 def test_glicko2_ages_until_the_given_time(x64):
     system = jr.glicko2(initial_volatility=0.3, period=5.0)
     state = played(system)
@@ -138,7 +139,9 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of the CPU")
-@pytest.mark.parametrize("make, schedule", [(jr.glicko2, "levels"), (jr.trueskill, "stream")])
+@pytest.mark.parametrize(
+    ("make", "schedule", "x64"), [(jr.glicko2, "levels", True), (jr.trueskill, "stream", False)], indirect=["x64"]
+)
 def test_short_histories_are_compiled_sooner_to_the_same_numbers(make, schedule, x64):
     del x64
     matches, found = league(2_000, 200), []

@@ -75,7 +75,7 @@ def check_history(system, events, starts, monkeypatch):
 
 
 @pytest.mark.parametrize("form", mark_full(["matches", "periods"], "periods"))
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_fide", "glicko2"))
 def test_history_is_the_run_and_the_ratings_that_it_found(name, form, monkeypatch):
     matches = jr.read(league(), side="side").matches
     weeks = jr.periods(matches, 30.0)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import MOSTLY_SINGLE
 from tests.test_saved import NEW, rows
 
 pa = pytest.importorskip("pyarrow")
@@ -61,6 +62,7 @@ def test_contests_have_a_row_per_participation(share):
         assert games == list(table["player"]).count(name)
 
 
+@MOSTLY_SINGLE
 def test_two_halves_of_contests_are_one_run(tmp_path, x64, share):
     table, system = races(), share()
     whole = jr.rate(system, jr.read(table))

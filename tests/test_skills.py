@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
 from jaxrate.testing.case_and_assertions import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference.skills_twin import Skills, game
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -128,7 +128,12 @@ CASES_BY_PERIOD = "win", "draws", "statistics", "form"
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(
-    ("case", "form"), [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)]
+    ("case", "form"),
+    mark_full(
+        [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)],
+        *((x, "matches") for x in CASES if x not in ("win", "statistics")),
+        *((x, "periods") for x in CASES_BY_PERIOD if x != "draws"),
+    ),
 )
 def test_against_the_twin(x64, case, form):
     events, system = league(mixed=case == "win"), system_of(case)

@@ -8,6 +8,7 @@ import jaxrate as jr
 from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
+from tests.conftest import MOSTLY_DOUBLE
 from tests.test_skills import STATISTICS, league
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -26,6 +27,7 @@ def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double
     )
 
 
+@MOSTLY_DOUBLE
 def test_missing_statistics_say_nothing(x64):
     events = league(n=60)
     gone = {name: np.full(60, np.nan) for name in ("games", "aces")}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import mark_full
 from tests.reference.skills_twin import Skills, game
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -59,8 +60,19 @@ def system_of(case):
     return jr.skills(**settings, **params)
 
 
-@pytest.mark.parametrize("form", ["matches", "periods"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "form"),
+    mark_full(
+        [(case, form) for case in CASES for form in ("matches", "periods")],
+        *(
+            ("sides", "periods"),
+            ("columns", "periods"),
+            ("leagues", "matches"),
+            ("leagues", "periods"),
+            ("drift", "matches"),
+        ),
+    ),
+)
 def test_against_the_twin(double, case, form):
     events, system = answers(), system_of(case)
     result = jr.run(system, jr.periods(events, LENGTH) if form == "periods" else events)
@@ -106,7 +118,7 @@ def test_a_side_advantage_follows_its_line():
     np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
 
 
-def test_slopes_reach_what_a_kind_has_of_its_own(double):
+def test_slopes_reach_what_a_kind_has_of_its_own(double, no_errors):
     events = answers()
     fitted = jr.fit(jr.skills(kinds="sides", **PARTS), events, steps=5)
     for name in KINDS:

@@ -133,13 +133,14 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
     np.testing.assert_allclose(jr.ratings(system, one.state).mean[events.player[-1]], one.rating.mean[-1])
 
 
-def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double, monkeypatch):
+def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     """They are those of smoothing all that came before, and filtering on, whatever the scores later."""
-    monkeypatch.setattr(forecasting, "LATER_SWEEPS", 200)
-    monkeypatch.setattr(forecasting, "TOLERANCE", 1e-11)
     events, system = league(seed=1, n=N), system_of("draws")
     start, refit, time = events.time[9], 15.0, events.time
-    found = jr.forecasts.forecast_by_smoothing(system, events, start=start, refit=refit)
+    with pytest.MonkeyPatch.context() as patient:
+        patient.setattr(forecasting, "LATER_SWEEPS", 200)
+        patient.setattr(forecasting, "TOLERANCE", 1e-11)
+        found = jr.forecasts.forecast_by_smoothing(system, events, start=start, refit=refit)
     wanted, which = np.array(jr.run(system, slice_events(events, 0, 9)).prediction), np.floor((time - start) / refit)
     for k in np.unique(which[9:]):
         low, high = np.searchsorted(time, start + refit * np.array([k, k + 1]))
@@ -148,7 +149,6 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double, 
         wanted = np.append(wanted, run.prediction)
     np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7), found.state, run.state)
-    monkeypatch.undo()
     one = jr.forecasts.forecast_by_smoothing(system, events, start=start, refit=refit).prediction
     score = np.where(np.arange(N) < 20, events.score, 1.0 - events.score)
     two = jr.forecasts.forecast_by_smoothing(system, events._replace(score=score), start=start, refit=refit).prediction

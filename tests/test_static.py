@@ -11,7 +11,7 @@ from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.comparison_graph import find_comparable_players
 from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference import static_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -51,8 +51,14 @@ def unit(model, names, found):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("names", [(), ("length", "first")], ids=["plain", "covariates"])
-@pytest.mark.parametrize("ties", MODELS)
+@pytest.mark.parametrize(
+    ("ties", "names"),
+    [
+        pytest.param(ties, names, id=f"{ties}-{'covariates' if names else 'plain'}",
+                     marks=() if names or ties == "half" else pytest.mark.full)
+        for ties in MODELS for names in ((), ("length", "first"))
+    ],
+)  # fmt: skip
 def test_strengths_are_those_of_the_twin(votes, ties, names, x64):
     model, extra = MODELS[ties], len(names) + (ties != "half")
     x, inverse = twin.fit(model, singly(votes, names), PLAYERS, extra)
@@ -82,12 +88,18 @@ def test_anchors_and_priors(votes, given):
     assert found.log_likelihood == pytest.approx(twin.log_likelihood("davidson", x, singly(votes, ()), PLAYERS))
 
 
-@pytest.mark.parametrize("cluster", [None, "voter", ("voter", "prompt")], ids=["alone", "one way", "two ways"])
-@pytest.mark.parametrize("ties", MODELS)
+CLUSTERS = {"alone": None, "one way": "voter", "two ways": ("voter", "prompt")}
+SANDWICHES = [(ties, cluster) for ties in MODELS for cluster in CLUSTERS]
+
+
+@pytest.mark.parametrize(
+    ("ties", "cluster"), mark_full(SANDWICHES, ("davidson", "alone"), ("rao_kupper", "one way"), ("half", "two ways"))
+)
 def test_sandwiches(votes, ties, cluster):
     model, names, single = MODELS[ties], ("length",), singly(votes, ("length",))
     x, inverse = twin.fit(model, single, PLAYERS, 1 + (ties != "half"))
     columns = votes.context.columns
+    cluster = CLUSTERS[cluster]
     labels = None if cluster is None else [columns[c] for c in ([cluster] if isinstance(cluster, str) else cluster)]
     wanted = twin.sandwich(model, x, inverse, single, PLAYERS, labels)
     found = jr.arena.fit_strengths(votes, ties=ties, covariates="length", cluster=cluster, errors="sandwich")

@@ -38,6 +38,7 @@ def test_elo_per_match(x64):
     close(x64, rate(jr.elo()).mean, GOLDEN["elo_per_match"]["rating"])
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("period", PERIOD)
 def test_elo_per_period(x64, period):
     close(x64, rate(jr.elo(), period).mean, GOLDEN[f"elo_{period}"]["rating"])
@@ -49,6 +50,7 @@ def test_glicko_per_match(x64):
     close(x64, rating.deviation, GOLDEN["glicko_per_match"]["rd"])
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("period", PERIOD)
 @pytest.mark.parametrize("convention", ["glicko_as_last_played", "glicko_as_of_last_period"])
 def test_glicko_per_period_in_both_conventions_of_idle_ageing(x64, period, convention):
@@ -76,6 +78,7 @@ def test_glicko2_per_match(x64):
     close(x64, state.volatility, GOLDEN["glicko2_per_match"]["sigma"])
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("period", PERIOD)
 def test_glicko2_per_period(x64, period):
     system, wanted = jr.glicko2(period=1), GOLDEN["glicko2"][period]

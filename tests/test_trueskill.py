@@ -63,6 +63,7 @@ def test_rounds_of_the_trueskill_package(x64, slots):
     np.testing.assert_allclose(rated(jr.trueskill(), ROUNDS, slots), wanted, rtol=1e-8 if x64 else 1e-5)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("share", GOLDEN["sequence"])
 @pytest.mark.parametrize("form", ["matches", "rounds"])
 def test_matches_of_the_trueskill_package(x64, share, form):

@@ -18,7 +18,7 @@ from jaxrate.systems.urnings.system import (
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
-from tests.conftest import quick
+from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import urnings_twin as twin
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -123,6 +123,7 @@ def test_the_biased_rules_are_not_ours():
                 np.testing.assert_allclose(twin.stationary(got), TARGET[number], atol=1e-9)
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if not trace["adaptive"]])
 def test_the_stored_traces(number, x64):
     trace = TRACES[number]

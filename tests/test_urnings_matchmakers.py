@@ -15,7 +15,7 @@ from jaxrate.systems.urnings.system import (
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
-from tests.conftest import mark_full, quick
+from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import (
     CASES,
@@ -47,6 +47,7 @@ def test_the_stored_matrices_are_those_of_the_matchmakers(number):
     np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
 
 
+@MOSTLY_SINGLE
 @pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
 def test_the_stored_trace_of_matched_games(number, x64):
     trace = TRACES[number]

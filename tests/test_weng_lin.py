@@ -17,7 +17,7 @@ from jaxrate.events import Rounds
 from jaxrate.replay.blocks import Block, arrange_blocks, cut_into_blocks
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.contest_checks import depends_on_time
-from tests.conftest import quick
+from tests.conftest import mark_full, quick
 from tests.reference import weng_lin_twin as twin
 
 GOLDEN = twin.golden()
@@ -133,7 +133,7 @@ def replay(model, rounds):
     return np.array(table), np.array(predictions)
 
 
-@EACH
+@pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "thurstone_mosteller_full", "bradley_terry_part"))
 def test_a_history_equals_the_twin(model, slots=100):
     rounds, system = history(), jr.weng_lin(model, drift=DRIFT, initial_deviation=6.0, **NOISE)
     table, predictions = replay(model, rounds)

@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.urns import matchmakers, urn_simulation_and_replay
 from jaxrate.urns.batched_games import UrnGameRules
+from tests.conftest import mark_full
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
@@ -35,7 +36,11 @@ def play(width, system, matchmaker, corrected, games=3000):
 
 
 @pytest.mark.parametrize(
-    ("kind", "variant"), [("uniform", "U2"), ("similar", "U1"), ("similar", "U2"), ("uncorrected", "U2")]
+    ("kind", "variant"),
+    mark_full(
+        [("uniform", "U2"), ("similar", "U1"), ("similar", "U2"), ("uncorrected", "U2")],
+        *(("uniform", "U2"), ("similar", "U1"), ("uncorrected", "U2")),
+    ),
 )
 def test_the_games_do_not_depend_on_how_many_are_tried_at_once(kind, variant):
     matchmaker = matchmakers.uniform_matchmaker() if kind == "uniform" else matchmakers.similarity_matchmaker(1.5)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.array_types import Array, HostArray
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
@@ -273,20 +274,22 @@ def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> Rati
     return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 
 
+@jax.jit
+def _mean_draw_odds_loss(result: Array, expected: Array, log_odds: Array) -> Array:
+    """The mean loss of results [n] of 0, 1 and 2 half points, given expected scores [n]."""
+    outcome = davidson_outcome_probabilities(expected, jnp.exp(log_odds))
+    probability = jnp.stack([outcome.win[:, 1], outcome.draw[:, 0], outcome.win[:, 0]])
+    return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(probability, result[None], axis=0), 1e-12)))
+
+
 def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
     """The odds of a draw between equals that make scores [n] of 0, 1/2 and 1 likeliest, given the expected ones [n]."""
     result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(expected_scores, float)
-
-    @jax.jit
-    def mean_loss(log_odds: Any) -> Any:
-        outcome = davidson_outcome_probabilities(expected, jnp.exp(log_odds))
-        probability = jnp.stack([outcome.win[:, 1], outcome.draw[:, 0], outcome.win[:, 0]])
-        return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(probability, result[None], axis=0), 1e-12)))
-
+    loss = partial(_mean_draw_odds_loss, result, expected)
     low, high, golden = MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS, (5**0.5 - 1) / 2
     for _ in range(30):
         lower_point, upper_point = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, upper_point) if mean_loss(lower_point) < mean_loss(upper_point) else (lower_point, high)
+        low, high = (low, upper_point) if loss(lower_point) < loss(upper_point) else (lower_point, high)
     return float(np.exp((low + high) / 2))
 
 

@@ -67,6 +67,7 @@ def pack_event(event: Any) -> tuple[EventStructure, list[int], list[float]]:
     return EventStructure(structure, tuple((x.shape, x.dtype.kind) for x in leaves)), values["i"], values["f"]
 
 
+@jax.tree_util.register_static
 class ConstantsStructure(NamedTuple):
     """The structure of constants, with their leaves that are no arrays: these are static in compiled programs."""
 
@@ -84,20 +85,15 @@ class ConstantsStructure(NamedTuple):
 NUMBER = "number"  # marks an array without axes, in the default precision
 
 
+@partial(jax.jit, static_argnums=0)
 def split_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsStructure, tuple[Array, ...]]:
     """The constants of rules, split into their structure and their arrays."""
-    structures: list[ConstantsStructure] = []
-
-    def constant_arrays(params: Params) -> tuple[Array, ...]:
-        leaves, structure = jax.tree.flatten(prepare_replay(rules, params))
-        static_leaves = tuple(map(_constant_structure_entry, leaves))
-        structures.append(ConstantsStructure(structure, static_leaves))
-        numbers = [x for x, kind in zip(leaves, static_leaves, strict=True) if kind is NUMBER]
-        rest = (x for x, kind in zip(leaves, static_leaves, strict=True) if kind is None)
-        return jnp.stack(numbers) if numbers else jnp.zeros(0), *rest
-
-    arrays = jax.jit(constant_arrays)(params)
-    return structures[-1], arrays
+    leaves, structure = jax.tree.flatten(prepare_replay(rules, params))
+    static_leaves = tuple(map(_constant_structure_entry, leaves))
+    numbers = [x for x, kind in zip(leaves, static_leaves, strict=True) if kind is NUMBER]
+    rest = (x for x, kind in zip(leaves, static_leaves, strict=True) if kind is None)
+    arrays = jnp.stack(numbers) if numbers else jnp.zeros(0), *rest
+    return ConstantsStructure(structure, static_leaves), arrays
 
 
 def _constant_structure_entry(leaf: Any) -> Any:

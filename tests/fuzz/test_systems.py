@@ -7,8 +7,10 @@ from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
 
-# Hostile rounds have a twin in `test_elo_mmr_hostile.py`; an outlook wraps every system alike.
-SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds")
+# Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a round of two; an outlook
+# wraps every system alike.
+SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds"), ("topcoder", "stream")
+SLOW += ("weng_lin", "stream"), ("trueskill", "stream")
 
 
 def cases():
