@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.arena import sequential_testing
+from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities, vote_information
 
 
 def table(wins=60, games=100, n=5, spread=0.5, seed=0, repeat=1):
@@ -80,6 +81,16 @@ def test_differences_and_votes_still_needed():
     assert jr.arena.votes_needed(jr.arena.fit_strengths(table(games=5000)), 0, 4) == 0
     assert jr.arena.votes_needed(found, 0, 2, difference=0.0) == math.inf
     assert jr.arena.votes_needed(found, 0, 2, difference=10.0) > jr.arena.votes_needed(found, 0, 2, difference=20.0)
+
+
+@pytest.mark.parametrize("model", ["bradley_terry", "davidson", "rao_kupper"])
+def test_the_information_of_a_vote_is_its_mean_squared_slope(model):
+    for eta in (-1.5, 0.0, 0.4):
+        ends = [np.array(outcome_probabilities(model, eta + step, 0.7)) for step in (-1e-5, 0.0, 1e-5)]
+        slope = (ends[2] - ends[0]) / 2e-5
+        possible = ends[1] > 0
+        information = (slope[possible] ** 2 / ends[1][possible]).sum()
+        assert vote_information(model, eta, 0.7) == pytest.approx(information, rel=1e-6)
 
 
 def test_refusals():

@@ -167,3 +167,5 @@ def test_no_time_before_the_end():
         jr.forecasts.predict_fixtures(rated, pair, time="1990-01-01")
     with refused("row 0 (counting from 0): time 1990-01-01 is before the end of the run, 20"):
         jr.forecasts.predict_fixtures(rated, pair | {"date": ["1990-01-01"]})
+    end = str(np.datetime64(int(rated.last), "D"))
+    assert len(jr.forecasts.predict_fixtures(rated, pair | {"date": [end]})["expected"]) == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import jaxrate as jr
+from tests.mutation_list import MUTATIONS
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
@@ -109,3 +110,24 @@ def test_texts_name_files_that_there_are():
         if not name.startswith("experiments/")
     ]
     assert not [pair for pair in mentions if not any(f"/{file}".endswith(f"/{pair[1]}") for file in FILES)]
+
+
+def test_mutations_name_texts_that_stand_once_in_the_sources():
+    sources = "\0".join((PACKAGE / file).read_text(encoding="utf-8") for file in FILES)
+    assert len({one.name for one in MUTATIONS}) == len(MUTATIONS)
+    assert not [one.name for one in MUTATIONS if sources.count(one.old) != 1 or one.old == one.new]
+
+
+def test_mutations_name_tests_that_there_are():
+    """Files, and words that stand in these files or in the properties of `jaxrate.testing`."""
+    tests, wrong = Path(__file__).parent, []
+    properties = "".join(file.read_text(encoding="utf-8") for file in (PACKAGE / "testing").glob("*.py"))
+    for one in MUTATIONS:
+        names, _, chosen = one.tests.partition(" -k ")
+        paths = [tests.parent / name for name in names.split()]
+        files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*.py"))]
+        text = "".join([properties, *(file.read_text(encoding="utf-8") for file in files)]).lower()
+        words = {*re.findall(r"\w+", chosen.lower())} - {"and", "or", "not"}
+        if not all(path.exists() for path in paths) or not all(word in text for word in words):
+            wrong.append(one.name)
+    assert not wrong

@@ -36,6 +36,8 @@ def test_lines_end_or_peak():
     assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in 1991"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
     assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
+    away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
+    assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked highest")
     among = titles.peak_title([ada, bo], "date", "points", 1800.0)
     assert among == "Ada peaked highest of these 2, at 1,700 points in 1991"
     counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
@@ -82,6 +84,8 @@ def test_predictions_are_bold_or_cautious_or_true():
 def test_surprises_comparisons_and_ranks_respect_chance():
     assert titles.surprise_title("Ada", 0.2, 2.5, 100) == "No surprise beyond chance: the largest z of 100 is 2.5"
     assert titles.surprise_title("Ada", -0.2, -4.2, 100) == "Ada scored less than expected, by 0.20 a match"
+    assert titles.surprise_title("Ada", 0.2, 1.95, 1).startswith("No surprise")
+    assert titles.surprise_title("Ada", 0.2, 1.97, 1) == "Ada scored more than expected, by 0.20 a match"
     behind = np.array([0.0, 0.01])
     assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
     assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"

@@ -5,10 +5,12 @@ import json
 import warnings
 from itertools import pairwise
 
+import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import slice_events
 from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating
 from tests.conftest import MOSTLY_DOUBLE
 
@@ -79,6 +81,19 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
     ratings = pq.read_table(tmp_path / "out" / "ratings.parquet")
     assert ratings["player"].to_pylist() == jr.league.rating_table(whole)["player"].tolist()
     assert {x.name for x in (tmp_path / "out").iterdir()} == {"predictions", "ratings.parquet", "checkpoint"}
+
+
+def test_chunks_draw_by_their_numbers(table, tmp_path):
+    decided = table.filter(pa.compute.not_equal(table["score"], 0.5)).slice(0, 60)
+    pq.write_table(decided, tmp_path / "games.parquet")
+    system, key, data = jr.urnings(), jax.random.key(5), jr.read(decided)
+    found = jr.league.rate_files(system, tmp_path / "games.parquet", tmp_path / "out", chunk=30, brief=True, key=key)
+    state = None
+    for number in range(2):
+        part = slice_events(data.matches, 30 * number, 30 * (number + 1))
+        chunk_key = jax.random.fold_in(key, number)
+        state = jr.run(system, part, state=state, num_players=len(data.players), key=chunk_key).state
+    jax.tree.map(np.testing.assert_array_equal, found.state, state)
 
 
 def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids
+from jaxrate.league.out_of_core.run_resumption import remove_leftover_run_files
 from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
@@ -88,6 +89,32 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
     assert code == 0, errors
     jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
     assert contents(out) == contents(tmp_path / "at once")
+
+
+def test_files_that_are_not_rated_yet_may_be_others(table, tmp_path, monkeypatch):
+    """The run was stopped where its second file begins."""
+    games, out = written(table, tmp_path / "games"), tmp_path / "out"
+
+    def interrupted(*arguments, given=chunk_pipeline.execute_plan, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return given(*arguments, **options)
+
+    with monkeypatch.context() as changed, pytest.raises(KeyboardInterrupt, match="^1,100 of 3,000 matches are rated"):
+        changed.setattr(chunk_pipeline, "execute_plan", interrupted)
+        jr.league.rate_files(jr.elo(), games, out, chunk=1100)
+    (games / "2.parquet").rename(games / "1.parquet")
+    found = jr.league.rate_files(jr.elo(), games, out, chunk=1100, resume=True)
+    whole = jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=1100)
+    assert found.matches == whole.matches == 2950 and found.state.rating.tolist() == whole.state.rating.tolist()
+
+
+def test_parts_after_the_checkpoint_are_removed_and_others_stay(tmp_path):
+    folder = tmp_path / "predictions"
+    folder.mkdir()
+    for name in ("part-000000.parquet", "part-000001.parquet", "part-000002.parquet", "mine.parquet"):
+        (folder / name).touch()
+    remove_leftover_run_files(tmp_path, 1)
+    assert {x.name for x in folder.iterdir()} == {"part-000000.parquet", "mine.parquet"}
 
 
 KILLED = """

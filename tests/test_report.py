@@ -73,7 +73,11 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
         np.testing.assert_allclose(told["chance"], career["probability"][last], atol=6e-4)
         assert [data["board"]["name"][i] for i in told["opponent"]] == career["opponent"][last].tolist()
         assert [str(np.datetime64(x, "D")) for x in told["time"]] == career["time"][last].astype(str).tolist()
-        assert len(told.get("past", {}).get("time", ())) <= len(career["rating"]) - len(told["score"])
+        before = len(career["rating"]) - len(told["score"])
+        assert len(told.get("past", {}).get("time", ())) <= before
+        if before:
+            ends = career["rating"][[1, before]]  # after the first match, and after the last one before the section
+            np.testing.assert_allclose([told["past"]["rating"][i] for i in (0, -1)], ends, atol=0.51)
 
 
 def test_names_are_shown_literally():

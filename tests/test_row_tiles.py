@@ -42,10 +42,24 @@ def test_a_tiled_map_calculates_nothing_behind_the_rows_asked_for():
 
 
 def test_replaced_rows_keep_what_stands_behind_them():
-    x = np.arange(3.0 * padding_skipping_row_tiles.TILE_ROWS)
-    found = jax.jit(lambda x, count: padding_skipping_row_tiles.replace_row_tiles(lambda y: -y, count, x))(x, 1)
-    assert np.all(found[: padding_skipping_row_tiles.TILE_ROWS] == -x[: padding_skipping_row_tiles.TILE_ROWS])
-    assert np.all(found[padding_skipping_row_tiles.TILE_ROWS :] == x[padding_skipping_row_tiles.TILE_ROWS :])
+    size = padding_skipping_row_tiles.TILE_ROWS
+    x = np.arange(3.0 * size)
+    replace = jax.jit(lambda x, count: padding_skipping_row_tiles.replace_row_tiles(lambda y: -y, count, x))
+    for count in (1, size):
+        found = replace(x, count)
+        assert np.all(found[:size] == -x[:size]) and np.all(found[size:] == x[size:])
+
+
+def test_sums_over_tiles_count_each_row_once():
+    size = padding_skipping_row_tiles.TILE_ROWS
+
+    @jax.jit
+    def add(x, count):
+        return padding_skipping_row_tiles.add_row_tiles(lambda total, y: total + y.sum(), count, 0.0, x)
+
+    assert [int(add(np.ones(2 * size), count)) for count in (0, 1, size, size + 1, 2 * size)] == [
+        *(0, size, size, 2 * size, 2 * size)
+    ]
 
 
 def test_sizes_of_tiled_rounds_are_few():

@@ -94,6 +94,8 @@ def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
     events = np.array([(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)])
     assert slots_of(events, 2)[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert slots_of(events, 3)[0].tolist() == [0, 0, 0, 1, 2, 1, 1]
+    events = np.array([(0, 1), (0, 2), (1, 3), (4, 5)])  # the second step is full before the first one
+    assert slots_of(events, 2)[0].tolist() == [0, 1, 1, 0]
 
 
 def test_no_events_take_no_steps():

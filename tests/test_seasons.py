@@ -67,7 +67,7 @@ def test_places_are_those_of_a_slow_season():
             won[b, a] += s == 0
             drawn[a, b] += s == 0.5
             drawn[b, a] += s == 0.5
-        points = (3.0, 1.0, 0.0)
+        points = (2.0, 1.0, 0.0) if number % 2 else (3.0, 1.0, 0.0)  # of equal points and other wins, in season 1
         order, total = rank_by_points(
             key, jax.numpy.asarray(won), jax.numpy.asarray(drawn), points, ("wins", "head_to_head")
         )
@@ -129,10 +129,11 @@ def test_a_season_ends_as_its_matches_let_expect(sure):
 def test_results_so_far_count(sure):
     teams = ["club 00", "club 01", "club 02"]
     results = {"a": [teams[0]] * 6, "b": [teams[1], teams[2]] * 3, "score": [1.0] * 5 + [0.5]}
-    found = jr.forecasts.simulate_season(sure, [(teams[1], teams[2])], results=results, samples=100)
+    points = 3.0, 1.0, -1.0
+    found = jr.forecasts.simulate_season(sure, [(teams[1], teams[2])], results=results, samples=100, points=points)
     first = found.player.tolist().index(teams[0])
     assert first == 0 and found.place[0, 0] == 1.0 and found.points[0] == 16 and found.played[0] == 6
-    assert found.points[found.player == teams[2]] == 1
+    assert found.points[found.player == teams[2]] == 1 - 2 and found.points[found.player == teams[1]] == -3
     for given, message in (
         ({"coming": []}, "no rows"),
         ({"relegated": 3}, "relegated must be from 0 to 2"),

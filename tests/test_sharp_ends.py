@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.execution import min_mean_width_for_levels
-from jaxrate.systems.category_glicko import model as strengths
+from jaxrate.systems.category_glicko import state_and_strengths as strengths
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,

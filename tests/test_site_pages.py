@@ -170,6 +170,8 @@ def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
         jr.leaderboard(rated, top=1).player[0],
     )
     assert f'<h3 id="name" tabindex="-1"><bdi>{leader}</bdi>' in page
+    events = re.search(r'<table id="events".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
+    assert events.count("<tr") == 10 < len(jr.career(rated, leader)["rating"])
     assert re.search(rf'<h1 id="leaderboard-title">{leader} (take|are|lead|and)', page)
     assert "They have led since " in page or "They lead by" in page
     sections = {data["board"]["name"][int(i)] for i in data["sections"]}

@@ -102,11 +102,11 @@ def test_two_kinds_alike_are_one():
 
 
 def test_a_season_of_one_league_changes_nothing_in_another():
-    """Players 0 and 1 play on in their season while 2 and 3 begin another."""
-    player, season = [[0, 1], [2, 3], [2, 3], [0, 1]], [2020, 2020, 2021, 2020]
+    """Players 0 and 1 play on in their season while 2 and 3 begin another; 2, who then joins 0, stays in theirs."""
+    player, season = [[0, 1], [2, 3], [2, 3], [0, 1], [0, 2]], [2020, 2020, 2021, 2020, 2020]
     system = jr.skills(league_season="season", season_keep=0.5, season_growth=60.0, growth=0.0)
-    own = jr.run(system, jr.matches(player, [1, 1, 1, 1], columns={"season": season}))
-    none = jr.run(system, jr.matches(player, [1, 1, 1, 1], columns={"season": [2020] * 4}))
+    own = jr.run(system, jr.matches(player, [1] * 5, columns={"season": season}))
+    none = jr.run(system, jr.matches(player, [1] * 5, columns={"season": [2020] * 5}))
     assert own.prediction[3] == none.prediction[3] and own.prediction[2] < none.prediction[2]
     np.testing.assert_array_equal(own.state.season, [2020, 2020, 2021, 2021])
 

@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.progress import describe_remaining_time
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
 from jaxrate.text_format import display_width
 
 pytest.importorskip("rich")
@@ -58,6 +58,12 @@ def test_long_names_are_cut_before_columns_are_left_out(terminal):
     print_sections(TextTable(["player", "rating", "games"], [("A name that is very long indeed " * 2, 1500, 9)]))
     text = screen.getvalue()
     assert "A name that is" in text and "…" in text and "games" in text and "hidden" not in text
+
+
+def test_columns_fill_the_terminal_to_the_last_cell():
+    cells = [["player", "rating", "games"], ["Ada", "1500", "9"]]  # 6, 6 and 5 wide, and two gaps of 2
+    assert choose_column_widths_and_hidden_columns(cells, {"player"}, 21) == ({0: 6, 1: 6, 2: 5}, [])
+    assert choose_column_widths_and_hidden_columns(cells, {"player"}, 20) == ({0: 6, 1: 6}, [2])
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,9 @@ def test_new_names_that_differ_from_known_ones_by_accents_are_noted(source):
         "'JOSE')"
     ]
     read(source(columns), players=["Zoe", "Zoë", "Ada"])
+    with pytest.warns(UserWarning) as notes:  # one note, of case
+        read(source({"a": ["ZOË"], "b": ["Bo"], "score": [1.0]}), players=["Zoë", "Bo"])
+    assert len(notes) == 1 and "only by blanks, letter case or Unicode form" in str(notes[0].message)
     read(source({"a": [1], "b": [2], "score": [1.0]}), players=[1])
 
 
