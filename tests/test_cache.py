@@ -51,7 +51,7 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
     for name in (compilation_cache.CACHE_VARIABLE, *SETTINGS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compiled_program_cache, "default_cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_program_cache, "user_cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
     monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
     compilation_cache.enable_compilation_cache()
