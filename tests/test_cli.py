@@ -184,17 +184,6 @@ def test_bad_rows_are_named(jaxrate, tmp_path, line, message):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture
-def few_systems():
-    """Few of those that rate matches, and the order of them all afterwards."""
-    every = dict(jr.extend.SYSTEMS)
-    for name in set(every) - {"elo", "glicko", "elo_mmr", "category_glicko"}:
-        del jr.extend.SYSTEMS[name]
-    yield
-    jr.extend.SYSTEMS.clear()
-    jr.extend.SYSTEMS.update(every)
-
-
 def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "teams.png"

@@ -236,3 +236,6 @@ def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path, in_a_h
     pairs = [("Club 0", "Club 1"), ("Club 1", "Club 0")]
     win, loss = (jr.forecasts.predict_fixtures(saved, pairs, side=None)[name] for name in ("win", "loss"))
     assert win[0] == pytest.approx(loss[1], abs=1e-6)  # nobody has the side
+    finals = [jr.forecasts.simulate_tournament(saved, {"knockout": names}, samples=4000) for names in pairs]
+    first, second = (dict(zip(x.player.tolist(), x.columns()["win"], strict=True))["Club 0"] for x in finals)
+    assert first == pytest.approx(second, abs=0.04)  # nor in a final, whoever is named first

@@ -185,6 +185,10 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         np.testing.assert_allclose(told["known"], wanted["rating"], atol=0.1)
         np.testing.assert_allclose(told["knownSpread"], 1.96 * wanted["deviation"], atol=0.1)
     assert "at the time, in hindsight" in (out / "about.html").read_text(encoding="utf-8")
+    careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
+    outside = [np.abs(np.subtract(x["known"], x["rating"][1:])) > x["spread"] for x in careers]
+    share = re.search("the line in hindsight leaves it in ([\\d.]+) % of matches", page_of(out, "player 00"))[1]
+    assert float(share) == pytest.approx(100 * np.concatenate(outside).mean(), abs=0.3) and float(share) > 0
     rated = jr.load(run)
     told = inside(jr.site.report_html(rated, top=1, smoothed=smoothed), "data")["sections"]["0"]
     wanted = jr.career(smoothed, jr.league.rating_table(rated)["player"][0])

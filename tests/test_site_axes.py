@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.site.drawings import MAX_MARKS, make_axis
-from tests.browser import narrowed, wait_for
+from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -17,6 +17,14 @@ TOUCHING = """
 const boxes = [...document.querySelectorAll(".axis i")].map((x) => x.getBoundingClientRect()).filter((x) => x.width);
 return boxes.slice(1).filter((x, i) => x.left < boxes[i].right + 4).length + 100 * (boxes.length < 2)
 """
+
+LABELS = """
+const box = document.querySelector(".chart svg").getBoundingClientRect();
+return [...document.querySelectorAll(".chart .wide")].map((x) => {
+  const label = x.getBoundingClientRect();
+  return [x.textContent, (label.left + label.right) / 2 - box.left, box.width];
+})
+"""  # of days: the text of each, where its middle stands, and the width of the lines
 
 
 FITS = "return document.documentElement.scrollWidth <= innerWidth"
@@ -72,6 +80,31 @@ def test_labels_of_an_axis_do_not_touch(browser, tmp_path, more):
         if not (more and 600 < width <= 1060):  # dates are shown in place of the intervals there
             assert browser.execute_script(TOUCHING) == 0, (media, width)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_labels_of_days_and_wide_bands_are_where_they_are(browser, tmp_path, width):
+    """Labels at the edges stood beside their days, and bands that leave the chart ran along its edge."""
+    day = np.datetime64("1979-12-25") + np.arange(60) * 2210 // 59  # to 1986-01-12
+    table = {"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "date": day}
+    rated = jr.rate(jr.glicko(), jr.read(table))
+    jr.site.write_site(rated, tmp_path / "site", active="all")
+    report = tmp_path / "report.html"
+    report.write_text(jr.site.report_html(rated, active="all"), encoding="utf-8")
+    narrowed(browser, width, "light")
+    for page in (report, tmp_path / "site" / "players" / "ada.html"):
+        browser.get(page.as_uri())
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        wait_for(browser, lambda: texts(browser, ".chart .wide"))
+        labels = browser.execute_script(LABELS)
+        assert len(labels) > 2 and {"1980", "1986"} <= {text for text, *_ in labels}
+        for year, at, length in labels:
+            share = (np.datetime64(f"{year}-01-01") - day[0]) / (day[-1] - day[0])
+            assert at == pytest.approx(share * length, abs=1.5), (page.name, year)
+        band = browser.find_element("css selector", ".chart .area").get_attribute("d")
+        heights = [float(y) for y in re.findall(r" (-?[\d.]+)", band)]
+        assert min(heights) < 0 and max(heights) > 1000, page.name
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
+from tests.browser import texts
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -41,7 +42,7 @@ def folder(tmp_path_factory):
 def duel(tmp_path_factory):
     """Of two who met very often: a site in which their careers are told on several pages."""
     score = np.random.default_rng(1).integers(0, 2, LONG).astype(float)
-    date = np.datetime64("1980-03-01") + 10 * np.arange(LONG)
+    date = np.datetime64("1979-12-25") + 10 * np.arange(LONG)  # 1980 is at the edge of charts
     rated = jr.rate(jr.glicko(), jr.read({"a": ["Ada"] * LONG, "b": ["Bo"] * LONG, "score": score, "date": date}))
     out = tmp_path_factory.mktemp("duel")
     jr.site.write_site(rated, out)
@@ -139,13 +140,16 @@ def test_teams_are_called_teams(jaxrate, tmp_path):
     assert "<title>NHL</title>" in text_of(report) and "6 teams" in text_of(report)
 
 
-def test_figures_are_in_the_language_of_the_reader(browser, folder):
+def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text(jr.site.report_html(rated_league(), active="all"), encoding="utf-8")
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "de"})
     try:
-        browser.get((folder / "index.html").as_uri())
-        row = browser.execute_script("return document.querySelector('#board td.rating').textContent")
-        note = browser.execute_script("return document.querySelector('footer time').textContent")
-        assert re.fullmatch(r"\d\.\d{3}", row) and re.fullmatch(r"\d+\. \w+\.? \d{4}", note)
+        for page in (folder / "index.html", report):
+            browser.get(page.as_uri())
+            ratings, dates = texts(browser, "#board td.rating"), texts(browser, "time")
+            assert ratings and all(re.fullmatch(r"\d\.\d{3}|\d{3}", x) for x in ratings), page
+            assert dates and all(re.fullmatch(r"(\d+\. )?\w+\.? \d{4}", x) for x in dates), (page, dates)
     finally:
         browser.execute_cdp_cmd("Emulation.setLocaleOverride", {})
 

@@ -102,6 +102,26 @@ def test_no_name_commands_the_terminal(terminal):
     assert r"[red]Ada[/red]\x1b[2J" in text and r"[bold]Bo\x07" in text and "\x1b[2J" not in text
 
 
+@pytest.mark.parametrize("command", ["rate", "compare", "predict", "demo"])
+def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path, in_a_hurry, few_systems, command):
+    """Every row of wide tables took two lines."""
+    names = [f"{name} of the Rovers and Wanderers United" for name in ("Ada", "Bo", "Cy")]
+    rows = [f"{names[i % 3]},{names[(i + 1) % 3]},{i % 2},2024-01-{i + 1:02}" for i in range(12)]
+    path, later, run = tmp_path / "games.csv", tmp_path / "later.csv", tmp_path / "run"
+    path.write_text("\n".join(["home,away,score,date", *rows]) + "\n")
+    later.write_text(f"home,away,date\n{names[0]},{names[1]},2024-02-01\n")
+    if command == "predict":
+        assert jaxrate("rate", path, "--system", "glicko", "--out", run, "-q")[0] == 0
+    rated, compared = (path, "--system", "glicko"), (path, "--system", "elo")
+    asked = {"rate": rated, "compare": compared, "predict": (run, later), "demo": ("--picture", tmp_path / "nfl.png")}
+    screen = terminal(80)
+    code, _, errors = jaxrate(command, *asked[command], "-q")
+    lines = ESCAPES.sub("", screen.getvalue()).splitlines()
+    assert code == 0 and any(line.startswith("hidden in 80 columns: ") for line in lines), errors
+    tables = [line for line in lines if re.search(r"\S  +\S", line)]
+    assert len(tables) > 1 and max(map(display_width, tables)) <= 80
+
+
 def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path, in_a_hurry):
     """The leaderboard scrolled away above a thousand rows."""
     path = tmp_path / "games.csv"
