@@ -75,11 +75,12 @@ def test_bars_are_where_the_axis_says(twelve):
 
 def test_many_are_shown_after_the_first(forty):
     strengths, ranks = forty
-    page = jr.site.arena_page_html(strengths, ranks=ranks, noun=("model", "models")).partition("<script")[0]
-    first, all_of_them = page.split("<details id=")[0], page.split("<details id=")[1]
+    page = jr.site.arena_page_html(strengths, ranks=ranks).partition("<script")[0]
+    first, later = page.split("<details id=")[0], page.split("<details id=")[1]
     assert cells(first, "words name") == strengths.players[strengths.order[:25]].tolist()
-    assert cells(all_of_them, "words name") == strengths.players[strengths.order].tolist()
-    assert "votes on 40 models." in first and "Show all 40 models" in page and "player" not in page
+    assert cells(later, "words name") == strengths.players[strengths.order[25:]].tolist()
+    assert cells(later, 'figure rank" data-name="rank') == [str(i) for i in range(26, 41)]
+    assert "votes on 40 models." in first and "Show places 26 to 40" in page and "player" not in page
     with pytest.raises(ValueError, match="noun must be two words"):
         jr.site.arena_page_html(strengths, noun="model")
 
@@ -159,8 +160,8 @@ def opened(request, chromium, tmp_path):
 def test_a_browser_finds_sorts_and_reads(opened):
     browser, strengths, _ = opened
     assert findings(browser) == {}
-    if texts(browser, "#all"):
-        browser.find_element("css selector", "#all summary").click()
+    if texts(browser, "#others"):
+        browser.find_element("css selector", "#others summary").click()
     assert findings(browser) == {}
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
@@ -175,7 +176,7 @@ def test_a_browser_finds_sorts_and_reads(opened):
     votes = [float(x.replace(",", "")) for x in texts(browser, "#board tbody .votes")]
     assert votes == sorted(votes, reverse=True)
     saved = downloaded(browser, "#board").splitlines()
-    assert saved[0] == "place,player,rating,low,high,best rank,worst rank,votes,score"
+    assert saved[0] == "place,model,rating,low,high,best rank,worst rank,votes,score"
     assert len(saved) == len(strengths.players) + 1
     if texts(browser, "#heat"):
         browser.execute_script(

@@ -61,7 +61,7 @@ def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
     code, text, errors = jaxrate("arena", file, *options, "--top", 2)
     assert code == 0 and errors == ""
-    assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 players" in text
+    assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 models" in text
     assert len(text.split("\n\n")[1].splitlines()) == 3
     assert "anchor" in jaxrate("arena", file, *options)[1]
 
@@ -139,7 +139,7 @@ def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
     monkeypatch.setattr("jaxrate.cli.arena.MAX_RANKED", 4)
     code, text, errors = jaxrate("arena", file)
     assert code == 0 and "no rank ranges: they are limited to 4 players" in errors
-    assert "\nplayer" in text and re.search(r"rating +95 % interval", text)
+    assert "\nmodel" in text and re.search(r"rating +95 % interval", text)
     assert "least_rank" not in plain(jaxrate, file)["players"][0]
 
 

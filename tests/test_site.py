@@ -100,7 +100,8 @@ def test_the_leaderboard_and_its_files(rated, folder):
     wanted = jr.leaderboard(rated, top=30)
     some = [i for i, current in enumerate(board["current"]) if current]
     assert [board["name"][i] for i in some] == wanted.player.tolist()
-    for key, values in {"peak": wanted.peak, "change": wanted.change}.items():
+    change = np.where(wanted.rank_then > 0, wanted.change, np.nan)  # none of those who are new on the list
+    for key, values in {"peak": wanted.peak, "change": change}.items():
         np.testing.assert_allclose(
             [np.nan if board[key][i] is None else board[key][i] for i in some], values, atol=0.0051
         )
@@ -118,9 +119,12 @@ def test_what_is_coming(rated, folder):
     wanted = jr.forecasts.predict_fixtures(rated, [("player 03", "player 04")])
     page = (folder / "coming.html").read_text(encoding="utf-8")
     season, coming = page.split("<tbody>")[1:]
+    assert page.count("<h2>") == 2  # of a table alone the heading of the page is enough
     row = coming.partition("</tr>")[0]
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
-    assert re.search('class="words match">(.*?)</td>', row)[1] == " \u2013 ".join(pair)
+    assert re.search('class="words match">(.*?)</td>', row)[1] == " ".join(
+        f"<span>{x}</span>" for x in (pair[0], "\u2013", pair[1])
+    )
     shown = [f"{100 * wanted[name][0]:.0f} %" for name in ("win", "draw", "loss")]
     assert re.findall(r">([\d.]+ %)<", row.replace("draw </span>", "draw >")) == shown
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
@@ -233,7 +237,7 @@ def test_players_may_be_called_by_digits(tmp_path):
     (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
     rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
     assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
-    assert command.load_columns_for_predictions(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
+    assert command.load_shown_columns_by_prediction_row(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
         "x",
         "y",
     ]
@@ -286,7 +290,7 @@ def test_a_page_of_a_player(opened, rated):
     scores = [wanted["score"][wanted["opponent"] == name].tolist() for name in met]
     for i, way in enumerate((1, 0.5, 0), 3):
         assert texts(page, f"#against tbody td:nth-child({i})") == [str(x.count(way)) for x in scores]
-    assert len(texts(page, ".chart path.line")) == 1 and texts(page, ".tip") == [""]
+    assert len(texts(page, ".chart path.line:not(.pause)")) == 1 and texts(page, ".tip") == [""]
     (tip,) = pointed(page)
     day = wanted["time"][-1].astype("datetime64[D]").item()
     assert wanted["opponent"][-1] in tip and f"{day:%b} {day.day}, {day.year}" in tip
@@ -328,7 +332,7 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
         wait_for(browser, lambda: browser.execute_script("return Boolean(window.jaxrateBoard)"))
         keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
         field.send_keys("player 04", keys.ARROW_DOWN, keys.ENTER)
-        wait_for(browser, lambda: len(texts(browser, ".chart path.line")) == 2)
+        wait_for(browser, lambda: len(texts(browser, ".chart path.line:not(.pause)")) == 2)
         assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
         kept = downloaded(browser, "#events").split("\r\n")
         rows = inside(page_of(folder, "player 03"), "career")["score"]

@@ -1,12 +1,16 @@
 """Axes that have room at every width and in print, and findings, charts and methods that say what the data say."""
 
+import pathlib
 import re
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.site.accuracy_summary import _summarise_two_sided
 from jaxrate.site.drawings import MAX_MARKS, make_axis
+from jaxrate.site.forecast_tables import format_percentage
+from jaxrate.site.system_bars import describe_better_systems
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -27,6 +31,7 @@ return [...document.querySelectorAll(".chart .wide")].map((x) => {
 """  # of days: the text of each, where its middle stands, and the width of the lines
 
 
+PAGE_FILES = pathlib.Path(jr.site.__file__).parent / "page"
 FITS = "return document.documentElement.scrollWidth <= innerWidth"
 
 
@@ -109,9 +114,9 @@ def test_labels_of_days_and_wide_bands_are_where_they_are(browser, tmp_path, wid
 
 
 def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
-    """Ada loses to a strong player at first, is away for two years, and then plays on evenly."""
+    """Ada loses to a strong player at first, is away for four years, and then plays on evenly."""
     n, late = 40, 30
-    day = np.append(np.arange(n - late), 800 + np.arange(late)).astype("datetime64[D]")
+    day = np.append(np.arange(n - late), 1500 + 10 * np.arange(late)).astype("datetime64[D]")
     score = np.append(np.zeros(n - late), np.arange(late) % 5 == 0)
     names = {"a": ["Ada"] * n, "b": ["Bo"] * n}
     rated = jr.rate(jr.elo(k=30), jr.read(names | {"score": score, "date": day}))
@@ -121,6 +126,24 @@ def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
     assert line.count("M") == 2
     heights = [int(y) for y in re.findall(r" (-?\d+)", line)]
     assert min(heights) < -100 and min(heights[10:]) >= 0 and max(heights[10:]) <= 1000
+
+
+def pauses_and_lines(folder, days):
+    """Numbers of the events before which Ada's line is broken, as data, and the classes of her lines."""
+    table = {"a": ["Ada"] * len(days), "b": ["Bo"] * len(days), "score": [1.0] * len(days)}
+    rated = jr.rate(jr.elo(k=30), jr.read(table | {"date": np.array(days).astype("datetime64[D]")}))
+    jr.site.write_site(rated, folder, active="all")
+    page = (folder / "players" / "ada.html").read_text(encoding="utf-8")
+    report = jr.site.report_html(rated, active="all")
+    assert re.findall(r'"pauses":\s*(\[.*?\])', report)[0] == re.search(r'"pauses":(\[.*?\])', page)[1]
+    return re.search(r'"pauses":(\[.*?\])', page)[1], re.findall('class="(line .*?)"', page)
+
+
+def test_only_a_pause_longer_than_years_and_than_the_usual_gap_breaks_a_line(tmp_path):
+    """A year without a match is usual for a national team, and ten years are for one that plays every three years."""
+    assert pauses_and_lines(tmp_path / "yearly", [0, 30, 430, 460, 900]) == ("[]", ["line first"])
+    assert pauses_and_lines(tmp_path / "rare", [0, 1000, 2000, 5600]) == ("[]", ["line first"])
+    assert pauses_and_lines(tmp_path / "away", [0, 1, 2, 1500, 1501]) == ("[3]", ["line first", "line first pause"])
 
 
 def test_the_method_says_what_ratings_are_learned_from(tmp_path):
@@ -149,3 +172,34 @@ def test_the_report_draws_how_far_systems_are_behind():
     gap = compared.results[1].log_loss_difference
     assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table and table.count('role="img"') == 1
     assert "The favourite won" in page
+    first, second = (x.name for x in compared.results)
+    told = f"<p>{first} predicted better than {second}, whose ratings are shown here.</p>"
+    assert (told in page) == (second == rated.system.name) and ("predicted better" in page) == (told in page)
+    assert describe_better_systems(compared, second) and not describe_better_systems(compared, first)
+
+
+def test_the_report_shows_the_points_of_its_file(tmp_path):
+    command = pytest.importorskip("jaxrate.cli.report")
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "up": [3, 1], "down": [2, 1], "time": [0, 1]}
+    data = jr.read(table, margin=["up", "down"])
+    page = jr.site.report_html(jr.rate(jr.elo(), data), active="all", points=command._point_columns(data))
+    rows = re.search('<table id="events".*?</table>', page)[0]
+    assert ">won 3-2" in rows and ">drew 1-1" in rows
+    assert command._point_columns(data._replace(margin=())) is None
+
+
+def test_chances_that_err_to_one_side_are_said_to():
+    """Favourites at 60 % win 80 of 100; and of two bins one errs either way."""
+    one_sided = _summarise_two_sided(
+        np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50, "match"
+    )
+    assert "favourites won more often than predicted: of 100 who were given 70 %, about 90 won." in one_sided.texts[2]
+    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
+    assert "points, on average: of 100 who were given 70 %, about 50 or 90 won." in even.texts[2]
+
+
+@pytest.mark.parametrize(("chance", "text"), [(0.4452, "45 %"), (0.445, "45 %"), (0.0125, "1.3 %"), (1, "> 99.9 %")])
+def test_percents_are_rounded_as_scripts_round(browser, tmp_path, chance, text):
+    (tmp_path / "page.html").write_text(f"<script>{(PAGE_FILES / 'words.js').read_text()}</script>", encoding="utf-8")
+    browser.get((tmp_path / "page.html").as_uri())
+    assert format_percentage(chance) == text == browser.execute_script("return percent(arguments[0])", chance)

@@ -70,4 +70,4 @@ def test_of_a_hundred_no_more_than_all_win():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
     said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.texts[2].endswith(", on average: of 100 who were given 70 %, about 0 or 100 won.")
+    assert said.texts[2].endswith("favourites won less often than predicted: of 100 who were given 70 %, about 0 won.")

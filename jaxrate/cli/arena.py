@@ -75,8 +75,8 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.option("--top", type=click.IntRange(min=1), metavar="NUMBER", help="Length of the table.  [default: all]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
-@click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as model,models.  "
-              "[default: player,players]")  # fmt: skip
+@click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as player,players.  "
+              "[default: model,models]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def arena(
@@ -111,9 +111,9 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    from jaxrate.site.wording import make_noun
+    from jaxrate.site.wording import MODELS, make_noun
 
-    anchor_ratings, words = _parse_anchors(anchors), make_noun(noun)
+    anchor_ratings, words = _parse_anchors(anchors), make_noun(noun, MODELS)
     if prior is not None and prior <= 0:
         raise ValueError(f"--prior must be above 0, got {prior:g}")
     if len(clusters) > 2:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.events import rounds
 from jaxrate.league.rated_history import Rated
+from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.metrics.prediction_metrics import (
     calibration,
     experience_mask,
@@ -17,6 +18,8 @@ from jaxrate.metrics.prediction_metrics import (
 )
 from jaxrate.text_format import format_count
 
+MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
+ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
@@ -45,10 +48,6 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
     filled_bins = [list(x) for x in np.transpose(bins[:3])[bins.weight > 0].tolist()]
     draw_note = " (a draw counts as half)" if ((score > 0) & (score < 1)).any() else ""
     calibration_error = 100 * metrics["calibration error"]
-    win_range = " or ".join(
-        f"{x:.0f}"
-        for x in dict.fromkeys((max(round(70 - calibration_error), 0), min(round(70 + calibration_error), 100)))
-    )
     texts = [
         f"The favourite won {metrics['accuracy']:.1%} of {format_count(len(score), event)}{draw_note}. "
         "By tossing a coin it would be 50 %.",
@@ -56,10 +55,32 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
         "a coin gives 50 %, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
         f"The Brier score is {metrics['Brier score']:.4f}.)",
-        f"Chances were off by {calibration_error:.1f} percentage points, on average: "
-        f"of 100 who were given 70 %, about {win_range} won.",
+        _describe_calibration(calibration_error, bins),
     ]
     return AccuracySummary([_space_percent_signs(text) for text in texts], filled_bins)
+
+
+def _describe_calibration(error: float, bins: Calibration) -> str:
+    """How far chances were off in percentage points, and whether favourites won more or less often than predicted."""
+    number = np.arange(len(bins.weight))
+    favourite_bin = np.maximum(number, len(number) - 1 - number)  # the one of the favourite, from either side
+    surplus = 100 * np.nan_to_num(np.where(number == favourite_bin, 1, -1) * (bins.observed - bins.predicted))
+    weight = np.bincount(favourite_bin, bins.weight)
+    shift = np.bincount(favourite_bin, bins.weight * surplus) / np.maximum(weight, 1e-9)
+    bias = float(weight @ shift) / float(weight.sum())
+    text = f"Chances were off by {error:.1f} percentage points, on average"
+    if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
+        near = slice(6, 8)  # chances of 60 to 80 %
+        if weight[near].sum() > 0:
+            bias = float(np.average(shift[near], weights=weight[near]))
+        text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"
+        return f"{text}: of 100 who were given 70 %, about {_add_to_seventy(bias)} won."
+    wins = dict.fromkeys((_add_to_seventy(-error), _add_to_seventy(error)))
+    return f"{text}: of 100 who were given 70 %, about {' or '.join(map(str, wins))} won."
+
+
+def _add_to_seventy(points: float) -> int:
+    return min(max(round(70 + points), 0), 100)
 
 
 def _summarise_contests(rated: Rated) -> AccuracySummary:

@@ -16,7 +16,7 @@ from jaxrate.site.arena_findings import certain_findings, headline
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
-from jaxrate.site.wording import make_noun
+from jaxrate.site.wording import MODELS, make_noun
 
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
 INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95 %
@@ -24,7 +24,7 @@ MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of number
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
-TOP_ROWS = 25  # of more than 30 players, those who are shown first, on an axis of their own
+TOP_ROWS = 25  # of more than 30 players, those in the first table, on an axis of their own
 MAX_DRIFT_ROWS = 10
 
 
@@ -43,7 +43,7 @@ class PlayerRow(NamedTuple):
 
 
 class RankingTable(NamedTuple):
-    """A table of the first players, with an axis of their intervals."""
+    """A table of a part of the players, with an axis of their intervals."""
 
     rows: list[PlayerRow]
     labels: str  # of the axis, as HTML
@@ -76,16 +76,16 @@ def arena_page_html(
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
     Its heading is what was found. A table has a row for each player, with the interval and the possible ranks; of more
-    than 30 players, the first 25 are shown before all. A strong line stands where the order is certain for everybody.
-    Who beats whom is a table of numbers for up to 20 players, and a heat map for more; of more than 200 players, those
-    with adjacent places are grouped.
+    than 30 players, those after the first 25 are a table of their own. A strong line stands where the order is certain
+    for everybody. Who beats whom is a table of numbers for up to 20 players, and a heat map for more; of more than 200
+    players, those with adjacent places are grouped.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
-      noun: what the ranked are called, one and many, as ("model", "models"). None: players.
+      noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
     Raises:
       ValueError: if ranks or drift are of other players, or the noun is not two words.
@@ -95,12 +95,12 @@ def arena_page_html(
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
     template, assets = load_template_and_assets("arena.html", STYLE_FILES, SCRIPT_FILES)
-    words = make_noun(noun)
+    words = make_noun(noun, MODELS)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    sizes = [TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [len(order)]
+    bounds = [0, TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [0, len(order)]
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -127,7 +127,7 @@ def arena_page_html(
             findings=certain_findings(names, strengths, ranks, words),
             ranks=ranks,
             drift=drift,
-            tables=[_build_table(strengths, ranks, names, order[:size], half_width) for size in sizes],
+            tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
             matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -143,14 +143,15 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
 
 
 def _build_table(
-    strengths: Strengths, ranks: RankSets | None, names: list[str], players: HostArray, half_width: HostArray
+    strengths: Strengths, ranks: RankSets | None, names: list[str], part: tuple[int, int], half_width: HostArray
 ) -> RankingTable:
-    """The table of these players, the best first."""
+    """The table of a part of the players, the best first: from one place to another, counted from 0."""
+    order, players = strengths.order, strengths.order[slice(*part)]
     finite = players[np.isfinite(strengths.rating[players])]
     low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
     axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
     rows = []
-    for place, i in enumerate(players.tolist(), 1):
+    for place, i in enumerate(players.tolist(), part[0] + 1):
         rating = float(strengths.rating[i])
         margin, bar, text = "", "", ""
         is_known, is_border = bool(np.isfinite(rating)), False
@@ -160,7 +161,7 @@ def _build_table(
         if ranks is not None:
             least, greatest = int(ranks.least[i]), int(ranks.greatest[i])
             text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
-            is_border = bool(ranks.greatest[players[:place]].max() <= place < len(strengths.players))
+            is_border = bool(ranks.greatest[order[:place]].max() <= place < len(strengths.players))
         rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
         score = f"{100.0 * strengths.score[i]:.0f} %" if np.isfinite(strengths.score[i]) else ""
         votes = f"{strengths.games[i]:,.15g}"

@@ -16,7 +16,7 @@ BAND_ROOM = 0.6  # of the height of a line: what bands add at most, since those 
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
 FIRST_EVENTS = 9  # of a career twice as long or longer, that jump and may leave the chart
-LONG_GAP = 300.0  # days without an event, over which a line is broken
+PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -52,8 +52,7 @@ def draw_career_charts(data: SiteData) -> list[str]:
     is_kept = np.append(bins[1:] != bins[:-1], True)
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = True
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
-    gap = (np.diff(across, prepend=across[0]) > LONG_GAP) & np.repeat(by_date, count)
-    gap[begin] = False
+    gap = mark_events_after_pauses(data)[row]
     kept = np.flatnonzero(is_kept)
     is_broken = np.logical_or.reduceat(gap, np.append(0, kept[:-1] + 1))
     has_gap = np.logical_or.reduceat(gap, begin).tolist()
@@ -84,8 +83,27 @@ def draw_career_charts(data: SiteData) -> list[str]:
                 parts.append(f'<path class="area {style}" d="{outline}Z"/>')
             path = "".join(f"M{'L'.join(line_points[x])}{'h0' if x.stop == x.start + 1 else ''}" for x in pieces)
             parts.append(f'<path class="line {style}" d="{path}"/>')
+            if len(pieces) > 1:
+                bridges = "".join(f"M{line_points[x.start - 1]}L{line_points[x.start]}" for x in pieces[1:])
+                parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
         charts[player] = _frame("".join(parts), *axis)
     return charts
+
+
+def mark_events_after_pauses(data: SiteData) -> HostArray:
+    """[M] whether a long pause comes before an event, over which the line of its career is broken."""
+    start, time = data.careers.start, data.careers.time
+    if data.rated.clock != "dates" or not len(time):
+        return np.zeros(len(time), bool)
+    counts = np.diff(start)
+    player, gap = np.repeat(np.arange(len(counts)), counts), np.diff(time, prepend=time[0])
+    is_first = np.zeros(len(time), bool)
+    is_first[start[:-1][counts > 0]] = True
+    order = np.lexsort((gap, is_first, player))  # of each player the gaps, the shortest first
+    median = np.zeros(len(counts))
+    some = counts > 1
+    median[some] = gap[order][start[:-1][some] + (counts[some] - 1) // 2]
+    return ~is_first & (gap > np.maximum(365.25 * PAUSE_YEARS, PAUSE_GAPS * median[player]))
 
 
 def _horizontal_positions_and_axis_ends(

@@ -1,6 +1,7 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
 from jaxrate.forecasts.season_simulation import SeasonForecast
@@ -129,7 +130,8 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
 
 def format_percentage(chance: float) -> str:
     """A probability in percent, as text."""
-    text = f"{100 * chance:.{0 if 0.02 < chance < 0.98 else 1}f}"
+    unit = Decimal(1 if 0.02 < chance < 0.98 else "0.1")
+    text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
     return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from jaxrate.site.career_charts import draw_career_charts
+from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses
 from jaxrate.site.event_rows import (
     EventTableCells,
     build_event_table_cells,
@@ -32,6 +32,7 @@ from jaxrate.text_format import format_count
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 ARCHIVE_EVENTS = 450  # on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
+CHANCE_DIGITS = 4  # of probabilities in data, of which pages show percents
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
 FIELDS = (
     "heading",
@@ -163,6 +164,7 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
         columns["spread"] = half_widths_for_json(site_data, careers.deviation)
     if site_data.rated.clock is not None:
         columns["time"] = times_for_json(site_data, careers.time)
+        columns["pauses"] = mark_events_after_pauses(site_data)
     if careers.opponent is not None:
         columns["opponent"] = careers.opponent
         score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
@@ -205,11 +207,11 @@ def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
     careers, table = site_data.careers, site_data.rated.predictions
     if not {"win", "draw", "loss"} <= set(table.column_names):
-        return {"chance": round_for_json(careers.score_of_own_side(table["prediction"].to_numpy()), 3)}
+        return {"chance": round_for_json(careers.score_of_own_side(table["prediction"].to_numpy()), CHANCE_DIGITS)}
     win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
     return {
-        "chance": round_for_json(careers.select_own_side(win, loss), 3),
-        "draw": round_for_json(careers.gather(draw), 3),
+        "chance": round_for_json(careers.select_own_side(win, loss), CHANCE_DIGITS),
+        "draw": round_for_json(careers.gather(draw), CHANCE_DIGITS),
     }
 
 
@@ -229,6 +231,8 @@ def player_career(
         else columns["rating"][start - 1 : start]
     )
     career["rating"] = before + career["rating"]
+    if "pauses" in career:  # numbers of the events after them
+        career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "opponent" in career:
         opponent_number: dict[int, int] = {}
         career["opponent"] = [opponent_number.setdefault(x, len(opponent_number)) for x in career["opponent"].tolist()]

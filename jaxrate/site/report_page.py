@@ -31,7 +31,7 @@ from jaxrate.site.site_data import (
     page_template_context,
     ratings_for_json,
 )
-from jaxrate.site.system_bars import draw_system_bars
+from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
 from jaxrate.site.wording import describe_period, format_params_and_settings
 from jaxrate.smoothing.smoothing_result import Smoothed
 
@@ -56,6 +56,7 @@ def report_html(
     active: Any = None,
     min_games: int | None = None,
     noun: Any = None,
+    points: tuple[Any, Any] | None = None,
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -74,14 +75,16 @@ def report_html(
         hindsight. None: one line.
       active, min_games: definition of current players, as for `jr.leaderboard`: the page opens with them.
       noun: what the rated are called, one and many, as ("team", "teams"), as in `write_site`.
+      points: [n] points of the first and of the second player of each match, as in `write_site`.
 
     Raises:
-      ValueError: for an unknown player, a smoothed history of other matches, or a noun that is not two words.
+      ValueError: for an unknown player, a smoothed history of other matches, points of another number of
+        matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
     page, libraries = load_template_and_assets("page.html", STYLE_FILES, (*SHARED_SCRIPTS, "report.js"))
     options = {"active": active, "min_games": min_games}
-    site_data = build_site_data(rated, {}, {}, None, smoothed, options, noun)
+    site_data = build_site_data(rated, {}, {}, points, smoothed, options, noun)
     chosen = [find_player_id(rated.players, name) for name in players]
     listed = site_data.listed.tolist()
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
@@ -141,6 +144,7 @@ def report_html(
             reliability=reliability_dot_plot(bins),
             comparison=comparison,
             behind=draw_system_bars(comparison),
+            better=describe_better_systems(comparison, rated.system.name),
             texts=summarise_accuracy(rated).texts,
             paired=matchup_tables is not None,
             few=count if count < len(site_data.names) else 0,
@@ -176,10 +180,18 @@ def _player_section_data(
         del career["others"]
     del career["columns"]
     if first > begin:
-        at = np.unique(np.linspace(begin, first - 1, min(points, first - begin)).astype(int)).tolist()
-        past = {name: [columns[name][i] for i in at] for name in ("time", "rating", "spread") if name in columns}
+        at = np.linspace(begin, first - 1, min(points, first - begin)).astype(int)
+        if "pauses" in columns:
+            after = begin + np.flatnonzero(columns["pauses"][begin:first])
+            at = np.concatenate([at, after - 1, after])
+        at = np.unique(at).tolist()
+        past: dict[str, Any] = {
+            name: [columns[name][i] for i in at] for name in ("time", "rating", "spread") if name in columns
+        }
         digits = site_data.digits or None
         career["past"] = past | {x: [round(y, digits) for y in past[x]] for x in ("rating", "spread") if x in past}
+        if "pauses" in columns:
+            past["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
         if "known" in columns:
             career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
         if site_data.rated.clock is None:

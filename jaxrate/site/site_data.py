@@ -72,6 +72,8 @@ def build_site_data(
         leaderboard(rated, active="all", top=count),
         leaderboard(rated, top=count, **leaderboard_options),
     )
+    if current.change is not None and current.rank_then is not None:  # none of those who are new on the list
+        current["change"] = np.where(current.rank_then > 0, current.change, np.nan)
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
     order, listed = (
         np.array([id_of_name[x] for x in board.player.tolist()], int) for board in (full_leaderboard, current)

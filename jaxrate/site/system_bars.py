@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from jaxrate.league.comparison_table import Comparison, system_result_label
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
+from jaxrate.text_format import join_names
 
 INTERVAL_ERRORS = 1.96  # errors to either side: 95 %
 
@@ -51,3 +52,14 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
             for name, loss, half in found
         ],
     )
+
+
+def describe_better_systems(comparison: Comparison | None, name: str) -> str:
+    """Which systems predicted better than the one of this name, whose ratings are shown; nothing if none did."""
+    names = [] if comparison is None else [result.name for result in comparison.results]
+    if name not in names or comparison is None:
+        return ""
+    better = list(dict.fromkeys(system_result_label(x) for x in comparison.results[: names.index(name)]))
+    if not better:
+        return ""
+    return f"{join_names(better)} predicted better than {name}, whose ratings are shown here."

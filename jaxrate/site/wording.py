@@ -30,6 +30,7 @@ class PlayerOrTeamNoun(NamedTuple):
 
 PLAYERS = PlayerOrTeamNoun("player", "players")
 TEAMS = PlayerOrTeamNoun("team", "teams")
+MODELS = PlayerOrTeamNoun("model", "models")
 
 
 def choose_player_or_team_noun(rated: Rated, noun: Any) -> PlayerOrTeamNoun:

@@ -2,7 +2,7 @@
 
 const data = JSON.parse(byId("data").textContent);
 const board = byId("board");
-const cells = [...board.tBodies[0].rows].map((row) => row.cells);
+const cells = [...document.querySelectorAll("#ranking tbody tr")].map((row) => row.cells);
 const heads = [...board.tHead.rows[0].cells];
 const of = (key) => (row) => data.board[row.i][data.columns.indexOf(key)];
 const asWritten = (kind) => {
@@ -36,8 +36,13 @@ const drawn = (rows) => {
 };
 
 document.documentElement.dataset.script = "";
-const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
-new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
+const others = byId("others"); // the later places, until all are sorted or searched
+const source = () => {
+  others?.remove();
+  return Promise.resolve(data.board.map((_, i) => ({ i })));
+};
+const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
+others?.after(table.below);
 
 const heat = byId("heat");
 if (heat) {
@@ -46,13 +51,14 @@ if (heat) {
   const values = Uint8Array.from(atob(percent), (x) => x.charCodeAt(0));
   const n = places.length;
   const name = ([low, high]) => (low === high ? `${data.board[low - 1][1]} (${low})` : `places ${low} to ${high}`);
-  cell.textContent = "Point at a cell to read it.";
-  heat.addEventListener("pointermove", (event) => {
+  cell.textContent = "Point at a cell, or touch it, to read it.";
+  const read = (event) => {
     const box = heat.getBoundingClientRect();
     const at = (x) => Math.min(Math.max(Math.floor(n * x), 0), n - 1);
     const [i, j] = [at((event.clientY - box.top) / box.height), at((event.clientX - box.left) / box.width)];
     const value = values[n * i + j];
     cell.textContent = value > 100 ? name(places[i]) : `${name(places[i])} against ${name(places[j])}: ${value} of 100 votes.`;
-  });
+  };
+  for (const kind of ["pointerdown", "pointermove"]) heat.addEventListener(kind, read);
 }
 document.documentElement.dataset.ready = "";

@@ -7,10 +7,10 @@ const opponentOf = (career, i) => career.others[career.opponent[i]];
 const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
-// only the last events are known has points of the line before them, as `past`.
+// only the last events are known has points of the line before them, as `past`. `pauses` are the numbers of events before
+// which the line is broken.
 
 const FIRST_EVENTS = 9; // of a career twice as long or longer, that jump and may leave the chart
-const LONG_GAP = 300; // days without an event, over which a line is broken
 
 function showCareers(chart, careers, dated) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
@@ -19,8 +19,8 @@ function showCareers(chart, careers, dated) {
     const { past, time, played } = career;
     const values = key === "rating" ? career.rating.slice(1) : career[key];
     const first = (played ?? values.length) - values.length;
-    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "" }));
-    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: i > 0 && byTime && dated && time[i] - time[i - 1] > LONG_GAP }));
+    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "", broken: past.pauses?.includes(i) }));
+    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
     const count = first + later.length;
     const numberOf = (i) => (i < earlier.length ? Math.round((i * (first - 1)) / Math.max(earlier.length - 1, 1)) : first + i - earlier.length);
     const points = [...earlier, ...later];

@@ -1,5 +1,6 @@
 // Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text, broken },
-// and `first` tells how many points at its beginning may leave the chart. A line is broken before a broken point. The
+// and `first` tells how many points at its beginning may leave the chart. A line is broken before a broken
+// point, and dots lead over the gap. The
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
 const UNITS = 1000;
@@ -76,6 +77,8 @@ class Chart {
         parts.push(svgElement("path", { class: `area ${line.class}`, d: pieces.map((x) => `M${outline(x).join("L")}Z`).join("") }));
       }
       parts.push(svgElement("path", { class: `line ${line.class}`, d: pieces.map((x) => `M${x.map((p) => put(p, p.y)).join("L")}${x.length > 1 ? "" : "h0"}`).join("") }));
+      const bridges = pieces.slice(1).map((x, i) => [pieces[i].at(-1), x[0]].map((p) => put(p, p.y)).join("L"));
+      if (bridges.length) parts.push(svgElement("path", { class: `line ${line.class} pause`, d: `M${bridges.join("M")}` }));
     }
     this.svg.replaceChildren(...parts);
     this.dots.forEach((dot) => dot.remove());

@@ -23,7 +23,7 @@ function against(career) {
     row.last = i;
     met.set(other, row);
   });
-  const rows = [...met.values()].reverse();
+  const rows = [...met.values()].sort((a, b) => b.last - a.last); // of equal counts the latest first, as without scripts
   const columns = [
     { name: "opponent", text: true, value: (row) => career.others[row.other][1], show: (_, row) => linkTo(...career.others[row.other]) },
     { name: events, value: (row) => row.count, show: (x) => grouped(x, 0) },
