@@ -6,8 +6,8 @@
 The data ship with the package. The hyperparameters are fitted to the first four fifths of the matches, and all systems
 are scored on the last fifth. FiveThirtyEight's probabilities are those that it published before each match; its Elo
 knows by how much matches were won, and pulls ratings to the mean between seasons. `margin_elo` is the same Elo, as the
-guide "A system of your own" writes it. The picture of all teams is there for light and for dark pages. The other one
-has four careers by skills that learn from margins, at the time and in hindsight.
+guide "A system of your own" writes it. The picture of all teams, by `jr.glicko(side_advantage=60)`, is there for light
+and for dark pages. The other one has four careers by skills that learn from margins, at the time and in hindsight.
 """
 
 import io
@@ -58,7 +58,7 @@ def losses(prediction, score):
 
 
 def comparison(systems):
-    """A row for each system, scored on the last fifth, and the fitted systems by name."""
+    """A row for each system, scored on the last fifth."""
     matches = DATA.matches
     score = np.asarray(matches.score, np.float64)
     n = len(score)
@@ -66,7 +66,6 @@ def comparison(systems):
     forecast = jr.data.datasets.nfl_forecast()
     theirs = losses(forecast, score)
     rows = [{"system": "FiveThirtyEight", "fitted_loss": float(theirs[late].mean())}]
-    found = {}
     for name, (system, free) in systems.items():
         fitted = jr.fit(system, matches, free=free, weight=early)
         default, best = (losses(jr.run(x, matches).prediction, score) for x in (MAKE[name](), fitted.system))
@@ -81,12 +80,12 @@ def comparison(systems):
                 **{parameter: float(getattr(fitted.params, parameter)) for parameter in free},
             }
         )
-        found[name] = fitted.system
-    return rows, found
+    return rows
 
 
-def picture(system):
-    return plots.careers(jr.rate(system, DATA), TEAMS, others=DATA.players, step=365.25).figure
+def picture():
+    """All careers by the system of the first page of the documentation, whose table stands above the picture."""
+    return plots.careers(jr.rate(jr.glicko(side_advantage=60.0), DATA), TEAMS, others=DATA.players, step=365.25).figure
 
 
 def darken(figure):
@@ -138,12 +137,12 @@ def main():
     )
     start, report = time.perf_counter(), circumstances("matplotlib")
     systems = {"elo": SYSTEMS["elo"]} if options.quick else SYSTEMS
-    rows, fitted = comparison(systems)
+    rows = comparison(systems)
     results = {"log loss on the last fifth": rows}
     show(results)
     write(options.out, report, results)
     if not options.quick:
-        figure = picture(fitted["glicko"])
+        figure = picture()
         save(figure, options.out.with_suffix(".png"))
         save(darken(figure), options.out.with_name("nfl_dark.png"))
         save(hindsight(), options.out.with_name("nfl_hindsight.png"))

@@ -172,7 +172,7 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     assert code == 0
     found = jr.smooth(jr.load(out).system, jr.read(path))
     best = text.split("peak ratings in hindsight")[1].splitlines()[2:4]
-    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rating.mean[:, 0].max():.1f}"]
+    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rating.mean[:, 0].max():,.1f}"]
     assert best[1].split()[-1] in ("2024-01-02", "2024-01-03")
     career = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
@@ -202,7 +202,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
     want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)
     for line, guess in zip(text.splitlines()[-2:], want, strict=True):
-        assert line.split()[-4] == f"{guess:.3f}"
+        assert line.split()[-5:-3] == [f"{100 * guess:.0f}", "%"]
     table = csv(out).to_pydict()
     assert table["b"] == ["player 02", "stranger"]
     np.testing.assert_allclose(table["expected"], want, rtol=1e-5)
@@ -213,7 +213,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     for given, when in (((), saved.last), (("--at", 1700), 1700.0)):
         pairs = jr.matches([ids], [0.5], [when])
         guess = jr.predict(saved.system, saved.state, pairs)[0]
-        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-4] == f"{guess:.3f}"
+        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-5] == f"{100 * guess:.0f}"
     coming.write_text("a,b,time\nplayer 01,player 02,1500\n")
     code, _, errors = jaxrate("predict", run, coming, "--at", 1700)
     assert code == 2 and "--at is for fixtures without times, and these have them; leave it out" in errors
@@ -242,7 +242,7 @@ def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_pat
     assert code == 0 and f"elo {hint}; skills does" in errors
     assert ("margin" in jr.load(tmp_path / "run").options["columns"]) != has_score
     code, text, errors = jaxrate("predict", tmp_path / "run", played)
-    assert code == 0 and len(text.splitlines()) == 2 and "of 4 rows the 1 without a result are to come" in errors
+    assert code == 0 and len(text.splitlines()) == 2 and "of 4 rows 1 is without a result and to come" in errors
     coming.write_text("Heim,Gast\nAda,Cy\n")
     assert jaxrate("predict", tmp_path / "run", coming)[0] == 0
     code, text, errors = jaxrate("rate", more, "--state", tmp_path / "run")
@@ -261,3 +261,16 @@ def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
     games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
     assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors
+
+
+def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
+    """The table had time, a, b and 0.526, and teams were players."""
+    played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"
+    played.write_text("date,home_team,away_team,score\n2026-05-01,Ada,Bo,1\n2026-05-02,Bo,Cy,0\n2026-05-03,Cy,Ada,1\n")
+    text = jaxrate("rate", played, "--system", "elo", "--out", tmp_path / "run")[1]
+    assert "elo: 3 matches of 3 teams" in text and re.search("^rank +team ", text, re.MULTILINE)
+    coming.write_text("date,home_team,away_team,neutral\n2026-06-01,Ada,Bo,0\n2026-06-02,Cy,Ada,1\n")
+    for neutral, head in ((("--neutral", "neutral"), "date  home  away  side"), ((), "date  home  away  ")):
+        code, text, errors = jaxrate("predict", tmp_path / "run", coming, *neutral)
+        assert code == 0 and text.strip().startswith(head), errors + text
+        assert re.search(r"^2026-06-01  Ada +Bo .* \d\d %  ", text, re.MULTILINE)

@@ -13,6 +13,8 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 LARGEST = 400_000  # bytes
+LONGEST_LINE = 80  # characters of code, which a page of the documentation shows
+OLD_TITLES = "Do predictions come true?", "Careers of"
 MACHINE = r"(?<![\w.])(/(home|root|tmp|work|var|opt|usr|mnt|Users)\b|[A-Z]:\\)"
 
 
@@ -59,3 +61,11 @@ def test_it_was_executed(notebook):
         assert output.get("name", "stdout") == "stdout", text(output["text"])
         said = text(output["text"]) if "text" in output else text(output["data"].get("text/plain", ""))
         assert not re.search(MACHINE, said), said
+        drawn = text(output.get("data", {}).get("text/html", "")) + said
+        assert not any(title in drawn for title in OLD_TITLES)
+        assert not re.search(r"<td[^>]*>\d{4,}\.\d</td>|^ *\d+  \D.*  \d{4,}\.\d  ", drawn, re.MULTILINE), drawn
+
+
+def test_lines_of_code_fit_the_page(notebook):
+    code = [text(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [line for source in code for line in source.splitlines() if len(line) > LONGEST_LINE] == []

@@ -232,7 +232,7 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     (container,) = ax.containers
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
     told = fit_names([format_plot_name(name) for name in board.player], ax)
-    rows = [f"{name}  {i + 1}" for i, name in enumerate(told)]
+    rows = [f"{i + 1}  {name}" for i, name in enumerate(told)]
     assert [label.get_text() for label in ax.get_yticklabels()] == rows
     wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:,.0f}" for x in board.deviation]
     assert [text.get_text() for text in ax.texts] == [f"{x:,.0f}{y}" for x, y in zip(board.rating, wide, strict=True)]
@@ -249,7 +249,7 @@ def test_leaderboard_of_many_ids_and_refusals(ax):
     system = jr.glicko()
     state = system.init(system.params, 100_000)
     plots.leaderboard(system, state, top=3, cautious=3, ax=ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0  1", "player 1  2", "player 2  3"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1  player 0", "2  player 1", "3  player 2"]
     with refused("1 to 10000 players, not 10,001"):
         plots.leaderboard(system, state, top=10_001, ax=ax)
     state = state._replace(rating=state.rating.at[:].set(np.nan))

@@ -42,7 +42,7 @@ def test_leaderboards_and_matchups_of_a_rated_history(ax):
     rated = rated_games()
     plots.leaderboard(rated, top=3, ax=ax)
     names = fit_names(map(format_plot_name, jr.leaderboard(rated, top=3).player), ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == [f"{x}  {i + 1}" for i, x in enumerate(names)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"{i + 1}  {x}" for i, x in enumerate(names)]
     ax.clear()
     plots.matchups(rated, players=["P8", "P9"], ax=ax)
     expected = 100 * np.asarray(matchup_matrix(rated, players=["P8", "P9"]))[0, 1]
@@ -64,6 +64,31 @@ def test_careers_go_through_the_ends_of_steps(ax):
     assert [text.get_text() for text in ax.texts] == ["49", "x"] and ax.get_xlabel() == "time"
 
 
+def test_first_events_are_no_peaks(ax):
+    """A newcomer who falls from the top has the peak that the leaderboard has, not one of their first ratings."""
+    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 4 + [0] * 8 + [1, 0] * 9, "time": np.arange(30.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    plots.careers(rated, ["x"], step=1.0, ax=ax)
+    (dot,) = [line for line in ax.lines if line.get_marker() == "o"]
+    board = jr.leaderboard(rated, active="all")
+    peak, time = (np.asarray(column)[board.player == "x"][0] for column in (board.peak, board.peak_time))
+    assert dot.get_xydata().tolist() == [[time, pytest.approx(peak)]] and time >= 9.0
+
+
+def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxrate.plots.career_plots"], "MAX_GREY_LINES", 18)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.rating_line_data"], "MIN_BAND_PLAYERS", 2)
+    rated, others = rated_games(), games().players[:19]
+    plots.careers(rated, ["P19"], others=others, step=1e6, ax=ax)
+    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["career"] and len(ax.collections) == 2
+    after = [(x := jr.career(rated, name))["rating"][-1] + x["change"][-1] for name in others]
+    for band, share in zip(ax.collections, (0.05, 0.25), strict=True):
+        y = band.get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose([y.min(), y.max()], np.quantile(after, [share, 1.0 - share]), rtol=1e-6)
+    chart = plots.careers(rated, ["P19"], others=others, step=20.0, backend="altair").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
+
+
 def test_names_beside_careers_stand_apart(ax):
     chosen = [f"P{i}" for i in range(4, 11)]
     plots.careers(rated_games(), chosen, others=games().players, ax=ax)
@@ -78,7 +103,7 @@ def test_names_beside_careers_stand_apart(ax):
     assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
     assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
     peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
-    assert len(peaks) == 7 and all(re.fullmatch(r"19\d\d", peak) for peak in peaks)
+    assert len(peaks) == 7 and all(re.fullmatch(r"[A-Z][a-z]{2} 19\d\d", peak) for peak in peaks)
 
 
 def test_steps_of_many_years_are_years(ax):

@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.league.evaluation import observed_share_of_sides_beaten
+from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import refused
 from tests.test_plots import games, interval_ends, past, texts
 
@@ -132,9 +133,9 @@ def test_residuals(ax):
     ends = [[max(x - 1.96 * e, -p), min(x + 1.96 * e, 1 - p)] for _, x, e, _, p in most]
     np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
     games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
-    assert [int(label.get_text().rpartition("(")[2][:-1]) for label in ax.get_yticklabels()] == games_of
-    values = [f"{z:+.1f}".replace("-", "\N{MINUS SIGN}") for z, *_ in most]
-    assert [text.get_text() for text in ax.texts] == [*values, "z"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == fit_names([format_plot_name(x[3]) for x in most], ax)
+    values = [f"{x[0]:+.1f} ({n})".replace("-", "\N{MINUS SIGN}") for x, n in zip(most, games_of, strict=True)]
+    assert [text.get_text() for text in ax.texts] == [*values, "z (matches)"]
 
 
 def test_residuals_of_many_and_refusals(ax):
@@ -146,7 +147,9 @@ def test_residuals_of_many_and_refusals(ax):
     often = jr.matches([[0, 1], [0, 2], [0, 3]], [1, 1, 1])
     ax.clear()
     plots.residuals([0.5, 0.6, 0.7], often, min_games=2, ax=ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0 (3)"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0"] and ax.texts[0].get_text().endswith(
+        " (3)"
+    )
     with refused("prediction is nan"):
         plots.residuals(np.full(50_000, np.nan), matches, ax=ax)
     with refused("1 to 10000 players, not 0"):

@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
+from jaxrate.plots.rank_and_odds_plots import _set_rank_axis
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -85,6 +86,18 @@ def test_ranks_are_those_of_leaderboards(ax):
         plots.ranks(rated(None), "P7", ax=ax)
     with refused("1 to 8 players, not 9"):
         plots.ranks(rated(), range(9), ax=ax)
+
+
+@pytest.mark.parametrize(("ranks", "ticks"), [
+    ((1, 30), [1, 2, 3, 5, 10, 20, 30]), ((12, 80), [20, 30, 50]), ((211, 243), [220, 230, 240]), ((7, 9), [7, 8, 9]),
+])  # fmt: skip
+def test_the_best_rank_that_is_shown_is_on_top(ax, ranks, ticks):
+    ax.plot([0, 1], ranks)
+    ax.set_yscale("log")
+    _set_rank_axis(ax)
+    worst, best = ax.get_ylim()
+    assert 0.8 * ranks[0] <= best < ranks[0] and ranks[1] < worst
+    assert [int(label.get_text()) for label in ax.get_yticklabels()] == ticks
 
 
 def test_a_rank_that_stands_alone_is_seen(ax):

@@ -33,13 +33,13 @@ def test_lines_end_or_peak():
     assert titles.line_end_title([bo, ada], "date", "points") == "Ada ended 1 point ahead of Bo"
     unsure = [x._replace(deviation=np.full(3, 90.0)) for x in (ada, bo)]
     assert titles.line_end_title(unsure, "date", "points") == "Ada and Bo ended almost level"
-    assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in 1991"
+    assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
     assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
     away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
     assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked highest")
     among = titles.peak_title([ada, bo], "date", "points", 1800.0)
-    assert among == "Ada peaked highest of these 2, at 1,700 points in 1991"
+    assert among == "Ada peaked highest of these 2, at 1,700 points in May 1991"
     counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
     assert titles.peak_title([counted], "matches played", "points") == "Ada peaked at 3 points after 2 matches"
 

@@ -16,7 +16,7 @@ from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.simulated_demo import DEFAULT_MATCHES, DEFAULT_PLAYERS, rate_simulated_league
-from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.cli.terminal_tables import TextTable, name_teams, print_sections, to_text_table
 
 TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs")
 SEASON_DAYS = 200.0  # days, about
@@ -75,7 +75,7 @@ def demo(
     board = jr.leaderboard(rated, among=playing, top=len(playing))
     print_sections(
         f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:",
-        to_text_table(board, board.scope),
+        name_teams(to_text_table(board, board.scope)),
     )
     with report.stage("drawing"):
         was_drawn = _save_careers_plot_if_possible(rated, playing, picture)
@@ -98,7 +98,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     learning = f"{best.name} also learns from {evidence}; --plain turns this off." if evidence else ""
     published = jr.metrics.match_metrics(jr.data.datasets.nfl_forecast(), data.matches.score)
     qualities = [(result.name, result.quality) for result in comparison.results] + [("(FiveThirtyEight)", published)]
-    rows = [(name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.1%}") for name, quality in qualities]
+    rows = [(name, f"{quality['log loss']:.4f}", f"{100 * quality['accuracy']:.1f} %") for name, quality in qualities]
     counts = f"{len(data.rows):,} matches of {len(data.players)} teams"
     print_sections(
         f"The NFL from 1920 to 2021: {counts}, predicted in advance.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaxrate.cli.shared_options import check_finite
-from jaxrate.cli.terminal_tables import TextTable, to_text_table
+from jaxrate.cli.terminal_tables import TextTable, name_teams, to_text_table
 
 if TYPE_CHECKING:
     from jaxrate.league.leaderboard_table import Leaderboard
@@ -54,10 +54,11 @@ def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-def leaderboard_table(board: Leaderboard) -> TextTable:
-    """The board to print; its caption names options where Python names arguments."""
+def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTable:
+    """The board to print, of players or of teams; its caption names options where Python names arguments."""
     from jaxrate.league.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
 
     caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
     caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
-    return to_text_table(board, caption)
+    table = to_text_table(board, caption)
+    return name_teams(table) if are_teams else table

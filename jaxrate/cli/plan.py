@@ -170,10 +170,11 @@ def _schedule_shape(events: Any, schedule: Any) -> dict[str, Any]:
 
 def _format_schedule(shape: dict[str, Any]) -> str:
     """The size of the schedule as text."""
+    filled = f"{100 * shape['filled']:.0f} % filled"
     if "width" in shape:
-        return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {shape['filled']:.0%} filled"
+        return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {filled}"
     kind, count = next(iter(shape.items()))
-    return f"{count:,} {kind} in {shape['steps']:,} steps of {shape['sizes']} sizes, {shape['filled']:.0%} filled"
+    return f"{count:,} {kind} in {shape['steps']:,} steps of {shape['sizes']} sizes, {filled}"
 
 
 def _estimate_run_seconds(

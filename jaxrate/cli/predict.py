@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
@@ -15,10 +16,12 @@ from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal_tables import print_sections, to_text_table
+from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 HIDDEN_COLUMNS = "row", "quality"
+CHANCE_COLUMNS = "win", "draw", "loss", "expected"
 
 
 @click.command(
@@ -82,4 +85,33 @@ def predict(
         return
     total = len(predictions["row"])
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
-    print_sections(to_text_table(predictions.drop_columns(*HIDDEN_COLUMNS), rest, MAX_ROWS_SHOWN))
+    table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
+    print_sections(table._replace(left_aligned=(*table.left_aligned, "home", "away")))
+
+
+def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
+    """The columns to print: chances of matches in percent; of teams the names are those at home and away."""
+    columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    if rated.clock == "dates":
+        columns = {"date" if name == "time" else name: values for name, values in columns.items()}
+    if "a" not in columns:
+        return ColumnTable(columns)
+    if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
+        columns = _name_home_and_away(columns)
+    chances = {name: _format_percentages(columns[name]) for name in CHANCE_COLUMNS if name in columns}
+    return ColumnTable(columns | chances)
+
+
+def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns with home and away for a and b; the side stays only if some matches are on neutral ground."""
+    is_neutral = columns["side"] == ""
+    names = {"a": "home", "b": "away"}
+    shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
+    return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
+
+
+def _format_percentages(chances: Any) -> Any:
+    """Chances as whole percents; no chance is certain that is not."""
+    percents = 100.0 * np.asarray(chances, float)
+    bounds = [(0.0, 0.5, "<1 %"), (99.5, 100.0, ">99 %")]
+    return np.array([next((text for low, high, text in bounds if low < x < high), f"{x:.0f} %") for x in percents])

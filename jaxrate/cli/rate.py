@@ -51,7 +51,7 @@ from jaxrate.cli.system_selection import (
     prefix_errors_with_file,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.cli.terminal_tables import TextTable, name_teams, print_sections, to_text_table
 from jaxrate.text_format import format_count
 
 
@@ -206,15 +206,17 @@ def rate(
         columns = columns_of_saved_run(rated.system, data, request.columns)
         teams = is_about_teams(file, request.columns) or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
+    are_teams = bool(rated.options.get("teams"))
     sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(
         rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments
     )
-    sections += [leaderboard_table(board), *strengths_by_category(rated, board), quality_text]
+    sections += [leaderboard_table(board, are_teams=are_teams), *strengths_by_category(rated, board), quality_text]
     json_values: dict[str, Any] = {"leaderboard": _columns_to_records(board)}
     if peaks:
         peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
-        sections += ["peak ratings", to_text_table(peaks_table)]
+        peaks_text = to_text_table(peaks_table)
+        sections += ["peak ratings", name_teams(peaks_text) if are_teams else peaks_text]
         json_values["peaks"] = _columns_to_records(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:
@@ -305,4 +307,5 @@ def _summary_line(rated: jr.Rated) -> str:
 
     count = describe_event_counts(len(rated.predictions), rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
-    return f"{rated.system.name}: {count} of {format_count(len(rated.players), 'player')}{periods}"
+    noun = "team" if rated.options.get("teams") else "player"
+    return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important 
 )
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
-STYLES = {"rank": QUIET, "ranks": QUIET, "95 % interval": QUIET, "player": "bold", "system": "bold"}
+STYLES = {"rank": QUIET, "ranks": QUIET, "95 % interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
 
 
 class TextTable(NamedTuple):
@@ -47,6 +48,12 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
 
     headings, rows = table.heads_and_cells(top)
     return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)
+
+
+def name_teams(table: TextTable) -> TextTable:
+    """A table of teams: the word for its rows in the heading and below."""
+    headings = ["team" if heading == "player" else heading for heading in table.headings]
+    return table._replace(headings=headings, caption=re.sub(r"\bplayers\b", "teams", table.caption))
 
 
 def print_sections(*sections: str | TextTable) -> None:

@@ -142,6 +142,7 @@ sphinx_gallery_conf = {
     "doc_module": ("jaxrate",),
     "prefer_full_module": {r"jaxrate\.plots\..*"},
     "plot_gallery": "True",
+    "capture_repr": (),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

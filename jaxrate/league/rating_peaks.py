@@ -41,7 +41,7 @@ class PeakRatings(NamedTuple):
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
         digits = rating_decimals(self.rating)
-        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:.{digits}f}" for x in self.rating]}
+        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:,.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
             cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.time is not None:

@@ -10,7 +10,6 @@ from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import spread_labels
 from jaxrate.plots.plotted_data_and_checks import format_percent
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
-from jaxrate.text_format import format_number
 
 WIDTH = 640  # pixels
 HEIGHT = 360
@@ -23,6 +22,7 @@ PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
 RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
+MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
 
 
 class ChartText(NamedTuple):
@@ -43,6 +43,25 @@ class ChartLine(NamedTuple):
     y: HostArray
     half_width: HostArray | None = None  # of a band about it
     is_named: bool = True  # False: in grey, behind the others
+    peak: tuple[int, str] | None = None  # the point with a dot, and the label of the dot
+
+
+class ChartBand(NamedTuple):
+    """A grey band [m] behind all lines; NaN interrupts it."""
+
+    x: HostArray
+    low: HostArray
+    high: HostArray
+
+
+def rank_ticks(ranks: HostArray) -> list[int]:
+    """Round ranks from about the best to about the worst, NaN apart; at even distances if these are near."""
+    best, worst = float(np.nanmin(ranks)), float(np.nanmax(ranks))
+    ticks = [tick for tick in RANK_TICKS if best <= tick <= worst]
+    if len(ticks) >= MIN_RANK_TICKS:
+        return ticks
+    step = next(step for step in RANK_TICKS if step >= (worst - best) / 4)
+    return list(range(-int(-best // step) * step, int(worst) + 1, step))
 
 
 def import_altair() -> Any:
@@ -59,20 +78,21 @@ def line_chart(
     *,
     is_rank: bool = False,
     is_stepped: bool = False,
-    has_peaks: bool = False,
+    bands: Sequence[ChartBand] = (),
 ) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
 
-    Ranks have a logarithmic axis with 1 on top. Dots mark the highest points if a chart has peaks.
+    Ranks have a logarithmic axis with the best on top.
     """
     altair = import_altair()
     named = [line for line in lines if line.is_named]
+    has_peaks = any(line.peak for line in named)
     room = {"padding": PEAK_ROOM} if has_peaks else {}
     is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
     x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, scale=altair.Scale(**room),
                  axis=altair.Axis(grid=False, tickCount=LINE_TICKS))  # fmt: skip
     scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False, **room)
-    ticks = {"values": list(RANK_TICKS)} if is_rank else {"tickCount": LINE_TICKS}
+    ticks = {"values": rank_ticks(np.concatenate([line.y for line in lines]))} if is_rank else {"tickCount": LINE_TICKS}
     y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **ticks))
     colour = altair.Color(
         "name:N",
@@ -81,6 +101,11 @@ def line_chart(
     )
     interpolate = "step-before" if is_stepped else "linear"
     layers = []
+    for band in bands:
+        grey = altair.Chart(altair.Data(values=_band_rows(band)))
+        layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(
+            x=x, y=altair.Y("low:Q", title=text.y, scale=scale), y2="high:Q"
+        ))  # fmt: skip
     if len(named) < len(lines):
         grey = altair.Chart(altair.Data(values=_line_rows([line for line in lines if not line.is_named])))
         layers.append(grey.mark_line(color=PALE, strokeWidth=0.7, interpolate=interpolate).encode(
@@ -88,8 +113,8 @@ def line_chart(
         ))  # fmt: skip
     chart = altair.Chart(altair.Data(values=_line_rows(named)))
     if any(line.half_width is not None for line in named):
-        bands = chart.mark_area(opacity=0.18, interpolate=interpolate)
-        layers.append(bands.encode(x=x, y=altair.Y("low:Q", scale=scale), y2="high:Q", color=colour))
+        intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
+        layers.append(intervals.encode(x=x, y=altair.Y("low:Q", scale=scale), y2="high:Q", color=colour))
     tooltip = [
         altair.Tooltip("name:N", title="name"),
         altair.Tooltip("x:T" if is_dated else "x:Q", title=text.x, format="%Y-%m-%d" if is_dated else ",.6~g"),
@@ -128,9 +153,15 @@ def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
 
 
 def _peak_rows(named: Sequence[ChartLine]) -> list[dict[str, Any]]:
-    """The highest point of each line for JSON, with its year or time."""
-    tops = [_line_rows([line])[int(np.nanargmax(np.asarray(line.y, float)))] for line in named]
-    return [row | {"when": row["x"][:4] if isinstance(row["x"], str) else format_number(row["x"])} for row in tops]
+    """The highest point of each line for JSON, with its label."""
+    return [_line_rows([line])[line.peak[0]] | {"when": line.peak[1]} for line in named if line.peak is not None]
+
+
+def _band_rows(band: ChartBand) -> list[dict[str, Any]]:
+    """The points of a band for JSON."""
+    middle, half_width = 0.5 * (band.low + band.high), 0.5 * (band.high - band.low)
+    rows = _line_rows([ChartLine("", band.x, middle, half_width)])
+    return [{"x": row["x"], "low": row.get("low"), "high": row.get("high")} for row in rows]
 
 
 def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is_rank: bool) -> list[dict[str, Any]]:

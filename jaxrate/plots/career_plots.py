@@ -9,7 +9,8 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import History
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.plots.altair_charts import ChartBand, ChartLine, ChartText, line_chart
 from jaxrate.plots.finding_titles import line_end_title, peak_title
 from jaxrate.plots.name_labels import label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
@@ -29,14 +30,17 @@ from jaxrate.plots.rating_line_data import (
     collect_rating_lines,
     default_step_length,
     display_times,
+    format_peak_time,
     last_ratings_by_step,
     last_ratings_of_steps,
+    rating_quantiles_by_step,
     skip_first_events,
     smoothed_rating_lines,
     time_span,
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
+    CHARACTER_WIDTH,
     COLOURS,
     GREY,
     LINE_SPACING,
@@ -52,12 +56,12 @@ from jaxrate.plots.scoreboard_style import (
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number as shortly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
+MAX_GREY_LINES = 200  # of careers; of more others, bands are drawn
 MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 
 
@@ -219,12 +223,13 @@ def careers(
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
     A line goes through the ratings at the end of each step in which the player took part. It is interrupted where the
-    player is absent for longer.
+    player is absent for longer. The highest rating is one from the tenth event on, as on `jr.leaderboard`, since first
+    ratings jump; with hindsight any.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most 7.
-      others: further players, in grey and without names.
+      others: further players, in grey and without names; of more than 200 the bands that hold 90 % and 50 % of them.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
         hundredth of the history, whole years if it is long, and more if these players take part more rarely.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
@@ -246,36 +251,46 @@ def careers(
     length = step or max(default, float(np.quantile(gaps, GAP_QUANTILE)), 0.01)
     shown = {line.name for line in lines}
     grey_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
-    among = f"; in grey {len(grey_lines):,} others" if grey_lines else ""
+    is_banded = len(grey_lines) > MAX_GREY_LINES
+    among = f"; {'bands hold 90 % and 50 % of' if is_banded else 'in grey'} {len(grey_lines):,} others"
     ends = "each year" if length == YEAR and clock == "date" else "each step"
-    steps = [(line, *last_ratings_by_step(line, last, length)) for line in lines]
-    grey_steps = [(line, *last_ratings_by_step(line, last, length)) for line in grey_lines]
-    others_peak = max((float(np.nanmax(mean)) for _, _, mean in grey_steps), default=-np.inf)
-    title = peak_title([RatingLine(line.name, display_times(at, rated), mean, None) for line, at, mean in steps],
-                       clock, rating_unit(rated.system), others_peak)  # fmt: skip
-    text = ChartText(title, f"Ratings by {rated.system.name} at the end of {ends}; dots mark the highest{among}",
-                     clock, rating_axis_label(rated.system), describe_source(rated))  # fmt: skip
+    min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
+    steps, grey_steps = (
+        [last_ratings_by_step(line, last, length, min_events) for line in group] for group in (lines, grey_lines)
+    )
+    highest = [RatingLine(line.name, display_times(line.time, rated)[[line.peak]], line.mean[[line.peak]], None)
+               for line in steps]  # fmt: skip
+    others_peak = max((float(line.mean[line.peak]) for line in grey_steps), default=-np.inf)
+    span = max(line.time[-1] for line in steps) - min(line.time[0] for line in steps)
+    title = peak_title(highest, clock, rating_unit(rated.system), others_peak, span)
+    subtitle = f"Ratings by {rated.system.name} at the end of {ends}; dots mark the highest{among * bool(grey_lines)}"
+    text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
+    bands = []
+    if is_banded:
+        step_ends, quantiles = rating_quantiles_by_step(grey_steps, last, length)
+        dates = display_times(np.floor(step_ends) if rated.clock == "dates" else step_ends, rated)
+        bands = [ChartBand(dates, quantiles[:, i], quantiles[:, -1 - i]) for i in (0, 1)]
+    chart_lines = []
+    for group, is_named in (([] if is_banded else grey_steps, False), (steps, True)):
+        for name, numbers, mean, peak_point in group:
+            at = display_times(numbers, rated)
+            peak = (peak_point, format_peak_time(at[peak_point], span)) if is_named else None
+            chart_lines.append(ChartLine(name, at, mean, is_named=is_named, peak=peak))
     if is_interactive:
-        return line_chart(
-            [ChartLine(line.name, display_times(at, rated), mean, None, is_named)
-             for group, is_named in ((grey_steps, False), (steps, True)) for line, at, mean in group],
-            text, has_peaks=True,
-        )  # fmt: skip
+        return line_chart(chart_lines, text, bands=bands)
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
-    for _, at, mean in grey_steps:
-        width = 0.7 if len(grey_lines) <= 200 else 0.4
-        ax.plot(display_times(at, rated), mean, color=PALE, linewidth=width, zorder=1, gid="other")
+    for band in bands:
+        ax.fill_between(band.x, band.low, band.high, color=PALE, alpha=0.45, linewidth=0, zorder=1, gid="others")
     peaks: list[tuple[str, Any, float, str]] = []
-    for (line, at, mean), colour in zip(steps, COLOURS, strict=False):
-        top, displayed_times = int(np.nanargmax(mean)), display_times(at, rated)
-        ax.plot(displayed_times, mean, color=colour, linewidth=1.8, label=line.name, gid="career")
-        ax.plot(displayed_times[top], mean[top], "o", color=colour, markersize=5, markeredgecolor="white")
-        peak_time = (
-            str(displayed_times[top].astype("datetime64[Y]"))
-            if rated.clock == "dates"
-            else shortly(round(float(at[top]), 1))
-        )
-        peaks.append((peak_time, displayed_times[top], mean[top], colour))
+    colours = iter(COLOURS)
+    for line in chart_lines:
+        if line.peak is None:
+            ax.plot(line.x, line.y, color=PALE, linewidth=0.7, zorder=1, gid="other")
+            continue
+        colour, (top, peak_time) = next(colours), line.peak
+        ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career")
+        ax.plot(line.x[top], line.y[top], "o", color=colour, markersize=5, markeredgecolor="white")
+        peaks.append((peak_time, line.x[top], float(line.y[top]), colour))
     ax.set_ylabel(rating_axis_label(rated.system))
     group_thousands(ax, "y")
     label_time_axis(ax, clock)
@@ -293,7 +308,8 @@ def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
         x, y = points_per_pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
         offset = 4.0
         while any(
-            abs(x - other) < SMALL_FONT * 3.0 and abs(y + offset - height) < SMALL_FONT * LINE_SPACING
+            abs(x - other) < CHARACTER_WIDTH * SMALL_FONT * (len(when) + 1)
+            and abs(y + offset - height) < SMALL_FONT * LINE_SPACING
             for other, height in label_positions
         ):
             offset += 1.0

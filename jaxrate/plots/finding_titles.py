@@ -9,8 +9,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import list_names
-from jaxrate.plots.rating_line_data import RatingLine, times_to_numbers
-from jaxrate.text_format import format_number
+from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 
 CLOSE_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
@@ -59,13 +58,20 @@ def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str) -> str:
     return f"{first.name} ended {format_amount(gap, unit)} ahead of {second.name}"
 
 
-def peak_title(lines: Sequence[RatingLine], clock: str, unit: str, others_peak: float = -math.inf) -> str:
-    """Whose rating after an event was the highest, and when; of the named ones alone if others were higher."""
+def peak_title(
+    lines: Sequence[RatingLine], clock: str, unit: str, others_peak: float = -math.inf, span: float | None = None
+) -> str:
+    """Whose rating after an event was the highest, and when; of the named ones alone if others were higher.
+
+    `span` is the number of days that a plot shows. None: that of the lines.
+    """
     peaks = [float(np.nanmax(line.mean)) for line in lines]
     line = lines[int(np.argmax(peaks))]
     amount = format_amount(max(peaks), unit, 0 if unit == "points" else None)
     at = line.times[int(np.nanargmax(line.mean))]
-    when = f"in {at.astype('datetime64[Y]')}" if clock == "date" else f"at {format_number(round(float(at), 1))}"
+    numbers = [times_to_numbers(line.times) for line in lines]
+    when = format_peak_time(at, max(x[-1] for x in numbers) - min(x[0] for x in numbers) if span is None else span)
+    when = f"{'in' if clock == 'date' else 'at'} {when}"
     if clock not in ("date", "time"):
         when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
     highest = f" highest{_of_these(len(lines), max(peaks) < others_peak)}," if len(lines) > 1 else ""

@@ -74,7 +74,7 @@ def leaderboard(
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
     draw_intervals(ax, board.rating, half_width, COLOURS[0])
     values = format_ratings(board.rating, half_width)
-    about = draw_player_rows(ax, labels, values, [f"  {rank:,}" for rank in board.rank])
+    about = draw_player_rows(ax, labels, values, [f"{rank:,}  " for rank in board.rank])
     ax.set_xlabel(text.x + about)
     group_thousands(ax, "x")
     return ax

@@ -113,11 +113,11 @@ def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
 
 
 def set_name_ticks(
-    ax: "Axes", axis_name: Literal["x", "y"], labels: list[str], endings: Sequence[str] = (), **look: Any
+    ax: "Axes", axis_name: Literal["x", "y"], labels: list[str], beginnings: Sequence[str] = (), **look: Any
 ) -> int:
     """Set names of rows or columns as tick labels, in a font size that fits; of more than 40 only some, if need be.
 
-    Endings of names are never cut. Returns the step from one name to the next.
+    What stands before names is never cut. Returns the step from one name to the next.
     """
     pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
     room = pixels * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING  # the font size that fits
@@ -128,8 +128,8 @@ def set_name_ticks(
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
     font_size = SMALL_FONT if step > 1 else font_size
     names = fit_names([labels[i] for i in shown], ax, font_size)
-    if endings:
-        names = [f"{name}{endings[i]}" for name, i in zip(names, shown.tolist(), strict=True)]
+    if beginnings:
+        names = [f"{beginnings[i]}{name}" for name, i in zip(names, shown.tolist(), strict=True)]
     axis.set_ticks(shown, names, fontsize=font_size, **look)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
     return step

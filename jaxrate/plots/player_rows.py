@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, GREY, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
+from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +30,14 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
 
 
 def draw_player_rows(
-    ax: "Axes", labels: list[str], values: Iterable[str] = (), endings: Sequence[str] = (), head: str = ""
+    ax: "Axes", labels: list[str], values: Iterable[str] = (), beginnings: Sequence[str] = (), head: str = ""
 ) -> str:
-    """Draw one row for each player, the first on top: a name with its ending at the left, a value at the right.
+    """Draw one row for each player, the first on top: a name, after its beginning, at the left, a value at the right.
 
     Values have a head. Returns what the label of the other axis should add: which rows have names, if not all.
     """
     size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
-    step = set_name_ticks(ax, "y", labels, endings, color=INK)
+    step = set_name_ticks(ax, "y", labels, beginnings, color=INK)
     if step == 1:
         for row, value in enumerate(values):
             ax.text(
@@ -45,8 +45,8 @@ def draw_player_rows(
                 fontsize=float(np.clip(size, 4.0, SMALL_FONT)),
             )  # fmt: skip
         if head:
-            ax.text(1.01, -0.6, head, transform=ax.get_yaxis_transform(), va="bottom", color=GREY,
-                    fontsize=SMALL_FONT - 1.0)  # fmt: skip
+            ax.text(1.01, -0.6, head, transform=ax.get_yaxis_transform(), va="bottom", color=INK,
+                    fontsize=SMALL_FONT)  # fmt: skip
     ax.set_ylim(len(labels) - 0.5, -0.5)
     if len(labels) <= MAX_RULED_ROWS:
         ax.hlines(np.arange(len(labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,

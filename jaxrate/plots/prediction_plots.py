@@ -295,8 +295,8 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, clipped_half_width, COLOURS[0])
-    values = [f"{z:+.1f}".replace("-", "\N{MINUS SIGN}") for z in surprise[chosen]]
-    about = draw_player_rows(ax, labels, values, [f" ({games[i]:,})" for i in chosen], "z")
+    values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
+    about = draw_player_rows(ax, labels, values, head="z (matches)")
     ax.set_xlabel("score above expected, a match" + about)
     return ax
 

@@ -12,7 +12,7 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.leaderboards import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, resolve_system_state_and_players
 from jaxrate.league.trajectories import build_trajectories
-from jaxrate.plots.altair_charts import RANK_TICKS, ChartLine, ChartText, line_chart
+from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart, rank_ticks
 from jaxrate.plots.finding_titles import format_amount, ranks_title
 from jaxrate.plots.name_labels import (
     format_plot_name,
@@ -146,7 +146,7 @@ def ranks(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot ranks through a history, with names at the ends of lines; the scale is logarithmic, rank 1 on top.
+    """Plot ranks through a history, with names at the ends of lines; the scale is logarithmic, the best on top.
 
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
@@ -194,7 +194,7 @@ def ranks(
     among = f"; in grey {len(grey_ids):,} others" if grey_ids else ""
     ranks_by_name = dict(zip(labels.values(), rank_table, strict=False))
     text = ChartText(ranks_title(ranks_by_name, len(moments), [*rank_table[len(labels) :]]),
-                     f"Ranks on the leaderboard of each date by {rated.system.name}, the first on top{among}",
+                     f"Ranks on the leaderboard of each date by {rated.system.name}, the best on top{among}",
                      "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
     if is_interactive:
         return line_chart([line._replace(name=str(i)) if not line.is_named else line for i, line in enumerate(lines)],
@@ -225,10 +225,13 @@ def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
 
 
 def _set_rank_axis(ax: "Axes") -> None:
-    """Set rank 1 on top, and round ranks at the ticks."""
-    worst_rank = max(float(np.nanmax(line.get_ydata())) for line in ax.lines)
-    ax.set_ylim(1.15 * max(worst_rank, 3.0), 0.87)
-    ticks = [tick for tick in RANK_TICKS if tick <= 1.15 * max(worst_rank, 3.0)]
+    """Set the best rank that is shown on top, and round ranks at the ticks."""
+    ranks = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
+    best = float(np.nanmin(ranks))
+    worst = max(float(np.nanmax(ranks)), best + 2.0)
+    margin = (worst / best) ** 0.05
+    ax.set_ylim(worst * margin, best / margin)
+    ticks = rank_ticks(np.array([best, worst]))
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
     ax.set_ylabel("rank")

@@ -19,10 +19,14 @@ from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.text_format import format_number
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 YEAR = 365.25  # days
+MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
+BAND_QUANTILES = 0.05, 0.25, 0.75, 0.95
+MIN_BAND_PLAYERS = 20  # in a step, for quantiles of their ratings
 
 
 class RatingLine(NamedTuple):
@@ -174,10 +178,50 @@ def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
     return days_to_dates(times) if rated.clock == "dates" else times
 
 
-def last_ratings_by_step(line: RatingLine, last_time: float, step_length: float) -> tuple[HostArray, HostArray]:
-    """The time of the last event in each step, and the rating after it; NaN where steps are missing."""
+class StepRatings(NamedTuple):
+    """A player's rating after the last event in each step; NaN where steps are missing."""
+
+    name: str
+    time: HostArray  # [k] of the last event in the step, as numbers
+    mean: HostArray  # [k]
+    peak: int  # the highest of the points that may be peaks
+
+    def step_numbers(self, last_time: float, step_length: float) -> HostArray:
+        """[k] the number of each step, counted back from the end of the history."""
+        return np.floor((last_time - self.time) / step_length).astype(int)
+
+
+def last_ratings_by_step(line: RatingLine, last_time: float, step_length: float, min_events: int) -> StepRatings:
+    """The ratings at the ends of steps; only points after `min_events` events, or after all, may be peaks."""
     at, after = times_to_numbers(line.times)[:-1], line.mean[1:]
     step = np.floor((last_time - at) / step_length)
     step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
     gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1
-    return np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)
+    time, mean = np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)
+    has_enough = np.insert(step_ends + 1 >= min(min_events, len(at)), gaps, False)
+    return StepRatings(line.name, time, mean, int(np.nanargmax(np.where(has_enough, mean, np.nan))))
+
+
+def rating_quantiles_by_step(
+    lines: list[StepRatings], last_time: float, step_length: float
+) -> tuple[HostArray, HostArray]:
+    """[s] the ends of steps, and [s, 4] the 5, 25, 75 and 95 % quantiles of ratings; NaN for fewer than 20 players."""
+    is_rated = np.concatenate([~np.isnan(line.mean) for line in lines])
+    number = np.concatenate([line.step_numbers(last_time, step_length) for line in lines])[is_rated]
+    mean = np.concatenate([line.mean for line in lines])[is_rated]
+    steps = np.arange(number.max(), -1, -1)
+    order = np.argsort(-number, kind="stable")
+    groups = np.split(mean[order], np.searchsorted(-number[order], -steps)[1:])
+    quantiles = [
+        np.quantile(group, BAND_QUANTILES) if len(group) >= MIN_BAND_PLAYERS else np.full(4, np.nan) for group in groups
+    ]
+    return last_time - step_length * steps, np.stack(quantiles)
+
+
+def format_peak_time(at: Any, span_days: float) -> str:
+    """The year of a date, or its month in a short history; another time as a number."""
+    if not isinstance(at, np.datetime64):
+        return format_number(round(float(at), 1))
+    if span_days >= MIN_YEARS_WITHOUT_MONTHS * YEAR:
+        return str(at.astype("datetime64[Y]"))
+    return f"{at.astype('datetime64[D]').item():%b %Y}"

@@ -8,6 +8,8 @@ import jaxrate as jr
 from jaxrate import plots
 
 table = jr.data.datasets.nfl_columns()
-recent = {name: column[table["season"] >= 2010] for name, column in table.items()}
+recent = {
+    name: column[table["season"] >= 2010] for name, column in table.items()
+}
 data = jr.read(recent, a="home", b="away")
 plots.belief(jr.blat_mmr(), data, "New England Patriots")

@@ -9,5 +9,7 @@ from jaxrate import plots
 
 data = jr.data.datasets.nfl()
 
-fit = jr.fit(jr.glicko(side_advantage=60), data, free=("c", "initial_deviation"))
+fit = jr.fit(
+    jr.glicko(side_advantage=60), data, free=("c", "initial_deviation")
+)
 plots.loss_surface(fit, data, points=11)

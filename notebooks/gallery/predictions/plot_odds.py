@@ -11,12 +11,13 @@ data = jr.data.datasets.nfl()
 rated = jr.rate(jr.glicko(side_advantage=60), data)
 
 plan = [
-    *("Kansas City Chiefs", "Cleveland Browns", "Buffalo Bills", "Baltimore Ravens"),
-    *(
-        "Green Bay Packers",
-        "Los Angeles Rams",
-        "New Orleans Saints",
-        "Tampa Bay Buccaneers",
-    ),
+    "Kansas City Chiefs",
+    "Cleveland Browns",
+    "Buffalo Bills",
+    "Baltimore Ravens",
+    "Green Bay Packers",
+    "Los Angeles Rams",
+    "New Orleans Saints",
+    "Tampa Bay Buccaneers",
 ]
 plots.odds(jr.forecasts.simulate_tournament(rated, {"knockout": plan}))

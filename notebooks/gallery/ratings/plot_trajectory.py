@@ -10,4 +10,6 @@ from jaxrate import plots
 data = jr.data.datasets.nfl()
 rated = jr.rate(jr.glicko(side_advantage=60), data)
 
-plots.trajectory(rated, players=["Green Bay Packers", "New England Patriots"], skip=10)
+plots.trajectory(
+    rated, players=["Green Bay Packers", "New England Patriots"], skip=10
+)
