@@ -131,7 +131,7 @@ def test_odds_are_those_of_the_tournament(ax):
 
 
 def test_odds_of_a_season(ax):
-    coming = {"a": ["P1", "P2", "P3"], "b": ["P2", "P3", "P1"]}
+    coming = [("P1", "P2"), ("P2", "P3"), ("P3", "P1")]
     found = jr.forecasts.simulate_season(rated(), coming, samples=100)
     plots.odds(found, top=2, ax=ax)
     np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
