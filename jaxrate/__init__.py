@@ -77,5 +77,7 @@ def __getattr__(name: str) -> Any:
         from jaxrate.former_public_names import FORMER_NAMES
         from jaxrate.text_format import did_you_mean_suffix
 
+        places = [place for place in FORMER_NAMES.values() if place.rpartition(".")[2] == name]
         hint = f"; it is jr.{FORMER_NAMES[name]} now" if name in FORMER_NAMES else did_you_mean_suffix(name, __all__)
+        hint = f"; it is jr.{places[0]}" if places and name not in FORMER_NAMES else hint
         raise AttributeError(f"{error}{hint}", name=name) from None

@@ -120,6 +120,8 @@ def _conversion_hint(expected: str, value: Any) -> str:
         return f"; the system of this name is jr.{value}()"
     if expected.startswith("a RatingSystem") and kind == "Rated":
         return "; rated.system is that of a rated history, and jr.forecasts.predict_fixtures predicts from one"
+    if expected.startswith("a state") and isinstance(value, int):
+        return f"; a rated history has its own: name what else is given, as top={value} of jr.leaderboard"
     return "; live.to_rated() is the rated history of a live one" if "a Rated" in expected and kind == "Live" else ""
 
 

@@ -12,7 +12,9 @@ Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz
 
 import logging
 import os
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -30,12 +32,19 @@ from jaxrate.league.out_of_core.rate_files_runs_as_histories import (
     read_rate_files_run,
 )
 from jaxrate.league.player_careers_and_ratings import rating_table
-from jaxrate.league.rated_history import Rated
+from jaxrate.league.rated_history import Rated, count_predictions
 from jaxrate.league.run_metadata import make_run_metadata
 from jaxrate.league.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
-from jaxrate.storage.atomic_folder import NPZ_NAMES, RUN_FILE, lock_folder, read_run_files, replace_run
+from jaxrate.storage.atomic_folder import (
+    NPZ_NAMES,
+    RUN_FILE,
+    lock_folder,
+    read_run_files,
+    read_run_metadata,
+    replace_run,
+)
 from jaxrate.storage.npz_tables import columns_to_npz, read_npz_names_and_games, read_npz_predictions
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,
@@ -48,9 +57,11 @@ from jaxrate.storage.run_validation import (
 )
 from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
+from jaxrate.text_format import format_count
 
 LOG = logging.getLogger(__name__)
 RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow
+COUNT_NOUNS = "match", "participation"  # what COUNT_KEYS count
 MAX_ERROR_LENGTH = 500  # characters of an error message
 PERIOD_START_SYSTEMS = (
     "glicko",
@@ -79,6 +90,9 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
         name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
         for long; or if the folder is a file, or one of `rate_files`.
       OSError: if the files cannot be written. The run that was saved there before stays.
+
+    Warns:
+      UserWarning: if the run there was of more matches or contests than the new one.
     """
     folder = Path(folder)
     if folder.is_file():
@@ -92,8 +106,22 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
     metadata = make_run_metadata(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
+        longer_run = describe_longer_run(folder, rated)
         write_run(folder, rated, metadata, {})
+    if longer_run:
+        text = f"jr.rate(..., onto=jr.load({str(folder)!r})) goes on with a run"
+        warnings.warn(f"replaced {longer_run} in {folder}; {text}", UserWarning, stacklevel=3)
     LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
+
+
+def describe_longer_run(folder: Path, rated: Rated) -> str:
+    """The run in a folder, as "a run of 230 matches", if it has more of these than a new one; "" if it has not."""
+    with suppress(ValueError):
+        metadata = read_run_metadata(folder)
+        for key, noun in zip(COUNT_KEYS, COUNT_NOUNS, strict=True):
+            if isinstance(count := metadata.get(key), int) and count > count_predictions(rated):
+                return f"a run of {format_count(count, noun)}"
+    return ""
 
 
 def write_run(

@@ -98,6 +98,13 @@ def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
     assert code == 0 and errors == "" and text.splitlines()[0].split() == PREDICTED
 
 
+def test_a_forgotten_state_is_told(jaxrate, run, tmp_path):
+    (tmp_path / "new.csv").write_text("a,b,score\nplayer 01,player 02,1\n")
+    replaced = f"replaced a run of {len(jr.load(run).predictions)} matches in {run}"
+    code, _, errors = jaxrate("rate", tmp_path / "new.csv", "--out", run, "--quiet")
+    assert code == 0 and f"{replaced}; to go on with a run, name it with --state {run}\n" in errors
+
+
 def test_a_state_that_is_none(jaxrate, games, tmp_path):
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "nowhere")
     assert code == 2 and "nowhere: no saved run there: run.json is missing" in errors
@@ -127,6 +134,15 @@ def test_as_of_leaves_out_what_came_later(jaxrate, tmp_path):
     ):
         code, _, errors = jaxrate("rate", path, "--as-of", moment)
         assert code == 2 and message in errors
+
+
+@pytest.mark.parametrize("moment", ["2010-01-01", "2030-01-01"])
+def test_as_of_outside_the_history_is_told(jaxrate, tmp_path, moment):
+    (tmp_path / "games.csv").write_text("a,b,score,date\nx,y,1,2024-01-02\ny,x,1,2024-02-03\n")
+    assert jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run")[0] == 0
+    code, _, errors = jaxrate("rate", "--state", tmp_path / "run", "--as-of", moment)
+    assert code == 0 and "outside the history, which runs from 2024-01-02 to 2024-02-03\n" in errors
+    assert "outside" not in jaxrate("rate", "--state", tmp_path / "run", "--as-of", "2024-03-01")[2]
 
 
 def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):

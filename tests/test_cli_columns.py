@@ -144,7 +144,7 @@ def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
     assert code == 0, err
     lines = [line.split()[:2] for line in out.splitlines() if "glicko" in line]
     assert sorted(lines[:3]) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
-    assert "Not used by glicko: categories.\n" in out
+    assert "\nNot used by glicko: categories.\n" in out
 
 
 def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):

@@ -154,7 +154,10 @@ def test_mistakes_about_contests(jaxrate, contests, arguments, message):
         ("r,Cy,,3,2024-01-01", r"row 2 \(counting from 0, line 4\): column 'place' has no value"),
         ("r,Cy,2,3,2024-01-01", "row 2 .*: the places 2 to 3 overlap others of the same contest"),
         ("r,Bo,3,3,2024-01-01", "row 2 .*: player 'Bo' is in contest 'r' twice"),
-        ("r,Cy,3,3,2024-01-02", "row 2 .*: time 19724.0 differs within contest 'r'"),
+        (
+            "r,Cy,3,3,2024-01-02",
+            "row 2 .*: time 2024-01-02 differs within contest 'r'; if several contests have this name, give",
+        ),
         ("s,Cy,1,1,2023-12-31\ns,Bo,2,2,2023-12-31", "row 2 .*: time 2023-12-31 is earlier than 2024-01-01.* --sort\n"),
     ],
 )

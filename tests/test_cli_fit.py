@@ -184,5 +184,15 @@ def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):
     assert code == 2 and text == "" and message in errors and len(errors.splitlines()) == 1
 
 
+def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_path):
+    """The note said "HG and AG for the points", and the error that skills needs the column HG."""
+    (tmp_path / "games.csv").write_text("Date,Home,Away,HG,AG\n2024-01-02,x,y,3,1\n2024-01-09,y,x,0,2\n")
+    (tmp_path / "m.toml").write_text(
+        'system = "skills"\n[params]\nmargin_scale = 20.0\n[settings]\noutcome = "margin"\nmargin = ["HG", "AG"]\n'
+    )
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--params", tmp_path / "m.toml")
+    assert code == 0 and text.startswith("skills: 2 matches of 2 players"), errors
+
+
 def test_the_help_names_every_loss(jaxrate):
     assert all(name in jaxrate("fit", "--help")[1] for name in LOSSES)

@@ -154,6 +154,7 @@ def test_a_constant_forecast_is_described(home):
     assert describe_constant_forecast(home) == [f"The best constant forecast, {sided}"]
     sideless = home._replace(events=home.matches._replace(context=home.matches.context._replace(side=None)))
     assert describe_constant_forecast(sideless) == ["A constant forecast, one half for all, has log loss 0.6931."]
+    assert describe_constant_forecast(sideless, 29 / 600) == []  # of few matches it says nothing
 
 
 def test_what_is_not_known_is_said_of_each_system(home):

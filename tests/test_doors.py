@@ -56,6 +56,10 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
             lambda rated: jr.forecasts.add_outcomes(5),
             "add_outcomes: name the system first, as jr.glicko(), and not int",
         ),
+        (
+            lambda rated: jr.leaderboard(rated, 3),
+            "got 3; a rated history has its own: name what else is given, as top=3",
+        ),
         (lambda rated: jr.leaderboard(rated, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
         (lambda rated: jr.leaderboard(rated, top=True), "leaderboard: top must be a whole number, got True"),
         (lambda rated: jr.leaderboard(rated, cautious=math.nan), "cautious must be a number, got nan"),

@@ -47,6 +47,7 @@ CURVED = {  # of a logarithm and of points, 600 events
     "one open, with some effect on the other": ([[1e-5, 1e-4], [1e-4, 0.04]], [True, False]),
     "curved downwards": ([[-1e-3, 0.0], [0.0, 0.04]], [True, False]),
     "one for the other": ([[0.04, 0.04], [0.04, 0.04]], [True, True]),
+    "one that may be 350 times as large": ([[1.85e-4, 0.0], [0.0, 0.04]], [True, False]),
     "none": ([[0.04, 0.01], [0.01, 0.04]], [False, False]),
     "not a number": ([[np.nan, 0.0], [0.0, 0.04]], [True, True]),
 }

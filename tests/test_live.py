@@ -211,7 +211,11 @@ def test_errors_change_nothing():
         (("Ada", "Bo", 1.0), {"time": last, "side": 2}, "side must be from -1 to 1"),
         (("Ada", "Bo", 1.0), {"time": last, "weight": 0}, "weight must be a finite number above 0"),
         (("Ada", "Bo", 1.0), {"time": last, "weight": np.inf}, "weight must be a finite number above 0"),
-        (("Ada", "Bo", 1.0), {"time": last, "court": 1}, "a match has no 'court'"),
+        (
+            ("Ada", "Bo", 1.0),
+            {"time": last, "court": 1},
+            "columns; give court as columns={'court': 1}",
+        ),
         (("Ada", "Bo", 1.0), {"time": last, "columns": {"x": np.inf}}, "column 'x' is inf"),
         (("Ada", 7, 1.0), {"time": last}, "of another type than"),
         (("Ada", None, 1.0), {"time": last}, "None cannot be the name of a player"),

@@ -38,6 +38,8 @@ def test_namespaces_show_public_names_only(name):
 def test_former_names_say_where_they_are_now():
     with pytest.raises(AttributeError, match=r"attribute season; it is jr\.forecasts\.simulate_season now"):
         jr.season  # noqa: B018
+    with pytest.raises(AttributeError, match=r"attribute predict_fixtures; it is jr\.forecasts\.predict_fixtures$"):
+        jr.predict_fixtures  # noqa: B018
     for former_name, place in FORMER_NAMES.items():
         assert not hasattr(jr, former_name)
         namespace, _, name = place.partition(".")

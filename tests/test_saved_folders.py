@@ -118,3 +118,15 @@ def test_other_rules_are_not_saved_under_the_name_of_a_system(tmp_path):
     with pytest.raises(ValueError, match="was made with bonus of its own, which a saved run cannot hold"):
         jr.save(tmp_path, jr.rate(own(bonus=(1.0, print)), data))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_replaces_a_longer_one_is_told(tmp_path):
+    """Whoever forgets `onto` loses the history."""
+    long, short = (jr.rate(jr.elo(), {"a": ["x"] * n, "b": ["y"] * n, "score": [1] * n}) for n in (3, 2))
+    jr.save(tmp_path, short)
+    jr.save(tmp_path, long)
+    with pytest.warns(UserWarning, match=r"^replaced a run of 3 matches in .*; jr.rate\(..., onto=jr.load\(") as notes:
+        jr.save(tmp_path, short)
+    assert notes[0].filename == __file__ and len(jr.load(tmp_path).predictions) == 2
+    (tmp_path / "run.json").write_text("{}")  # of which nothing can be said
+    jr.save(tmp_path, short)

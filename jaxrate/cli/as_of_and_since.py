@@ -7,6 +7,9 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.progress import ProgressReport
+
+DAYS_UNTIL_IDLE = 366  # after the last event, when the leaderboard lists nobody by default
 
 
 def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:
@@ -49,6 +52,18 @@ def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
     if until is None or rated.period is None or rated.last is None or until < rated.last:
         return until
     return max(until, float(period_end(rated.last, rated.period)))
+
+
+def note_time_outside_history(report: ProgressReport, rated: jr.Rated, until: float | None) -> None:
+    """A note if --as-of is before the history, or so long after it that nobody plays any more."""
+    from jaxrate.league.rated_history import format_time, times_to_event_clock
+
+    if until is None or rated.last is None or not len(rated.predictions):
+        return
+    first = float(times_to_event_clock(rated.predictions["time"].to_numpy()).min())
+    if until < first or (rated.clock == "dates" and until > rated.last + DAYS_UNTIL_IDLE):
+        ends = " to ".join(format_time(time, rated.clock) for time in (first, rated.last))
+        report.note(f"--as-of is outside the history, which runs from {ends}")
 
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:

@@ -34,6 +34,8 @@ def read_events_with_evidence(
     if plain and not _is_side_option_given():
         columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
         return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
+    if request.fitted is not None and not plain:
+        request = request._replace(columns=_recognised_fitted_margin(file, request) | request.columns)
     if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = _recognise_evidence_columns(file, request.columns)
@@ -43,6 +45,15 @@ def read_events_with_evidence(
     if "margin" in evidence and not has_informative_margins(data):
         data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
     return data, request._replace(columns=evidence | request.columns)
+
+
+def _recognised_fitted_margin(file: str, request: RatingRequest) -> dict[str, Any]:
+    """The columns of the margin as arguments of `read`, if the system of a file of hyperparameters learns from them."""
+    wanted = () if request.fitted is None else request.fitted.values.get("margin") or ()
+    evidence = _recognise_evidence_columns(file, request.columns) if wanted else {}
+    if [*np.atleast_1d(evidence.get("margin", ()))] != [*wanted]:
+        return {}
+    return {role: x for role, x in evidence.items() if role in ("margin", "score")}
 
 
 def default_system(data: jr.data.Dataset) -> str:

@@ -10,7 +10,13 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.as_of_and_since import career_up_to, events_up_to, parse_time_option, time_of_shown_ratings
+from jaxrate.cli.as_of_and_since import (
+    career_up_to,
+    events_up_to,
+    note_time_outside_history,
+    parse_time_option,
+    time_of_shown_ratings,
+)
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
 from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
@@ -207,6 +213,7 @@ def rate(
         teams = is_about_teams(file, request.columns) or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
     are_teams = bool(rated.options.get("teams"))
+    note_time_outside_history(report, rated, until)
     sections: list[str | TextTable] = [_summary_line(rated)]
     board = jr.leaderboard(
         rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments
@@ -238,7 +245,9 @@ def rate(
         json_values["career"] = _columns_to_records(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         with report.stage(f"writing {out}"):
-            save_run(out, rated, tables, csv, csv_safe)
+            longer_run = save_run(out, rated, tables, csv, csv_safe)
+        if longer_run:
+            report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {out}")
         report.note(f"saved the run to {out}")
     finite_metrics = {name: x if np.isfinite(x) else None for name, x in metrics.items()}
     if as_json:

@@ -16,7 +16,7 @@ from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_d
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.progress import ProgressReport
+from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
@@ -58,7 +58,7 @@ def rate_leagues(
         rated_by_league = jr.league.rate_leagues(task.system, task.data, league, period=task.period)
     boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
     if out is not None:
-        with report.stage(f"writing {out}"):
+        with report.stage(f"writing {out}"), warnings_as_notes(report):
             folders = _league_folders([*rated_by_league])
             for name, rated in rated_by_league.items():
                 folder = out / folders[name]

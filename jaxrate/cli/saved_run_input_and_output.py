@@ -70,10 +70,13 @@ def lock_output_folder(out: Path) -> None:
         context.meta[__name__] = True
 
 
-def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> None:
-    """Save the run and further tables by name, if `csv_safe` for spreadsheets; those of an earlier run are removed."""
+def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> str:
+    """Save the run and further tables by name, if `csv_safe` for spreadsheets; those of an earlier run are removed.
+
+    Returns what run with more matches or contests it replaced, in words, or "".
+    """
     from jaxrate.league.run_metadata import make_run_metadata
-    from jaxrate.saved_runs import write_run
+    from jaxrate.saved_runs import describe_longer_run, write_run
     from jaxrate.storage.atomic_folder import OPTIONAL_FILES
 
     other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
@@ -82,4 +85,6 @@ def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_
     for name, columns in tables.items():
         other_files |= {f"{name}.csv": columns} if csv or csv_safe else {f"{name}.parquet": columns}
     lock_output_folder(out)
+    longer_run = describe_longer_run(out, rated)
     write_run(out, rated, make_run_metadata(rated), other_files, csv_safe)
+    return longer_run

@@ -28,6 +28,7 @@ from jaxrate.data.column_role_definitions import (
 )
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
+    HOME_AND_AWAY,
     NAME_TEMPLATES,
     NEUTRAL_NAMES,
     PARTICIPANT_NAMES,
@@ -59,6 +60,8 @@ class RecognisedColumnRoles(NamedTuple):
     timeless: bool = False  # whether no column of time holds times
     unix: bool = False  # whether numbers in the column of time may be seconds since 1970
     notes: tuple[str, ...] = ()  # which column was taken for what, in words
+    has_rank_as_score: bool = False  # whether the score of contests is called as ranks are, of which lower is better
+    has_unused_home: bool = False  # whether a and b are called as home and away are, and nobody has the side
 
 
 def recognise_columns(
@@ -151,9 +154,38 @@ def recognise_columns(
         and bool(inspected.times)
         and _is_nondefault_time_column(table.names, arguments["time"])
     )
+    has_rank_as_score = layout == CONTEST_ROLES and normalise_column_name(arguments["score"]) in RANK_NAMES
+    has_unused_home = arguments["side"] is None and not upcoming and are_home_and_away(arguments["a"], arguments["b"])
     return RecognisedColumnRoles(
-        arguments, table_with_loaded_columns(table, columns), points, timeless, unix, tuple(notes)
+        arguments,
+        table_with_loaded_columns(table, columns),
+        points,
+        timeless,
+        unix,
+        tuple(notes),
+        has_rank_as_score,
+        has_unused_home,
     )
+
+
+def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
+    """What is doubtful about the roles that arguments give to columns, and what to say instead; or nothing."""
+    a, b, score = (recognised.arguments[role] for role in ("a", "b", "score"))
+    if recognised.has_rank_as_score:
+        hint = f"say rank={score!r}, or --rank {score} on the command line"
+        return f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}"
+    if not recognised.has_unused_home:
+        return ""
+    hint = "if the first has it, say side='a', or --side a on the command line"
+    return f"{a} and {b} look like home and away, but nobody has the side; {hint}"
+
+
+def are_home_and_away(a: str | None, b: str | None) -> bool:
+    """Whether two columns are called as those of home and away are."""
+    if a is None or b is None:
+        return False
+    spelt = {normalise_column_name(a): a, normalise_column_name(b): b}
+    return any(matching_pair(spelt, NAME_TEMPLATES, spelling) == (a, b) for spelling in HOME_AND_AWAY)
 
 
 def _choose_time(

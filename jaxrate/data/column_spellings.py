@@ -23,6 +23,10 @@ SIDE_PAIRS = (
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
 )
+HOME_AND_AWAY = (  # of which the first has the side, if a and b are named: the last are not sought
+    SIDE_PAIRS[0],
+    SidesSpelling(("heim", "local", "domicile"), ("gast", "visitante", "exterieur", "extérieur"), side=True),
+)
 NAME_TEMPLATES: tuple[str, ...] = (
     "{}teamname",
     "{}team",

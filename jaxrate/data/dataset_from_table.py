@@ -14,7 +14,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_columns
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, doubtful_roles_hint, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import (
@@ -27,6 +27,7 @@ from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_
 from jaxrate.data.lookalike_names import (
     unify_spellings,
     warn_lookalike_names,
+    warn_names_with_other_accents,
     warn_new_names_with_other_accents,
 )
 from jaxrate.data.player_categories import CategoryShares
@@ -112,10 +113,11 @@ def read(
       ImportError: if pyarrow is not installed.
 
     Warns:
-      UserWarning: about columns that were recognised, and rows that have no result; if contests have a single
-        participant, since systems of ranks learn nothing from them; if names of players, categories or contests differ
-        only in what `normalise_names` joins, or new ones from those of `players` only by accents; if matches with times
-        repeat an earlier one exactly; if a margin has another sign than the score; if rows were skipped.
+      UserWarning: about columns that were recognised, and rows that have no result; if a and b name columns called as
+        home and away are, without side; if contests have a single participant, since systems of ranks learn nothing
+        from them; if names of players, categories or contests differ only in what `normalise_names` joins, or in
+        accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the score; if
+        rows were skipped.
     """
     arguments = select_role_arguments(locals())
     level = _stacklevel_outside_package()
@@ -158,6 +160,8 @@ def read(
                 f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates"
             )
         warn_recognised_columns(notes, roles.time, date_style if dates is None else None, stacklevel=level)
+        if hint := doubtful_roles_hint(recognition):
+            warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
         warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
         if skip_incomplete:
             incomplete = find_incomplete_rows(roles, kept)
@@ -180,8 +184,13 @@ def read(
         if dataset.clock is not None:
             warn_repeated_matches(dataset.events, dataset.rows, stacklevel=level)
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
-        names = getattr(dataset, field)
-        warn_lookalike_names(field, np.array([*names], object) if isinstance(names, dict) else names, stacklevel=level)
+        value = getattr(dataset, field)
+        field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
+        warn_lookalike_names(field, field_names, stacklevel=level)
+        num_known = len(players) if field == "players" and players is not None else 0
+        warn_names_with_other_accents(
+            field, field_names if field_names is None else field_names[num_known:], stacklevel=level
+        )
     if table.noted and players is not None and dataset.players.dtype == object:
         warn_new_names_with_other_accents(dataset.players, len(players), stacklevel=level)
     return dataset

@@ -25,6 +25,9 @@ PLAIN_RANGES = (
 PLAIN_LETTERS = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in PLAIN_RANGES)
 SIMPLE_NAME_PATTERN = f"^[{PLAIN_LETTERS}]+( [{PLAIN_LETTERS}]+)*$"  # names without superfluous blanks
 INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
+LETTERS_WITHOUT_ACCENTS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)  # letters that Unicode does not take apart
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note
 MAX_SUGGESTIONS = 3  # most names suggested
@@ -79,7 +82,7 @@ def lookalike_key(name: str) -> str:
 def accentless_key(name: str) -> str:
     """The key that names share if they look alike but for accents."""
     letters = unicodedata.normalize("NFD", lookalike_key(name))
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return "".join(x for x in letters if not unicodedata.combining(x)).translate(LETTERS_WITHOUT_ACCENTS)
 
 
 def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int) -> None:
@@ -89,17 +92,43 @@ def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int)
     groups = [
         spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
     ]
+    text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
+    advice = "join them with the option normalise_names, or --normalise-names on the command line"
+    warnings.warn(f"{text}; {advice}", UserWarning, stacklevel=stacklevel)
+
+
+def _describe_groups(subject: str, groups: Sequence[Sequence[str]], difference: str) -> str:
+    """A sentence about groups of names that differ by no more than that."""
     examples = "; ".join(
         " and ".join(map(format_value_for_error, spelt[:SHOWN_GROUPS])) for spelt in groups[:SHOWN_GROUPS]
     )
     others = f"; {len(groups) - SHOWN_GROUPS:,} more" if len(groups) > SHOWN_GROUPS else ""
-    count = sum(map(len, groups))
-    warnings.warn(
-        f"{count:,} names of {subject} differ from others only by blanks, letter case or Unicode form, and count as "
-        f"different {subject}: {examples}{others}; join them with the option normalise_names",
-        UserWarning,
-        stacklevel=stacklevel,
+    return (
+        f"{sum(map(len, groups)):,} names of {subject} differ from others only by {difference}, and count as different "
+        f"{subject}: {examples}{others}"
     )
+
+
+def warn_names_with_other_accents(subject: str, names: HostArray | None, stacklevel: int) -> None:
+    """UserWarning if some of the names [n] differ only by accents; `subject` is what they name, as "players"."""
+    if names is None or names.dtype != object:
+        return
+    arrow = import_pyarrow()
+    with suppress(arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
+        column = arrow.array(names, arrow.large_string())
+        is_ascii = arrow.compute.string_is_ascii(column)
+        if arrow.compute.all(is_ascii).as_py():
+            return
+        keys = _accentless_keys(column, is_ascii)
+        counts = arrow.compute.value_counts(keys)
+        repeated_keys = counts.field("values").filter(arrow.compute.greater(counts.field("counts"), 1))
+        is_repeated = arrow.compute.is_in(keys, repeated_keys)
+        groups: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for key, name in zip(*(part.filter(is_repeated).to_pylist() for part in (keys, column)), strict=True):
+            groups[key].setdefault(lookalike_key(name), name)
+        if found := [[*spelt.values()] for spelt in groups.values() if len(spelt) > 1]:
+            text = _describe_groups(subject, found, "accents")
+            warnings.warn(f"{text}; where they are the same, correct the file", UserWarning, stacklevel=stacklevel)
 
 
 def _has_lookalikes(names: HostArray) -> bool:

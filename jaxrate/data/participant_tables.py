@@ -53,15 +53,28 @@ def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], play
     return EventBuilderInputs(values | time, players, clock, contests=contests)
 
 
+def _check_one_time_in_contest(fields: EventBuilderInputs, differs: HostArray) -> None:
+    """RowError for a row whose time is not that of its contest, as the name of two contests leads to."""
+
+    def say(row: int) -> str:
+        name = _format_name_of_id(fields.contests, fields.values["contest"][row])
+        value = fields.values["time"][row]
+        time = str(np.datetime64(int(value // 1), "D")) if fields.clock == "dates" else format_number(value)
+        return f"time {time} differs within contest {name}; if several contests have this name, give each its own"
+
+    fail_where(differs, say)
+
+
 def contest_row_order(fields: EventBuilderInputs, sort: bool) -> HostArray | slice:
     """[n] the rows, in order of time if they are to be sorted: contests as wholes. RowError if one has two times."""
-    contest, contests = fields.values["contest"], fields.contests
-    if not sort or fields.clock is None:
+    contest = fields.values["contest"]
+    if fields.clock is None:
         return slice(None)
     time = fields.values["time"]
     first = time[np.unique(contest, return_index=True)[1]][contest]
-    differs = (time < first) | (time > first)
-    fail_where(differs, lambda row: f"time differs within contest {_format_name_of_id(contests, contest[row])}")
+    _check_one_time_in_contest(fields, (time < first) | (time > first))
+    if not sort:
+        return slice(None)
     return np.lexsort([contest, time])
 
 

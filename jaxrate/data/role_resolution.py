@@ -177,7 +177,11 @@ def resolve_table_layout(
     matching = [roles for roles in layouts if any(arguments[role] is not None for role in roles)]
     if len(matching) > 1:
         raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    if upcoming and (WINNER_LOSER in matching or any(arguments[role] for role in ("rank", "last_rank"))):
+    result = arguments["rank"] or arguments["last_rank"]
+    if upcoming and CONTEST_ROLES in matching and result:
+        missing = "" if result in names else f", and there is no column {result!r}"
+        raise ValueError(f"contests to come have no rank yet{missing}; leave out rank")
+    if upcoming and (WINNER_LOSER in matching or result):
         raise ValueError(
             "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
         )

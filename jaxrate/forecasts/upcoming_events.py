@@ -175,6 +175,7 @@ def _read_upcoming(rated: Rated, source: Any, columns: dict[str, Any]) -> Datase
         if pairs:
             if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in source):
                 example = f"; of one match it is [{tuple(source)!r}]" if len(source) == 2 else ""
+                example += "" if of_matches else " with a row for each participant, in columns contest and player"
                 raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
             table = {name: np.array([x[i] for x in source], object) for i, name in enumerate("ab")}
             source = open_table_source(table)._replace(

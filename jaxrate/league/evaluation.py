@@ -19,6 +19,8 @@ from jaxrate.metrics.prediction_metrics import (
     ranking_metrics,
 )
 
+MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
+
 
 class TwoSidedEvents(NamedTuple):
     """Events of two sides, scored as matches."""
@@ -101,7 +103,9 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
 
 
 def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
-    """The sentence on the log loss of a constant forecast, see `constant_forecast_log_loss`; none where it is NaN."""
+    """The sentence on `constant_forecast_log_loss`; none where that is NaN, or of few matches."""
+    if np.count_nonzero(last_share_mask(data, last)) < MIN_MATCHES_FOR_CONSTANT:
+        return []
     loss = constant_forecast_log_loss(data, last)
     has_side = isinstance(data.events, Matches) and data.events.context.side is not None
     sided = "The best constant forecast, the same chance for all who have the side,"

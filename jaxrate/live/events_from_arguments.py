@@ -117,7 +117,8 @@ def build_match(ids: list[int], score: float, time: float, context: Mapping[str,
             pair = [value] * 2 if np.ndim(value) == 0 else list(value)
             match_columns[name] = [[_category_index(x, categories) for x in pair]]
         else:
-            raise ValueError(f"a match has no {name!r}; it has side, weight, category and columns")
+            hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
+            raise ValueError(f"a match has no {name!r}; it has side, weight, category and columns{hint}")
     return matches([ids], [score], [time], **match_columns)
 
 

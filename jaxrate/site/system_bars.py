@@ -1,5 +1,6 @@
 """How far systems are behind the best, as bars on one axis."""
 
+import math
 from typing import NamedTuple
 
 from jaxrate.league.comparison_table import Comparison, system_result_label
@@ -31,7 +32,7 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     found = []
     for result in comparison.results:
         difference, half = result.log_loss_difference, None
-        if difference is not None and result is not comparison.results[0]:
+        if result is not comparison.results[0] and difference is not None and math.isfinite(difference.error):
             half = INTERVAL_ERRORS * difference.error
         found.append((system_result_label(result), result.quality["log loss"], half))
     if comparison.blend is not None:

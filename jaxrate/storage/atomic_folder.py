@@ -176,6 +176,11 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             before = raw  # perhaps somebody has just saved
 
 
+def read_run_metadata(folder: Path) -> dict[str, Any]:
+    """The contents of run.json; ValueError if there is no run, or a damaged one."""
+    return decode_run_json(_read_run_json_bytes(folder))
+
+
 def encode_run_json(metadata: dict[str, Any]) -> bytes:
     """The bytes of run.json, with their checksum."""
     try:

@@ -96,7 +96,18 @@ def test_a_contest_of_one_is_told_by_its_name(source):
     assert len(told) == 1 and told[0].filename == __file__
 
 
+def test_a_rank_taken_for_a_score_is_told(source):
+    """Lower is better of ranks, higher of scores: the table stands on its head."""
+    columns = {{"rank": "place"}.get(name, name): x for name, x in CONTESTS.items()}
+    with pytest.warns(UserWarning, match="^place looks like a rank.* say rank='place', or --rank place"):
+        read(source(columns), score="place")
+
+
 def test_contests_to_come(source):
+    with pytest.raises(
+        ValueError, match="contests to come have no rank yet, and there is no column 'place'; leave out"
+    ):
+        read(source({"contest": ["p"], "player": ["x"]}), contest="contest", rank="place", upcoming=True)
     columns = {"contest": ["q", "q", "p", "p"], "player": list("xyxz"), "date": ["2024-01-09"] * 2 + ["2024-01-02"] * 2}
     dataset = read(source(columns), players=["z"], upcoming=True)
     same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [0] * 4, time=[19724] * 2 + [19731] * 2))
@@ -120,8 +131,8 @@ BAD_CONTESTS = {
     "part": ({"last": [1, 4, 3, 9, 4]}, LAST, 1, "the places 2 to 4 overlap others .* without being the"),
     "within": ({"last": [1, 3, 3, 9, 9]}, LAST, 3, "the places 9 to 9 overlap others of the same contest"),
     "crowd": ({"last": [1, 2, 2, 9, 4]}, LAST, 2, "the places 2 to 2 are fewer than the players who share"),
-    "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4.0 differs within contest 'Spa'"),
-    "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time differs within contest 'Spa'"),
+    "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4 differs within contest 'Spa'"),
+    "times, sorted": ({"t": [3, 3, 1, 5, 5]}, {"sort": True}, 2, "time 1 differs within contest 'Spa'"),
     "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
     "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number .*; give those who"),
     "contest": ({"contest": ["p", None, "p", "q", "q"]}, {}, 1, "column 'contest' has no value"),

@@ -220,11 +220,24 @@ def test_options_overrule(games):
     assert data.matches.context.side is None and data.players.tolist() == ["y", "x"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read(file, a="HomeTeam", b="AwayTeam", score="FTR", dates="day-first")
-        goals = read(file, a="HomeTeam", b="AwayTeam", margin=("FTHG", "FTAG"), dates="day-first")
+        read(file, a="HomeTeam", b="AwayTeam", side="a", score="FTR", dates="day-first")
+        goals = read(file, a="HomeTeam", b="AwayTeam", side="a", margin=("FTHG", "FTAG"), dates="day-first")
     assert goals.matches.score.tolist() == [1, 0.5] and goals.margin == ("FTHG", "FTAG")
     with pytest.warns(UserWarning, match="took FTHG and FTAG for the points of both"):
         read(games("a,b,FTHG,FTAG\nx,y,1,0\n"))
+
+
+@pytest.mark.parametrize("a, b", [("Home", "Away"), ("home_team", "away_team"), ("Heim", "Gast")])
+def test_sides_that_are_lost_by_naming_the_players_are_told(games, a, b):
+    """Without a and b the first has the side, of the names that are recognised."""
+    file = games(f"{a},{b},score\nx,y,1\n")
+    with pytest.warns(ColumnsRecognisedWarning, match=f"^{a} and {b} look like home and away, but nobody.*--side a"):
+        assert read(file, a=a, b=b).matches.context.side is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(file, a=a, b=b, side="a")
+        read(file, a=b, b=a)
+        read(file, a=a, b=b, upcoming=True)
 
 
 def test_several_players_are_an_error(games):

@@ -178,7 +178,7 @@ ZOE = "Zoë", "Zoe\u0308"
 
 def test_alike_names_are_noted(source):
     columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
-    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; join them with the option normalise"
+    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; join them with the .*--norm"
     with pytest.warns(UserWarning, match=said):
         assert len(read(source(columns)).players) == 5
     with pytest.raises(ValueError, match="row 2 .*: Zoë is on both sides"):
@@ -203,6 +203,20 @@ def test_new_names_that_differ_from_known_ones_by_accents_are_noted(source):
         read(source({"a": ["ZOË"], "b": ["Bo"], "score": [1.0]}), players=["Zoë", "Bo"])
     assert len(notes) == 1 and "only by blanks, letter case or Unicode form" in str(notes[0].message)
     read(source({"a": [1], "b": [2], "score": [1.0]}), players=[1])
+    north = {"a": ["Bodo", "Lodz"], "b": ["Naesby", "Ole"], "score": [1.0, 1.0]}
+    with pytest.warns(UserWarning, match="'Bodo' .near: 'Bodø'., 'Naesby' .near: 'Næsby'., 'Lodz' .near: 'Łódź'.$"):
+        read(source(north), players=["Bodø", "Næsby", "Łódź"])
+
+
+def test_names_of_one_file_that_differ_by_accents_are_noted(source):
+    columns = {"a": ["Köln", "Ada", "Łódź"], "b": ["Bo", "Koln", "lodz"], "score": [1.0, 1.0, 1.0]}
+    with pytest.warns(UserWarning) as notes:
+        data = read(source(columns))
+    assert len(data.players) == 6
+    assert [str(note.message) for note in notes] == [
+        "4 names of players differ from others only by accents, and count as different players: 'Köln' and 'Koln'; "
+        "'Łódź' and 'lodz'; where they are the same, correct the file"
+    ]
 
 
 def test_normalise_names(source):

@@ -11,5 +11,5 @@ table = jr.data.datasets.nfl_columns()
 recent = {
     name: column[table["season"] >= 2010] for name, column in table.items()
 }
-data = jr.read(recent, a="home", b="away")
+data = jr.read(recent, a="home", b="away", side="a", neutral="neutral")
 plots.belief(jr.blat_mmr(), data, "New England Patriots")
