@@ -2,11 +2,11 @@
 
 import textwrap
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import format_value_or_type
+from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # fro
 SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
 MARKERS = "os^DvPX"
 LINE_STYLES = "-", "--", "-.", ":"
+MAX_FIGURE_INCHES = 100.0
 SMALL_FONT = 8.5  # font size in points
 TITLE_FONT = 13.0
 LINE_SPACING = 1.3  # distance of lines, relative to the font size
@@ -32,9 +33,10 @@ MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three 
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
 
 
+@enforce_argument_annotations
 def make_axes(
     ax: "Axes | None" = None,
-    size: tuple[float, float] | None = None,
+    size: Annotated[tuple[float, float] | None, CHECKED_BY_FUNCTION] = None,
     title: str = "",
     subtitle: str = "",
     *,
@@ -56,8 +58,16 @@ def make_axes(
       grid: lines for the ticks of "x", "y", "both" or "none".
 
     Raises:
-      ValueError: for something else than axes.
+      ValueError: for something else than axes, a size that is not two numbers above 0, at most 100, or no such grid.
     """
+    if size is not None and not (
+        isinstance(size, (tuple, list))
+        and len(size) == 2
+        and all(isinstance(x, (int, float)) and 0 < x <= MAX_FIGURE_INCHES for x in size)
+    ):
+        raise ValueError(f"size must be a width and a height in inches, got {format_value_or_type(size)}")
+    if grid not in ("x", "y", "both", "none"):
+        raise ValueError(f'grid must be "x", "y", "both" or "none", got {grid!r}')
     if ax is not None:
         if not hasattr(ax, "figure"):
             raise ValueError(f"ax must be axes of matplotlib, got {format_value_or_type(ax)}")
