@@ -229,5 +229,6 @@ MUTATIONS = [
       "tests/read/test_evidence.py -k 'another_sign'"),
     M("tables accents alone", "if lookalike_key(name) != lookalike_key(other)]", "]",
       "tests/read/test_rows.py -k 'accents'"),
-    M("live accents of undone names", "if known not in current.ids:", "if False:", "tests/test_live_names.py -k 'look_like'"),
+    M("live accents of undone names", "if known not in current.ids:", "if False:",
+      "tests/test_live_names.py -k 'look_like'"),
 ]  # fmt: skip

@@ -67,7 +67,7 @@ def test_a_comparison_of_contests(share):
     (result,) = found.results
     assert result.quality == pytest.approx(jr.metrics.ranking_metrics(rounds, before, mask=np.arange(180) >= 90))
     assert result.speed > 0 and found.counts == {"contests": 30, "participations": 180}
-    assert re.search(r"share +\d\d\.\d\d% .* [\d,]+$", str(found).splitlines()[1])
+    assert re.search(r"share +\d\d\.\d\d % .* [\d,]+$", str(found).splitlines()[1])
 
 
 def test_those_whose_demands_are_not_met_are_left_out():

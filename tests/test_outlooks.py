@@ -80,15 +80,15 @@ def test_rated_contests_keep_the_chances(tmp_path):
         {"contest": [1] * 4 + [2, 2, 3, 3, 3], "player": [*"abcdabcda"], "rank": [1, 2, 3, 4, 2, 1, 1, 2, 3]}
     )
     teams = {"contest": [1] * 4 + [2] * 4, "player": [*"abcdacbd"], "rank": [1, 1, 2, 2, 2, 2, 1, 1]}
-    for case in (data, jr.read(teams | {"team": [*"xxyyxxyy"]}, team="team")):
+    for number, case in enumerate((data, jr.read(teams | {"team": [*"xxyyxxyy"]}, team="team"))):
         plain, full = (jr.rate(x, case) for x in (jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())))
         got, wanted = columns(full), columns(plain)
         place = [*got].index("prediction")
         assert [*got][place : place + 4] == ["prediction", "win", "draw", "quality"]
         np.testing.assert_allclose(got["prediction"], wanted["prediction"], atol=1e-5)
         assert {"win", "draw", "quality", "expected_rank"} <= {*jr.career(full, "a")}
-        jr.save(tmp_path, full)
-        assert jr.load(tmp_path).system == full.system
+        jr.save(tmp_path / str(number), full)
+        assert jr.load(tmp_path / str(number)).system == full.system
         assert evaluate_predictions(full, case) == pytest.approx(evaluate_predictions(plain, case), nan_ok=True)
         jr.site.report_html(full)
 

@@ -16,7 +16,10 @@ from tests.browser import downloaded, findings, pointed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
+pytestmark = [
+    pytest.mark.usefixtures("in_a_hurry"),
+    pytest.mark.filterwarnings("ignore:.*differ from others only by accents"),
+]
 
 NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=1+1", 'O\'Brien "Q" & Sons']
 

@@ -30,7 +30,7 @@ def test_matches_to_come_name_who_is_at_home_first():
     found = [(match.first, match.second, match.is_neutral, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", False, 0.25), ("Cy", "Bo", False, 0.625), ("Cy", "Ada", True, 0.875)]
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
-        "Cy \u2013 Bo B. is the closest, 62 % to 38 %; the clearest favourite is Cy, 88 % against Ada."
+        "Cy \u2013 Bo B. is the closest, 63 % to 38 %; the clearest favourite is Cy, 88 % against Ada."
     )
 
 

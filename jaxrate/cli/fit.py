@@ -246,16 +246,7 @@ def format_factory_call(system: jr.extend.RatingSystem) -> str:
     flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
     if len(flat) > MAX_CALL_LENGTH or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
         return ""
-    return (
-        f"jr.{system.factory.__name__}({', '.join(f'{name}={_shorten(value)!r}' for name, value in changed.items())})"
-    )
-
-
-def _shorten(value: Any) -> Any:
-    """A setting of a system with numbers in six digits."""
-    if isinstance(value, tuple):
-        return tuple(map(_shorten, value))
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return f"jr.{system.factory.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
 
 def _json_result(

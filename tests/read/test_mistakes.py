@@ -198,7 +198,7 @@ ARGUMENTS = {
     "upcoming contest": ({"contest": "a", "upcoming": True}, "no column 'player'"),
     "upcoming rank": (
         {"contest": "a", "participant": "b", "rank": "score", "upcoming": True},
-        "matches to come have columns",
+        "contests to come have no rank yet",
     ),
     "last of a score": (
         {"contest": "a", "participant": "b", "last_rank": "score"},
