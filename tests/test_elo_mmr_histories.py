@@ -24,7 +24,7 @@ from tests.test_elo_mmr_properties import (
     some_beliefs,
 )
 
-pytestmark = pytest.mark.usefixtures("double", "in_a_hurry")
+pytestmark = pytest.mark.usefixtures("double")
 
 # Section 4.1: the pseudodiffusion
 
