@@ -103,3 +103,14 @@ def test_the_command(tmp_path, jaxrate):
     ):
         code, _, errors = jaxrate(*given, *more)
         assert code != 0 and message in errors
+
+
+def test_leagues_of_teams_are_said_to_be(tmp_path, jaxrate):
+    table = games()
+    columns = {"home_team": table["a"], "away_team": table["b"]} | {x: table[x] for x in table if x not in "ab"}
+    jr.data.write(columns, tmp_path / "games.csv")
+    code, said, _ = jaxrate(
+        "rate", tmp_path / "games.csv", "--system", "elo", "--by", "league", "--out", tmp_path / "out"
+    )
+    assert code == 0 and said.count("of 8 teams") == 2 and "player" not in said
+    assert jr.load(tmp_path / "out" / "N").options["teams"]

@@ -48,8 +48,10 @@ def test_an_axis_has_few_marks_on_a_round_grid():
         axis = make_axis(low, low + length)
         assert 1 <= len(axis.marks) <= MAX_MARKS
         at = [at for at, _ in axis.marks]
-        start, step = (float(x.partition(":")[2].rstrip("%")) for x in axis.grid.split(";"))
-        np.testing.assert_allclose(start + step * np.arange(len(at)), at, atol=0.1)
+        np.testing.assert_allclose(np.diff(at, 2), 0.0, atol=1e-6)
+        lines, coarse = ([float(y) for y in re.findall(r"#0000 ([\d.]+)%", x)] for x in axis.grid.split(";"))
+        np.testing.assert_allclose(lines, at, atol=0.051)  # no line is without a label
+        assert coarse == lines[:: 2 if len(lines) > 2 else 1]
 
 
 def test_a_lead_that_the_intervals_deny_is_no_news():
@@ -179,13 +181,15 @@ def test_the_report_draws_how_far_systems_are_behind():
 
 
 def test_the_report_shows_the_points_of_its_file(tmp_path):
-    command = pytest.importorskip("jaxrate.cli.report")
     table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "up": [3, 1], "down": [2, 1], "time": [0, 1]}
     data = jr.read(table, margin=["up", "down"])
-    page = jr.site.report_html(jr.rate(jr.elo(), data), active="all", points=command._point_columns(data))
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), data))
+    rated = jr.load(tmp_path / "run")
+    assert rated.predictions["points_a"].to_pylist() == [3.0, 1.0]
+    page = jr.site.report_html(rated, active="all")
     rows = re.search('<table id="events".*?</table>', page)[0]
-    assert ">won 3-2" in rows and ">drew 1-1" in rows
-    assert command._point_columns(data._replace(margin=())) is None
+    assert ">won 3\u20132" in rows and ">drew 1\u20131" in rows
+    assert "points_a" not in jr.rate(jr.elo(), data._replace(margin=())).predictions.column_names
 
 
 def test_chances_that_err_to_one_side_are_said_to():

@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from tests.browser import texts
+from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -71,7 +71,7 @@ def test_a_long_career_is_complete_without_scripts_and_its_pages_are_small(duel)
     first = text_of(folder / "players" / "ada.html")
     assert 'href="ada.2.html"' in first and 'id="upsets"' in first and first.count('<path class="line') == 1
     told = text_of(folder / "data" / "careers" / "ada.js").partition(" = ")[2].removesuffix(";\n")
-    np.testing.assert_allclose(json.loads(told)["rating"][:-1], career["rating"], atol=0.0051)
+    np.testing.assert_allclose(json.loads(told)["rating"], career["rating"] + career["change"], atol=0.0051)
 
 
 def test_labels_of_charts_are_where_their_days_are(duel):
@@ -150,6 +150,10 @@ def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
             ratings, dates = texts(browser, "#board td.rating"), texts(browser, "time")
             assert ratings and all(re.fullmatch(r"\d\.\d{3}|\d{3}", x) for x in ratings), page
             assert dates and all(re.fullmatch(r"(\d+\. )?\w+\.? \d{4}", x) for x in dates), (page, dates)
+        browser.get((folder / "quality.html").as_uri())
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        said = " ".join(texts(browser, "main p"))  # at the end of a sentence, too
+        assert re.search(r"log loss, 0,\d{4}\.", said) and not re.search(r"\d\.\d{4}", said)
     finally:
         browser.execute_cdp_cmd("Emulation.setLocaleOverride", {})
 

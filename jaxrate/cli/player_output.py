@@ -12,6 +12,7 @@ from jaxrate.cli.terminal_tables import TextTable, to_text_table
 from jaxrate.text_format import format_count, format_decimals, format_number, format_unquoted_name, rating_decimals
 
 SHOWN_EVENTS = 20  # of a career, the last ones
+POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
 
 
 def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
@@ -33,7 +34,11 @@ def career_sections(
     total, digits = len(career["rating"]), rating_decimals(career["rating"])
     career_columns = career if is_whole else {key: x[-SHOWN_EVENTS:] for key, x in career.items()}
     times = career_columns["time"]
-    career_columns = {key: x for key, x in career_columns.items() if key != "time"}
+    if "points" in career_columns:
+        points = zip(*(career_columns[key].tolist() for key in POINT_COLUMNS), strict=True)
+        texts = [f"{x:g}\u2013{y:g}" if x == x and y == y else "" for x, y in points]
+        career_columns = career_columns | {"points": texts}
+    career_columns = {key: x for key, x in career_columns.items() if key not in ("time", POINT_COLUMNS[1])}
     if rated.clock is not None:
         career_columns = {
             "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]

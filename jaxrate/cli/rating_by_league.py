@@ -12,7 +12,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.default_evidence import read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_dataset
+from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder
@@ -56,6 +56,7 @@ def rate_leagues(
     task = choose_system(report, request, data, file)
     with report.stage("rating leagues"), prefix_errors_with_file(file):
         rated_by_league = jr.league.rate_leagues(task.system, task.data, league, period=task.period)
+    are_teams = is_about_teams(file, request.columns)
     boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
     if out is not None:
         with report.stage(f"writing {out}"), warnings_as_notes(report):
@@ -63,7 +64,7 @@ def rate_leagues(
             for name, rated in rated_by_league.items():
                 folder = out / folders[name]
                 folder.mkdir(parents=True, exist_ok=True)
-                jr.save(folder, rated._replace(options={"columns": request.columns}))
+                jr.save(folder, rated._replace(options={"columns": request.columns, "teams": are_teams}))
             jr.data.write(_concatenate_ratings(by, rated_by_league), out / "leagues.parquet")
         report.note(f"saved {len(rated_by_league):,} runs to {out}")
     if as_json:
@@ -76,9 +77,10 @@ def rate_leagues(
         )
         return
     sections: list[str | TextTable] = [task.system.name]
+    noun = "team" if are_teams else "player"
     for name, rated in rated_by_league.items():
-        title = f"{name}: {_format_count(rated)} of {format_count(len(rated.players), 'player')}"
-        sections += [title, leaderboard_table(boards[name])]
+        title = f"{name}: {_format_count(rated)} of {format_count(len(rated.players), noun)}"
+        sections += [title, leaderboard_table(boards[name], are_teams=are_teams)]
     print_sections(*sections)
 
 

@@ -128,17 +128,7 @@ def report(
             active=active,
             min_games=min_games,
             noun=noun,
-            points=_point_columns(task.data),
         )
     out.write_text(page, encoding="utf-8")
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
-
-
-def _point_columns(data: jr.data.Dataset) -> tuple[Any, Any] | None:
-    """The points of both players of each match, where the margin is read from two columns."""
-    if len(data.margin) != 2:
-        return None
-    columns: Any = data.matches.context.columns
-    first, second = (columns[name] for name in data.margin)
-    return np.asarray(first), np.asarray(second)

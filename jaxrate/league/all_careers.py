@@ -21,7 +21,7 @@ class Careers(NamedTuple):
     time: HostArray  # [M] on the clock of the history; NaN where there is none
     mean: HostArray  # [M] the rating that the event left
     deviation: HostArray | None  # [M] of that rating; None if the system has none
-    before: HostArray  # [num_players] the rating before the first event
+    before: HostArray  # [M] the rating before the event
 
     def gather(self, values: HostArray) -> HostArray:
         """[M] the values of a column [n] of the predictions, row by row of the careers."""
@@ -47,7 +47,7 @@ def build_careers(rated: Rated) -> Careers:
         a, b = (lookup_ids(rated.predictions[name], rated.players)[row] for name in "ab")
         first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
         opponent = np.where(first, b, a)
-    before = trajectories.mean[trajectories.start[:-1]]
+    before = trajectories.later_mean[np.flatnonzero(is_event) - 1]
     return Careers(
         start, row, first, opponent, trajectories.time[is_event], trajectories.mean[is_event], deviation, before
     )

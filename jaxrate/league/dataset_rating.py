@@ -36,7 +36,7 @@ from jaxrate.league.rated_history import (
     days_to_dates,
     format_time,
 )
-from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade
 from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
 from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
@@ -65,7 +65,10 @@ def rate(
     rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
     stands beside that of participants. Deviations are left out if the system has none. Systems that infer performances
     add them, and the rank that would have kept the rating, see `performance_ratings`; both are null where there is
-    none.
+    none. Where leads fade, from season to season or with time, the ratings that the event left stand beside those
+    before, as `rating_after` and `deviation_after`: a rating period's stand beside each of its matches.
+
+    Where the data have the points of both players as their margin, these follow as `points_a` and `points_b`.
 
     Systems of `add_outcomes` add the chances beside the prediction, which is still the expected score, or the share:
     win, draw and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and
@@ -114,7 +117,9 @@ def rate(
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_matches_or_participations(onto))
     state = None if onto is None else onto.state
-    result, performances = rating_history_with_performances(system, events, state=state, key=key, num_players=n)
+    result, performances = rating_history_with_performances(
+        system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
+    )
     return build_rated(system, data, period, onto, result, performances)
 
 
@@ -191,15 +196,28 @@ def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:
 def match_prediction_table_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
     """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
     matches = data.matches
-    before = np.asarray(result.before.mean).reshape(-1, 2)
     columns = {"row": data.rows, "time": days_to_dates(matches.time) if data.clock == "dates" else matches.time}
     columns |= {side: names.take(matches.player[:, i]) for i, side in enumerate("ab")}
     columns |= {"score": matches.score} | match_prediction_columns(result.prediction)
-    columns |= {"rating_a": before[:, 0], "rating_b": before[:, 1]}
-    if result.before.deviation is not None:
-        deviation = np.asarray(result.before.deviation).reshape(-1, 2)
-        columns |= {"deviation_a": deviation[:, 0], "deviation_b": deviation[:, 1]}
+    for name, values in _rating_columns(result).items():
+        columns |= {f"{name}_{side}": values.reshape(-1, 2)[:, i] for i, side in enumerate("ab")}
+    if len(data.margin) == 2 and matches.context.columns is not None:  # the points of both
+        columns |= {
+            f"points_{side}": matches.context.columns[name] for side, name in zip("ab", data.margin, strict=True)
+        }
     return columns
+
+
+def _rating_columns(result: History) -> dict[str, HostArray]:
+    """The ratings before the events, and those that they left if these were recorded."""
+    recorded = {"": result.before, "_after": result.after}
+    return {
+        f"{name}{suffix}": np.asarray(values)
+        for suffix, rating in recorded.items()
+        if rating is not None
+        for name, values in (("rating", rating.mean), ("deviation", rating.deviation))
+        if values is not None
+    }
 
 
 def _contest_prediction_table_columns(
@@ -226,9 +244,7 @@ def _contest_prediction_table_columns(
     }
     if in_teams:
         columns["teams"] = teams[contest_index]
-    columns |= contest_prediction_columns(result.prediction, data.rounds) | {"rating": np.asarray(result.before.mean)}
-    if result.before.deviation is not None:
-        columns["deviation"] = np.asarray(result.before.deviation)
+    columns |= contest_prediction_columns(result.prediction, data.rounds) | _rating_columns(result)
     if performances is not None:
         columns |= performances._asdict()
     return columns

@@ -23,7 +23,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 
-YEAR_DAYS = 365.0
+DEFAULT_ACTIVE_DAYS = 365.0  # and of the comparison with an earlier list
 FEWER_GAMES_HINT = "a lower min_games lists more"
 DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
     10,
@@ -264,10 +264,11 @@ class _HistoryLeaderboardBuilder:
             return rated.at(now)
         final = system.summary(params, advance_state_to_time(system, rated.state, now, params))
         is_last_point = points == trajectories.start[1:] - 1
+        earlier = trajectories.ratings_at(points, now, system.settings.get("seasons") or ())
         return Rating(
             *(
-                None if x is None or y is None else np.where(is_last_point, x, y[points])
-                for x, y in zip(final, (trajectories.mean, trajectories.deviation), strict=True)
+                None if x is None or y is None else np.where(is_last_point, x, y)
+                for x, y in zip(final, earlier, strict=True)
             )
         )
 
@@ -290,7 +291,7 @@ class _HistoryLeaderboardBuilder:
     def _activity_window(self, active: Any) -> float | None:
         """How long ago a listed player may have played at most; None: any time."""
         if active is None:
-            return YEAR_DAYS if self.has_all_times and self.rated.clock == "dates" else None
+            return DEFAULT_ACTIVE_DAYS if self.has_all_times and self.rated.clock == "dates" else None
         if isinstance(active, str) and active == "all":
             return None
         is_given_number = is_number(active)
@@ -304,7 +305,7 @@ class _HistoryLeaderboardBuilder:
         if not self.has_all_times or self.rated.clock != "dates":
             return None
         end_time = self._activity_end(now)
-        num_days = min(YEAR_DAYS, (end_time - self.first) / 2)
+        num_days = min(DEFAULT_ACTIVE_DAYS, (end_time - self.first) / 2)
         return end_time - num_days if num_days > 0 else None
 
     def _check_since(self, now: float | None, since: float) -> float:

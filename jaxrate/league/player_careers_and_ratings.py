@@ -13,10 +13,13 @@ from jaxrate.league.prediction_columns import orient_prediction_columns_to_playe
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
+from jaxrate.league.trajectories import build_trajectories
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
+
+RATING_COLUMNS = "rating", "deviation", "rating_after"  # of predictions, as far as they have them
 
 
 @enforce_argument_annotations
@@ -26,13 +29,15 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
         jr.career(rated, "Green Bay Packers")
         jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
 
-    A row of a match has time, opponent, the player's score, the score that was expected (`probability`), the rating
-    before, its deviation (if the system has one), and the change. A row of a contest has time, contest, participants,
-    the player's rank, the one that was expected, the rating before, its deviation, and the change; and the number of
-    teams, where there are any, among which theirs is ranked. The change is up to the next row, so all the change of a
-    rating period stands at the player's last match there, and that of a contest in which they are in several teams at
-    the last of its rows. Of systems that infer performances the performance and the
-    rank needed follow, see `performance_ratings`; NaN where there is none.
+    A row of a match has time, opponent, the player's score, the points of both (if the history has them), the score
+    that was expected (`probability`), the rating before, its deviation (if the system has one), and the change by the
+    match. A row of a contest has time, contest,
+    participants, the player's rank, the one that was expected, the rating before, its deviation, and the change; and
+    the number of teams, where there are any, among which theirs is ranked. All the change of a rating period stands at
+    the player's last match there, and that of a contest in which they are in several teams at the last of its rows.
+    What a new season, or the time between two matches, takes from a lead is part of no change: the rating before the
+    second match lacks it. Of systems that infer performances the performance and the rank needed follow, see
+    `performance_ratings`; NaN where there is none.
 
     With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
     match left, with its deviation, given the whole history.
@@ -57,24 +62,38 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
         sides = prediction_columns.get("teams", prediction_columns["participants"])
         columns |= {key: prediction_columns[key] for key in ("win", "draw", "quality") if key in prediction_columns}
         columns["expected_rank"] = 1.0 + (1.0 - prediction_columns["prediction"].astype(float)) * (sides - 1)
-        before = {key: prediction_columns[key] for key in ("rating", "deviation") if key in prediction_columns}
+        own = {key: prediction_columns[key] for key in RATING_COLUMNS if key in prediction_columns}
+        group = prediction_columns["contest"]
     else:
         is_player = [arrow.compute.equal(table[side], name) for side in "ab"]
         table = table.append_column("first", is_player[0]).filter(arrow.compute.or_(*is_player))
         prediction_columns = {key: table[key].to_numpy() for key in table.column_names}
         is_first = prediction_columns["first"]
-        before = {
+        own = {
             key: np.where(is_first, prediction_columns[f"{key}_a"], prediction_columns[f"{key}_b"])
-            for key in ("rating", "deviation")
+            for key in RATING_COLUMNS
             if f"{key}_a" in prediction_columns
         }
+        group = np.arange(len(is_first))
+        if rated.period is not None and "rating_after" in own:
+            group = period_end(times_to_event_clock(prediction_columns["time"]), rated.period)
         columns = {
             "time": prediction_columns["time"],
             "opponent": np.where(is_first, prediction_columns["b"], prediction_columns["a"]),
             "score": np.where(is_first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
+        }
+        if "points_a" in prediction_columns:
+            points = [prediction_columns[f"points_{side}"] for side in "ab"]
+            columns |= {"points": np.where(is_first, *points), "opponents_points": np.where(is_first, *points[::-1])}
+        columns |= {
             "probability": np.where(is_first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
         } | orient_prediction_columns_to_player(prediction_columns, is_first)
-    change = {"change": np.append(before["rating"][1:], final) - before["rating"]}
+    before = {key: own[key] for key in ("rating", "deviation") if key in own}
+    left = np.append(before["rating"][1:], final)
+    if "rating_after" in own:
+        is_last_of_group = np.append(group[1:] != group[:-1], False)  # the state has what the last event left
+        left = np.where(is_last_of_group & ~np.isnan(own["rating_after"]), own["rating_after"], left)
+    change = {"change": left - before["rating"]}
     after = {
         key: prediction_columns[key].astype(float)
         for key in PERFORMANCE_COLUMNS
@@ -106,9 +125,9 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
         jr.league.rating_at(rated, "Ada", "2024-06-30").mean
 
     It is the rating after the last of their events by then, an event at that very time included; a rating period
-    counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events the
-    deviation is the one before the next event, for which all the time between has passed; after the last one, time
-    has passed until the moment, as in `ratings`.
+    counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events it is
+    the one before the next event, for which all the time between has passed, but not before a season that begins
+    between; after the last one, time has passed until the moment, as in `ratings`.
 
     Args:
       rated: a rated history with times.
@@ -121,22 +140,16 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
     """
     if rated.clock is None:
         raise ValueError("the history has no times; name the column of time when it is read")
-    query_time, career_columns = parse_query_time(rated, date), career(rated, player)
+    query_time, player_id = parse_query_time(rated, date), find_player_id(rated.players, player)
     if query_time is None:
         raise ValueError("date must be a number or a date, got None")
-    times = times_to_event_clock(career_columns["time"])
-    if np.isnan(times).any():
+    trajectories = build_trajectories(rated)
+    if np.isnan(trajectories.time[trajectories.start[player_id] + 1 : trajectories.start[player_id + 1]]).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
-    if rated.period is not None:
-        times = period_end(times, rated.period)
-    later_rows = np.flatnonzero(times > query_time)
-    if len(later_rows):
-        deviation = career_columns.get("deviation")
-        return Rating(
-            float(career_columns["rating"][later_rows[0]]),
-            None if deviation is None else float(deviation[later_rows[0]]),
-        )
-    player_id, system = find_player_id(rated.players, player), rated.system
+    points, system = trajectories.points_at(query_time), rated.system
+    if points[player_id] < trajectories.start[player_id + 1] - 1:
+        mean, deviation = trajectories.ratings_at(points, query_time, system.settings.get("seasons") or ())
+        return Rating(float(mean[player_id]), None if deviation is None else float(deviation[player_id]))
     row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
     mean, deviation = system.summary(system.params, advance_state_to_time(system, row, query_time, system.params))
     return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))

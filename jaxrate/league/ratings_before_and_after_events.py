@@ -14,6 +14,8 @@ from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.rules import Params, RatedEvent, Rating, Record, State
 from jaxrate.system import RatingSystem, check_system, split_sides
 
+FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
+
 
 class History(NamedTuple):
     """What `run` leaves behind, and the ratings on the way."""
@@ -42,6 +44,11 @@ def rating_history(
         change = history.after.mean - history.before.mean  # [2, 2]
     """
     return rating_history_and_performances(system, events, after=after, **options)[0]
+
+
+def do_leads_fade(system: RatingSystem) -> bool:
+    """Whether means move while time passes, so that what an event left is not what the next one finds."""
+    return any(getattr(system.params, name, None) is not None for name in FADING_HYPERPARAMETERS)
 
 
 def rating_history_and_performances(

@@ -1,6 +1,6 @@
 """Rating trajectories of all players: the times of their events and the ratings after them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,10 @@ PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings
 class Trajectories(NamedTuple):
     """The points of players one after the other: each begins with a point of no events, and has one more per event.
 
-    The rating after an event is the one before the player's next event, and after the last event that of the state.
-    With hindsight it is the smoothed rating.
+    The rating is the one that the event left, and after the last event that of the state. Within a rating period and
+    within a contest it is the one before the player's next event, so that the last has all the change. Where time moves
+    no mean, and in histories without ratings after events, it is the one before the player's next event, too. With
+    hindsight it is the smoothed rating.
     """
 
     start: HostArray  # [N + 1] where the points of each player begin
@@ -27,6 +29,8 @@ class Trajectories(NamedTuple):
     end: HostArray  # [R] when it counts: a rating period once it has ended; -inf at the first point
     mean: HostArray  # [R] the rating; NaN at the first point with hindsight
     deviation: HostArray | None  # [R]
+    later_mean: HostArray  # [R] the rating that the player's next event found, after the last event that of the state
+    later_deviation: HostArray | None  # [R]
 
     @property
     def has_all_times(self) -> bool:
@@ -41,6 +45,26 @@ class Trajectories(NamedTuple):
             player_ids, first = np.unique(np.searchsorted(self.start, later, side="right") - 1, return_index=True)
             points[player_ids] = later[first] - 1
         return points
+
+    def ratings_at(
+        self, points: HostArray, query_time: float | None, seasons: Sequence[float]
+    ) -> tuple[HostArray, HostArray | None]:
+        """[N] means and deviations at a time, of players at these points.
+
+        They are those that the next event found, for which all the time between has passed. But before a season that
+        is the first to begin between the two events, they are those that the last event left.
+        """
+        mean, deviation = self.later_mean[points], self.later_deviation
+        deviation = None if deviation is None else deviation[points]
+        if query_time is None or not len(seasons):
+            return mean, deviation
+        times = self.time[points], query_time, self.time[np.minimum(points + 1, len(self.time) - 1)]
+        begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
+        is_before_season = (begun_by_last == begun) & (begun < begun_by_next)
+        mean = np.where(is_before_season, self.mean[points], mean)
+        if deviation is not None and self.deviation is not None:
+            deviation = np.where(is_before_season, self.deviation[points], deviation)
+        return mean, deviation
 
     def iterate_points_at(self, times: HostArray) -> Iterator[HostArray]:
         """Iterate over times, the earliest first: [N] each player's point at that time."""
@@ -79,28 +103,35 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     if isinstance(rated, Smoothed):
         n, player = len(rated.state.time), np.asarray(rated.matches.player).ravel()
         time = np.full(len(player), np.nan) if rated.clock is None else np.repeat(rated.matches.time, 2)
-        ratings_after = [np.asarray(x).ravel() for x in rated.rating]
-        return _build_trajectories_from_columns(n, player, 2, time, None, ratings_after, None)
+        known: list[Any] = [np.asarray(x).ravel() for x in rated.rating]
+        return _build_trajectories_from_columns(n, player, 2, time, None, [None, None], known, None)
     table = rated.predictions
     sides, name_columns = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
     ids = [lookup_ids(table[name], rated.players) for name in name_columns]
     time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
-    final_ratings = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
-    event_ratings = [
-        None if x is None else np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
-        for name, x in zip(("rating", "deviation"), final_ratings, strict=True)
-    ]
+    final = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
+    found, left = (
+        [_flatten_sides(table, f"{name}{suffix}", sides) for name in ("rating", "deviation")]
+        for suffix in ("", "_after")
+    )
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
         rows = _first_participation_rows(table["contest"], player)
-        kept_ratings = [None if x is None else x[rows] for x in event_ratings]
+        found, left = ([None if x is None else x[rows] for x in ratings] for ratings in (found, left))
         trajectories = _build_trajectories_from_columns(
-            len(rated.players), player[rows], 1, times[rows], None, kept_ratings, final_ratings
+            len(rated.players), player[rows], 1, times[rows], None, found, left, final
         )
         return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
     return _build_trajectories_from_columns(
-        len(rated.players), player, len(sides), times, rated.period, event_ratings, final_ratings
+        len(rated.players), player, len(sides), times, rated.period, found, left, final
     )
+
+
+def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray | None:
+    """The columns of a name, of one side after the other in each row; None if the table has none."""
+    if f"{name}{sides[0]}" not in table.column_names:
+        return None
+    return np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
 
 
 def _first_participation_rows(contest: Any, player: HostArray) -> HostArray:
@@ -123,12 +154,16 @@ def _build_trajectories_from_columns(
     players_per_row: int,
     time: HostArray,
     period: float | None,
-    event_ratings: list[Any],
-    final_ratings: list[Any] | None,
+    found: list[Any],
+    left: list[Any],
+    final: list[Any] | None,
 ) -> Trajectories:
-    """The trajectories of players [R], from ratings before events and final ratings; rows have `players_per_row` each.
+    """The trajectories of players [R]; rows have `players_per_row` each.
 
-    Without `final_ratings`, `event_ratings` are those after the events.
+    Args:
+      found: means and deviations [R] before events; None without `final`, and where there are none.
+      left: those that the events left; None or NaN where they are not known.
+      final: those of the state [num_players].
     """
     order = np.argsort(player, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(player, minlength=num_players) + 1))
@@ -140,13 +175,23 @@ def _build_trajectories_from_columns(
         filled[at] = values[order]
         return filled
 
-    if final_ratings is None:
-        ratings_after: list[Any] = [arrange_by_point(x, np.nan) for x in event_ratings]
-    else:
-        ratings_after = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in event_ratings]
-        for values, last in zip(ratings_after, final_ratings, strict=True):
-            if values is not None:
-                values[start[1:] - 1] = last
-    end = time if period is None else period_end(time, period)
+    points = arrange_by_point(time, np.nan)
+    ends = arrange_by_point(time if period is None else period_end(time, period), -np.inf)
     row = arrange_by_point(np.arange(len(player)) // players_per_row, -1)
-    return Trajectories(start, row, arrange_by_point(time, np.nan), arrange_by_point(end, -np.inf), *ratings_after)
+    if final is None:
+        means, deviations = (arrange_by_point(x, np.nan) for x in left)
+        return Trajectories(start, row, points, ends, means, deviations, means, deviations)
+    later: list[Any] = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in found]
+    for values, last in zip(later, final, strict=True):
+        if values is not None:
+            values[start[1:] - 1] = last
+    is_last_of_period = np.append(ends[1:] != ends[:-1], True) if period is not None else np.ones(start[-1], bool)
+    after: list[Any] = []
+    for values, known in zip(later, left, strict=True):
+        if values is None or known is None:
+            after.append(values)
+        else:
+            at_point = arrange_by_point(known, np.nan)
+            at_point[start[1:] - 1] = np.nan  # the state has it to the last bit
+            after.append(np.where(is_last_of_period & ~np.isnan(at_point), at_point, values))
+    return Trajectories(start, row, points, ends, *after, *later)

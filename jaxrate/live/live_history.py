@@ -27,7 +27,7 @@ from jaxrate.league.contest_performances import (
 )
 from jaxrate.league.dataset_rating import build_rated
 from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations
-from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
+from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_record_layout import (
     PackedEvent,
@@ -64,7 +64,8 @@ class LiveHistory:
         self.float_type = np.dtype(jnp.result_type(float))
         performances = {Matches: None, Rounds: performance_recording_function(system)}
         records = {
-            kind: bind(record_prediction_and_ratings, system.summary, one, False) for kind, one in performances.items()
+            kind: bind(record_prediction_and_ratings, system.summary, one, do_leads_fade(system))
+            for kind, one in performances.items()
         }
         self.rules = {kind: make_replay_rules(system.rules, system.params, record) for kind, record in records.items()}
         self.constants, self.arrays = compiled_event_programs.split_constants(self.rules[Matches], system.params)
@@ -323,7 +324,9 @@ class LiveHistory:
         players = np.array(current.names, object if isinstance((*current.names, "")[0], str) else None)
         unpack_records: Any = unpack_matches if kind is Matches else unpack_contests
         events, rows = unpack_records(current.log[past.number :], self.layouts, self.float_type)
-        prediction, before, _, inferred = compiled_event_programs.unflatten_output_rows(rows, self.shapes[kind], kind)
+        prediction, before, after, inferred = compiled_event_programs.unflatten_output_rows(
+            rows, self.shapes[kind], kind
+        )
         performances = (
             None if inferred is None else mask_performances_of_contests_without_effect(self.system, inferred, events)
         )
@@ -332,7 +335,7 @@ class LiveHistory:
         earlier = (
             base if base is not None and count_rated_matches_or_participations(base) else None
         )  # an empty table fits any events
-        rated = build_rated(self.system, data, None, earlier, History(state, prediction, before), performances)
+        rated = build_rated(self.system, data, None, earlier, History(state, prediction, before, after), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(
             current,

@@ -123,7 +123,7 @@ def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], s
         player_career: dict[str, Any] = career(rated, rated.players[player])
         if not len(player_career["rating"]):
             raise ValueError(f"{name} plays in none of these events")
-        mean = np.append(player_career["rating"], final.mean[player])
+        mean = np.append(player_career["rating"][:1], player_career["rating"] + player_career["change"])
         at = (
             np.arange(len(mean))
             if rated.clock is None

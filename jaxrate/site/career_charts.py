@@ -8,14 +8,13 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import SiteData
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
 BAND_ROOM = 0.6  # of the height of a line: what bands add at most, since those of first events are wide
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
-FIRST_EVENTS = 9  # of a career twice as long or longer, that jump and may leave the chart
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
 EPOCH = date(1970, 1, 1).toordinal()
 
@@ -103,7 +102,7 @@ def mark_events_after_pauses(data: SiteData) -> HostArray:
     median = np.zeros(len(counts))
     some = counts > 1
     median[some] = gap[order][start[:-1][some] + (counts[some] - 1) // 2]
-    return ~is_first & (gap > np.maximum(365.25 * PAUSE_YEARS, PAUSE_GAPS * median[player]))
+    return ~is_first & (gap > np.maximum(MEAN_YEAR_DAYS * PAUSE_YEARS, PAUSE_GAPS * median[player]))
 
 
 def _horizontal_positions_and_axis_ends(
@@ -121,7 +120,7 @@ def _horizontal_positions_and_axis_ends(
 def _lowest_and_highest_ratings_by_chart(
     lines: list[_Line], chart_start: HostArray, count: HostArray
 ) -> tuple[HostArray, HostArray]:
-    """The lowest and highest ratings of each chart, without the first events of a career."""
+    """The lowest and highest ratings of each chart, without the first events of a career twice as long or longer."""
     number = np.arange(count.sum()) - np.repeat(chart_start, count)
     is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
 

@@ -33,9 +33,9 @@ class Axis(NamedTuple):
 
     @property
     def grid(self) -> str:
-        """The first mark, and the step to the next, as variables of a style sheet."""
-        (start, _), (end, _) = self.marks[0], self.marks[-1]
-        return f"--start:{start:.1f}%;--step:{(end - start) / max(len(self.marks) - 1, 1) or 100:.2f}%"
+        """A line at each mark, and of many at every other one, as stops of gradients in variables of a style sheet."""
+        lines = [f"#0000 {at:.1f}%,var(--rule) 0 calc({at:.1f}% + 1px),#0000 0" for at, _ in self.marks]
+        return f"--grid:{','.join(lines)};--coarse:{','.join(lines[:: 2 if len(lines) > 2 else 1])}"
 
     @property
     def labels(self) -> str:

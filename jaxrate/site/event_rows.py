@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.forecast_tables import format_percentage
+from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
@@ -67,11 +68,12 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         add("place", np.array([figure_cell("place", x) for x in place], object))
         add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
     add("rating", _cells(np.round(careers.mean, digits), lambda x: figure_cell("rating", f"{x:,.{digits}f}")))
-    change = np.diff(careers.mean, prepend=0.0)
-    has_events = np.diff(careers.start) > 0
-    first = careers.start[:-1][has_events]
-    change[first] = careers.mean[first] - careers.before[has_events]
-    add("change", _cells(np.round(change, digits) + 0.0, lambda x: figure_cell("change", f"{x:+,.{digits}f}")))
+    add(
+        "change",
+        _cells(
+            np.round(careers.mean - careers.before, digits) + 0.0, lambda x: figure_cell("change", f"{x:+,.{digits}f}")
+        ),
+    )
     for name in data.columns:
         heading, values = escape(name), columns[f"column {name}"]
         is_text = any(isinstance(x, str) for x in values)
@@ -103,7 +105,7 @@ def figure_cell(name: str, text: str) -> str:
 
 def player_cells(data: SiteData, linked: bool = True) -> HostArray:
     """[num_players] the cell of each player."""
-    texts = map(escape, data.names)
+    texts = [escape(join_figures(x)) for x in data.names]
     if not linked:
         return np.array([f"<td><bdi>{x}</bdi>" for x in texts], object)
     return np.array([f"<td><a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)], object)
@@ -131,7 +133,7 @@ def _result_cells(data: SiteData, columns: dict[str, Any]) -> HostArray:
         texts[x] = f"<td class={kind}>{word}" if kind else f"<td>{word}"
     if points is None:
         return np.array([texts[x] for x in columns["score"]], object)
-    return np.array([f"{texts[x]} {y}" for x, y in zip(columns["score"], points, strict=True)], object)
+    return np.array([f"{texts[x]} {y}".rstrip() for x, y in zip(columns["score"], points, strict=True)], object)
 
 
 def iterate_upset_win_positions_by_player(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:

@@ -36,9 +36,10 @@ PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
 class MatchForecast(NamedTuple):
-    """A match to come: its date, the two as they are named in the history, the chances, and the odds as text."""
+    """A match to come: its day and time, the two as they are named in the history, the chances, and odds as text."""
 
-    date: str
+    day: str
+    clock: str  # the time of the day, where the file has one
     first: str
     second: str
     is_neutral: bool
@@ -100,8 +101,10 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
     words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
     odds = [f"{row[f'odds_{kind}']:.2f}" for kind in kinds if row.get(f"odds_{kind}") is not None]
+    day, _, clock = ("" if row.get("time") is None else str(row["time"])).replace("T", " ").partition(" ")
     return MatchForecast(
-        "" if row.get("time") is None else str(row["time"]),
+        day,
+        clock[:5],
         str(row[first]),
         str(row[second]),
         "side" in row and row["side"] is None,

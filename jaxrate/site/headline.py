@@ -8,10 +8,10 @@ import numpy as np
 
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.leaderboards import ranks_over_time
-from jaxrate.site.site_data import SiteData
+from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
 from jaxrate.site.wording import format_times
 
-MONTH_DAYS = 365.25 / 12
+MONTH_DAYS = MEAN_YEAR_DAYS / 12
 LOOKBACK_MONTHS = 36, 480  # in which the beginning of a lead is sought: first in the last few years
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"

@@ -14,7 +14,7 @@ PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css"
 SHARED_SCRIPTS = "words.js", "drawings.js", "table.js", "ranking.js", "picker.js", "chart.js", "careers.js", "pair.js"
 FIGURE_PATTERN = re.compile(
-    r"(?P<time>\b\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"
+    r"(?P<time>(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"
     r"|(?P<number>(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,]))"
 )
 
@@ -28,6 +28,11 @@ def mark_figures(text: str) -> str:
         return f'<data value="{match["number"].replace(",", "")}">{match["number"]}</data>'
 
     return FIGURE_PATTERN.sub(mark, escape(text))
+
+
+def join_figures(name: str) -> str:
+    """A name in which no line ends within figures, as those of a date."""
+    return re.sub(r"(?<=\d)-(?=\d)", "\u2011", name)
 
 
 def make_template_environment() -> Any:

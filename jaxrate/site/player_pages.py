@@ -159,7 +159,10 @@ def _remove_files(folder: Path, suffix: str) -> None:
 def career_columns(site_data: SiteData) -> dict[str, Any]:
     """[M] the columns of all players' careers, for JSON."""
     careers, table = site_data.careers, site_data.rated.predictions
-    columns: dict[str, Any] = {"rating": ratings_for_json(site_data, careers.mean)}
+    columns: dict[str, Any] = {
+        "rating": ratings_for_json(site_data, careers.mean),
+        "change": ratings_for_json(site_data, careers.mean - careers.before),
+    }
     if careers.deviation is not None:
         columns["spread"] = half_widths_for_json(site_data, careers.deviation)
     if site_data.rated.clock is not None:
@@ -175,7 +178,8 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
                 careers.select_own_side(x, y) for x, y in (site_data.points, site_data.points[::-1])
             )
             columns["points"] = [
-                f"{a:g}-{b:g}" for a, b in zip(own_points.tolist(), opponent_points.tolist(), strict=True)
+                "" if a != a or b != b else f"{a:g}\u2013{b:g}"
+                for a, b in zip(own_points.tolist(), opponent_points.tolist(), strict=True)
             ]
     else:
         sides = "teams" if "teams" in table.column_names else "participants"
@@ -218,19 +222,13 @@ def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
 def player_career(
     site_data: SiteData, player: int, columns: dict[str, Any], first: int | None = None
 ) -> dict[str, Any]:
-    """The career of a player, with the rating before it; opponents are numbered in order of appearance.
+    """The career of a player; opponents are numbered in order of appearance.
 
     `first` is the row of careers from which it is told. None: from the beginning.
     """
     begin, end = site_data.careers.start[player : player + 2].tolist()
     start = begin if first is None else first
     career = {name: x[start:end] for name, x in columns.items()}
-    before = (
-        ratings_for_json(site_data, site_data.careers.before[[player]])
-        if start == begin
-        else columns["rating"][start - 1 : start]
-    )
-    career["rating"] = before + career["rating"]
     if "pauses" in career:  # numbers of the events after them
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "opponent" in career:
@@ -262,7 +260,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
         if games:
-            text += f". Best rating {columns['peak'][at]:,.{digits}f}{f' on {peaked[at]}' if peaked else ''}"
+            text += f". Peak {columns['peak'][at]:,.{digits}f}{f' on {peaked[at]}' if peaked else ''}"
             text += f", last played on {last[at]}" if last else ""
         texts[i] = f"{text}."
     return texts

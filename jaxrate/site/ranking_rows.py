@@ -8,42 +8,47 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.event_rows import plural_event_noun
-from jaxrate.site.site_data import SiteData
+from jaxrate.site.page_templates import join_figures
+from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, peak_definition
 
-YEAR_DAYS = 365.25
 COURSE_YEARS = 10  # of the line of a career
 SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all lines
 
 
-class Courses(NamedTuple):
+class CareerLines(NamedTuple):
     """The lines of careers of current players."""
 
     levels: list[str]  # of each, by rank, as of `ratings_to_level_letters`
     heading: str
 
 
-def build_courses(data: SiteData) -> Courses:
+def build_career_lines(data: SiteData) -> CareerLines:
     """The lines of careers of current players, all over the same time."""
     careers, dated = data.careers, data.rated.clock == "dates"
     has_times = data.rated.clock is not None and not np.isnan(careers.time).any() and len(careers.time) > 0
     grid, heading = np.zeros(0), "Career"
     if has_times:
         first, last = float(careers.time.min()), float(careers.time.max())
-        years = int((last - first) / YEAR_DAYS)
+        years = int((last - first) / MEAN_YEAR_DAYS)
         if dated and years >= 2:
-            first, heading = max(first, last - COURSE_YEARS * YEAR_DAYS), f"{min(years, COURSE_YEARS)} years"
+            first, heading = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS), f"{min(years, COURSE_YEARS)} years"
         grid = np.linspace(first, last, COURSE_POINTS)
     ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
         begin, end = careers.start[i : i + 2].tolist()
         if end > begin:
             mean = careers.mean[begin:end]
-            at = np.searchsorted(careers.time[begin:end], grid, side="right") - 1 if has_times else _spread(end - begin)
+            at = (
+                np.searchsorted(careers.time[begin:end], grid, side="right") - 1
+                if has_times
+                else _evenly_spaced_events(end - begin)
+            )
             row[:] = np.where(at < 0, np.nan, mean[np.maximum(at, 0)])
-    return Courses([ratings_to_level_letters(row, _widest_rating_range(ratings)) for row in ratings], heading)
+    return CareerLines([ratings_to_level_letters(row, _widest_rating_range(ratings)) for row in ratings], heading)
 
 
-def _spread(count: int) -> HostArray:
+def _evenly_spaced_events(count: int) -> HostArray:
+    """[COURSE_POINTS] positions in a career of so many events."""
     return np.round(np.linspace(0, count - 1, COURSE_POINTS)).astype(int)
 
 
@@ -61,7 +66,7 @@ def ranking_axis(data: SiteData, begin_rank: int, end_rank: int) -> Axis:
     return make_axis(float((rating - half).min()), float((rating + half).max()))
 
 
-def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
+def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
     """The heads of the columns."""
     since = data.current.scope.partition("since ")[2]
     heads = [("rank", "#", "rank"), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
@@ -69,7 +74,7 @@ def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
     if data.current.change is not None:
         heads.insert(1, ("move", "move", f"since {since}"))
         heads.append(("figure change", "change", f"since {since}"))
-    heads += [("course", courses.heading, ""), ("figure peak", "peak", "the highest rating")]
+    heads += [("course", lines.heading, ""), ("figure peak", "peak", peak_definition(data))]
     heads.append(("figure more", plural_event_noun(data), ""))
     if data.current.last is not None:
         heads += [("words more", "last played", ""), ("words more", "peak on", "")]
@@ -80,7 +85,7 @@ def ranking_heads(data: SiteData, courses: Courses, axis: Axis) -> str:
     )
 
 
-def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
+def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, rows = plural_event_noun(data), []
@@ -91,7 +96,7 @@ def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin_rank: int, 
         peak, games = np.asarray(board.peak)[at], int(np.asarray(board.games)[at])
         year = f" <small>{str(board.peak_time[at])[:4]}</small>" if dated and board.peak_time is not None else ""
         address = link(i, at)
-        name = f"<bdi>{escape(data.names[i])}</bdi>"
+        name = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>"
         name = f'<a href="{address}">{name}</a>' if address else name
         cells = [f'<td class="figure rank" data-name="rank">{at + 1:,}']
         if board.change is not None and board.rank_then is not None:
@@ -103,7 +108,7 @@ def ranking_rows(data: SiteData, courses: Courses, axis: Axis, begin_rank: int, 
             change = float(board.change[at])
             text = "" if change != change else f"{change:+,.{digits}f}"
             cells.append(f'<td class="figure change" data-name="change">{text}')
-        cells.append(f'<td class="course">{course_line(courses.levels[at])}')
+        cells.append(f'<td class="course">{course_line(lines.levels[at])}')
         text = "" if peak != peak else f"{peak:,.{digits}f}{year}"
         cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')

@@ -1,23 +1,39 @@
 """The diagram of predicted chances and how often they came true."""
 
+import math
 from typing import NamedTuple
 
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
+QUANTILE = 1.96  # of 95 % intervals
 
 
 class DotPlot(NamedTuple):
-    """Dots within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
+    """Dots and bars within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
 
     dots: str  # an SVG path
+    bars: str  # another, of their 95 % intervals
+    intervals: list[tuple[float, float]]  # the ends of these, as shares
     across: list[tuple[float, str]]
     down: list[tuple[float, str]]
 
 
 def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
-    """A dot for each bin: predicted to the right, observed upwards."""
-    dots = (
-        f"M{round(PICTURE_SIZE * predicted)} {round(PICTURE_SIZE * (1 - observed))}h0"
-        for predicted, observed, _ in bins
-    )
+    """A dot for each bin [predicted, observed, count]: predicted to the right, observed upwards."""
+    intervals = [wilson_interval(observed, count) for _, observed, count in bins]
+    across = [round(PICTURE_SIZE * predicted) for predicted, _, _ in bins]
+    dots = (f"M{x}{_height(observed)}h0" for x, (_, observed, _) in zip(across, bins, strict=True))
+    bars = (f"M{x}{_height(low)}V{_height(high)}" for x, (low, high) in zip(across, intervals, strict=True))
     marks = [(25.0 * i, f"{25 * i} %") for i in range(5)]
-    return DotPlot("".join(dots), marks, [(100 - at, text) for at, text in marks])
+    return DotPlot("".join(dots), "".join(bars), intervals, marks, [(100 - at, text) for at, text in marks])
+
+
+def _height(share: float) -> str:
+    return f" {round(PICTURE_SIZE * (1 - share))}"
+
+
+def wilson_interval(share: float, count: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a probability, from the share of events in which it came true."""
+    spread = QUANTILE**2 / count
+    middle = (share + 0.5 * spread) / (1 + spread)
+    half_width = QUANTILE * math.sqrt(share * (1 - share) / count + 0.25 * spread / count) / (1 + spread)
+    return max(middle - half_width, 0.0), min(middle + half_width, 1.0)

@@ -22,9 +22,10 @@ from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
-from jaxrate.site.ranking_rows import build_courses, ranking_axis, ranking_heads, ranking_rows
+from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
+    FIRST_EVENTS,
     SiteData,
     build_site_data,
     leaderboard_columns,
@@ -91,9 +92,9 @@ def report_html(
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
     context = page_template_context(site_data, title) | {"mark": site_mark(), "icon": site_icon(), "paired": False}
     place = np.argsort(site_data.leaderboard_ids).tolist()  # on the list of all, by id
-    board, courses = _leaderboard_data_with_modifiers(site_data, rated), build_courses(site_data)
+    board, lines = _leaderboard_data_with_modifiers(site_data, rated), build_career_lines(site_data)
     board["course"] = [""] * len(place)
-    for i, levels in zip(listed, courses.levels, strict=True):
+    for i, levels in zip(listed, lines.levels, strict=True):
         board["course"][place[i]] = levels
     columns, summaries = career_columns(site_data), summarise_players(site_data, context)
     sections = {
@@ -114,7 +115,9 @@ def report_html(
         "events": context["events"],
         "noun": site_data.noun.one,
         "since": f"since {context['since']}" if context["since"] else None,
-        "course": courses.heading,
+        "course": lines.heading,
+        "firstEvents": FIRST_EVENTS,
+        "peak": context["peak"],
         "pairs": matchup_tables and encode_matchup_tables(matchup_tables),
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
@@ -130,9 +133,9 @@ def report_html(
             event=context["event"],
             period=describe_period(rated),
             params=format_params_and_settings(rated),
-            heads=ranking_heads(site_data, courses, axis) if axis else "",
+            heads=ranking_heads(site_data, lines, axis) if axis else "",
             grid=axis.grid if axis else "",
-            rows=ranking_rows(site_data, courses, axis, 0, shown, _make_section_link_function(sections, place))
+            rows=ranking_rows(site_data, lines, axis, 0, shown, _make_section_link_function(sections, place))
             if axis
             else "",
             shown=shown,

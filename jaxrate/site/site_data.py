@@ -11,6 +11,8 @@ from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ra
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_event_clock
+from jaxrate.league.ratings_before_and_after_events import do_leads_fade
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,
@@ -23,6 +25,8 @@ from jaxrate.site.wording import (
 )
 from jaxrate.text_format import coarse_rating_decimals, format_count
 
+MEAN_YEAR_DAYS = 365.25
+FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Ranking", "pairs": "Head to head", "quality": "Accuracy", "about": "Method"}
 
@@ -61,6 +65,8 @@ def build_site_data(
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
     event_columns = {name: np.asarray(x) for name, x in columns.items()}
+    if points is None and "points_a" in rated.predictions.column_names:
+        points = [rated.predictions[f"points_{side}"].to_numpy() for side in "ab"]
     points = None if points is None else tuple(np.asarray(x) for x in points)
     for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
         if x.shape != (n,):
@@ -145,14 +151,22 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
         "chart_text": _chart_note(data, event),
+        "first_events": FIRST_EVENTS,
+        "peak": peak_definition(data),
         "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
 
 
+def peak_definition(data: SiteData) -> str:
+    """What a peak is."""
+    return f"the highest rating from the {PEAK_MIN_EVENTS}th {'match' if data.rated.contests is None else 'contest'} on"
+
+
 def _chart_note(data: SiteData, event: str) -> str:
-    text = f"The rating after each {event}."
+    text = f"The rating after each {event}. The first {FIRST_EVENTS} of a long career may leave the chart; the peak is "
+    text += f"{peak_definition(data)}."
     careers, hindsight = data.careers, data.hindsight
     if careers.deviation is None:
         return text
@@ -170,7 +184,10 @@ def _explain_table_columns(data: SiteData, event: str) -> str:
     margins = learns_from_margins(data.rated)
     margin_text = " Margins count too, so a win by less than expected lowers the rating." if margins else ""
     contest = " the contest" if event == "contest" else ""
-    return f"{before}{contest}. The rating is the one after it.{margin_text}{moved}"
+    seasons = data.rated.system.settings.get("seasons")
+    fading = f" Leads also fade {'between seasons' if seasons else 'with time'}, which is part of no change."
+    fading_text = fading if do_leads_fade(data.rated.system) else ""
+    return f"{before}{contest}. The rating is the one after it.{margin_text}{moved}{fading_text}"
 
 
 def round_for_json(values: HostArray, digits: int) -> list[Any]:

@@ -25,9 +25,9 @@ from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
-from jaxrate.site.ranking_rows import Courses, build_courses, ranking_axis, ranking_heads, ranking_rows
+from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, leaderboard_columns, page_template_context
+from jaxrate.site.site_data import FIRST_EVENTS, SiteData, build_site_data, leaderboard_columns, page_template_context
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import describe_period, format_params_and_settings
 
@@ -72,7 +72,8 @@ def write_site(
       description: a sentence for search engines and previews. None: the finding at the head of the ranking.
       names: display names of players, by their names in the history; others keep theirs.
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
-      points: [n] points of the first and of the second player of each match, such as goals or sets.
+      points: [n] points of the first and of the second player of each match, such as goals or sets. None: those in the
+        history, if it was rated from data that have them as their margin.
       smoothed: the smoothed history of the same matches, from `jr.smooth`, or the columns that `jaxrate rate --smooth`
         saved as `hindsight`: charts then have two lines, at the time and in hindsight.
       coming: forecasts of future matches, from `jr.forecasts.predict_fixtures`. None: not shown.
@@ -96,9 +97,9 @@ def write_site(
     )
     headline = write_headline(site_data, coming)
     context = page_template_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
-    board, courses = leaderboard_columns(site_data), build_courses(site_data)
+    board, lines = leaderboard_columns(site_data), build_career_lines(site_data)
     board["course"] = [""] * len(board["name"])
-    for place, levels in zip(np.argsort(site_data.leaderboard_ids)[site_data.listed], courses.levels, strict=True):
+    for place, levels in zip(np.argsort(site_data.leaderboard_ids)[site_data.listed], lines.levels, strict=True):
         board["course"][place] = levels
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
@@ -124,7 +125,9 @@ def write_site(
         "noun": site_data.noun.one,
         "stamp": context["stamp"],
         "since": f"since {context['since']}" if context["since"] else None,
-        "course": courses.heading,
+        "course": lines.heading,
+        "firstEvents": FIRST_EVENTS,
+        "peak": context["peak"],
     }
     templates = make_template_environment()
     templates.globals |= {"site": context, "shared": shared}
@@ -136,7 +139,7 @@ def write_site(
         about["description"] = description or finding or context["summary"]
         pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
-    _render_ranking(render_page, site_data, courses, headline, title)
+    _render_ranking(render_page, site_data, lines, headline, title)
     if matchup_tables is not None:
         count = matchup_tables.even.left.shape[1]
         render_page(
@@ -226,7 +229,7 @@ def _style_script_and_data_files(site_data: SiteData, board: dict[str, Any]) -> 
     }
 
 
-def _render_ranking(render_page: Any, site_data: SiteData, courses: Courses, headline: Headline, title: str) -> None:
+def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, headline: Headline, title: str) -> None:
     """Render the pages of the ranking; the first is the index."""
     total = len(site_data.listed)
     starts = range(0, max(total, 1), RANKING_ROWS)
@@ -239,9 +242,10 @@ def _render_ranking(render_page: Any, site_data: SiteData, courses: Courses, hea
             "index",
             title if number == 0 else f"Ranks {begin + 1:,} to {end:,}",
             headline=headline,
-            heads=ranking_heads(site_data, courses, axis),
+            spread=site_data.current.deviation is not None,
+            heads=ranking_heads(site_data, lines, axis),
             grid=axis.grid,
-            rows=ranking_rows(site_data, courses, axis, begin, end, lambda i, _: f"players/{site_data.slugs[i]}.html"),
+            rows=ranking_rows(site_data, lines, axis, begin, end, lambda i, _: f"players/{site_data.slugs[i]}.html"),
             begin=begin + 1,
             end=end,
             total=total,

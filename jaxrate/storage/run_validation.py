@@ -43,10 +43,18 @@ PARTICIPATION_COLUMNS = {
 PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # with nulls
 OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
     **dict.fromkeys(("deviation", "deviation_a", "deviation_b", "win", "draw", "loss", "quality"), "floating"),
+    **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b"), "floating"),
+    **dict.fromkeys(("rating_after_a", "rating_after_b", "deviation_after_a", "deviation_after_b"), "floating"),
     "teams": "integer",
     **PERFORMANCE_KINDS,
 }
-COLUMN_PAIRS = ("deviation_a", "deviation_b"), ("win", "loss")  # of both players, in predictions of matches
+COLUMN_PAIRS = (  # of both players, in predictions of matches
+    ("deviation_a", "deviation_b"),
+    ("rating_after_a", "rating_after_b"),
+    ("deviation_after_a", "deviation_after_b"),
+    ("points_a", "points_b"),
+    ("win", "loss"),
+)
 NAME_TYPES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
 TIME_TYPES = ("null", "integer", "floating", "date", "timestamp")
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each

@@ -18,7 +18,7 @@ from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.league.out_of_core.match_chunks import OpenedMatches, map_row_errors_to_file, read_match_chunks
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
-from jaxrate.league.ratings_before_and_after_events import History, record_prediction_and_ratings
+from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
 from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
@@ -112,8 +112,10 @@ def rate_chunks(
 
 
 def _chunk_record_function(run: ChunkedRunSpec) -> Record | None:
-    """What a run records: the ratings before each match, unless only predictions are written."""
-    record: Record | None = None if run.brief else bind(record_prediction_and_ratings, run.system.summary, None, False)
+    """What a run records: the ratings of each match, unless only predictions are written."""
+    if run.brief:
+        return None
+    record: Record = bind(record_prediction_and_ratings, run.system.summary, None, do_leads_fade(run.system))
     return record
 
 
@@ -170,9 +172,9 @@ def _make_chunk_writer(
         nonlocal progress
         start = time.perf_counter()
         chunk, recorded, state = item
-        prediction, ratings_before = (recorded, None) if run.brief else recorded[:2]
+        prediction, *ratings = (recorded, None, None) if run.brief else recorded[:3]
         path = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number)
-        _write_predictions_file(path, _prediction_columns(run, chunk, prediction, ratings_before))
+        _write_predictions_file(path, _prediction_columns(run, chunk, prediction, *ratings))
         unflushed.append(path)
         matches = chunk.data.matches
         np.add.at(games, matches.player.ravel(), 1)
@@ -193,14 +195,14 @@ def _make_chunk_writer(
 
 
 def _prediction_columns(
-    run: ChunkedRunSpec, chunk: ScheduledChunk, prediction: Any, ratings_before: Rating | None
+    run: ChunkedRunSpec, chunk: ScheduledChunk, prediction: Any, before: Rating | None, after: Rating | None
 ) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
-    if ratings_before is None:
+    if before is None:
         return {"row": chunk.data.rows} | match_prediction_columns(prediction)
     names = run.opened.names
     names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
-    columns = match_prediction_table_columns(chunk.data, History(None, prediction, ratings_before), names)
+    columns = match_prediction_table_columns(chunk.data, History(None, prediction, before, after), names)
     if chunk.data.clock == "dates":
         columns["time"] = days_to_datetime64(chunk.data.matches.time, run.opened.whole_days)
     return columns

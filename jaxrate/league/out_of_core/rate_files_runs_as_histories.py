@@ -15,7 +15,7 @@ from jaxrate.league.out_of_core.checkpoints import read_checkpoint
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY
 from jaxrate.league.rated_history import Rated
-from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade
 from jaxrate.rules import Rating
 from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
 
@@ -31,7 +31,9 @@ def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
     ).deviation
     before = Rating(floats, None if deviation is None else floats)
     columns = match_prediction_table_columns(
-        data, History(None, floats[:, 0], before), import_pyarrow().array(rated_files.players)
+        data,
+        History(None, floats[:, 0], before, before if do_leads_fade(rated_files.system) else None),
+        import_pyarrow().array(rated_files.players),
     )
     predictions = import_pyarrow().table(columns)
     system, state, players, games = rated_files.system, rated_files.state, rated_files.players, rated_files.games

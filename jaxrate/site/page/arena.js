@@ -36,6 +36,7 @@ const drawn = (rows) => {
 };
 
 document.documentElement.dataset.script = "";
+translateFigures(document);
 const others = byId("others"); // the later places, until all are sorted or searched
 const source = () => {
   others?.remove();

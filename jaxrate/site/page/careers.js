@@ -2,29 +2,27 @@
 
 const resultWords = { 1: "won", 0.5: "drew", 0: "lost" };
 const resultMarks = { 1: "up", 0: "drop" };
-const resultOf = (career, i) => (career.score ? (resultWords[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
+const resultOf = (career, i) => (career.score ? (resultWords[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points?.[i] ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
 const opponentOf = (career, i) => career.others[career.opponent[i]];
 const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
 // only the last events are known has points of the line before them, as `past`. `pauses` are the numbers of events before
-// which the line is broken.
+// which the line is broken. The first events of a career twice as long or longer may leave the chart.
 
-const FIRST_EVENTS = 9; // of a career twice as long or longer, that jump and may leave the chart
-
-function showCareers(chart, careers, dated) {
+function showCareers(chart, careers, { dated, firstEvents }) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
   const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
   const line = (name, kind, career, key, spreads, textOf) => {
     const { past, time, played } = career;
-    const values = key === "rating" ? career.rating.slice(1) : career[key];
+    const values = career[key];
     const first = (played ?? values.length) - values.length;
     const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "", broken: past.pauses?.includes(i) }));
     const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
     const count = first + later.length;
     const numberOf = (i) => (i < earlier.length ? Math.round((i * (first - 1)) / Math.max(earlier.length - 1, 1)) : first + i - earlier.length);
     const points = [...earlier, ...later];
-    const settled = count < 2 * FIRST_EVENTS ? 0 : points.findIndex((_, i) => numberOf(i) >= FIRST_EVENTS);
+    const settled = count < 2 * firstEvents ? 0 : points.findIndex((_, i) => numberOf(i) >= firstEvents);
     return { name, class: kind, points, first: settled };
   };
   const describeEvent = (career) => (i) => {
@@ -58,8 +56,8 @@ function eventColumns(career, about, linked) {
     columns.push({ name: "place", value: of("place"), show: (_, row) => resultOf(career, row.i) });
     columns.push({ name: "expected", title: "the expected place before the contest", value: of("expected"), show: (x) => grouped(x, 1) });
   }
-  columns.push({ name: "rating", title: `after the ${event}`, value: (row) => career.rating[row.i + 1], show: rating });
-  columns.push({ name: "change", value: (row) => Number((career.rating[row.i + 1] - career.rating[row.i]).toFixed(digits + 2)), show: (x) => signed(x, digits) });
+  columns.push({ name: "rating", title: `after the ${event}`, value: of("rating"), show: rating });
+  columns.push({ name: "change", title: `by the ${event}`, value: of("change"), show: (x) => signed(x, digits) });
   for (const [name, values] of Object.entries(career.columns ?? {})) {
     const text = values.some((x) => typeof x === "string");
     columns.push({ name, text, value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
@@ -67,4 +65,4 @@ function eventColumns(career, about, linked) {
   return columns;
 }
 
-const latestFirst = (career) => Array.from({ length: career.rating.length - 1 }, (_, i) => ({ i: career.rating.length - 2 - i }));
+const latestFirst = (career) => career.rating.map((_, i) => ({ i })).reverse();

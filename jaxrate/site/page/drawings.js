@@ -32,8 +32,9 @@ const axisOf = (rows) => {
 const showAxis = (table, axis) => {
   const at = axis.marks.map((x) => onAxis(axis, x) / 10);
   table.querySelector(".axis").replaceChildren(...axis.marks.map((x, i) => make("i", { style: `left:${at[i]}%` }, shortNumber(x))));
-  table.style.setProperty("--start", `${at[0]}%`);
-  table.style.setProperty("--step", `${(at.at(-1) - at[0]) / Math.max(at.length - 1, 1) || 100}%`);
+  const lines = at.map((x) => `#0000 ${x}%,var(--rule) 0 calc(${x}% + 1px),#0000 0`);
+  table.style.setProperty("--grid", lines.join());
+  table.style.setProperty("--coarse", lines.filter((_, i) => lines.length < 3 || i % 2 === 0).join());
 };
 const onAxis = ({ low, high }, x) => Math.round((1000 * (x - low)) / (high - low));
 

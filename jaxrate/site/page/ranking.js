@@ -1,7 +1,7 @@
 // The ranking, which the page has already: its columns, to be sorted and searched once the data of all players are there.
 
 function ranking(table, about, { source, linked }) {
-  const { dated, digits, events, noun, since } = about;
+  const { dated, digits, events, noun, since, peak: peakText } = about;
   const [search, choice] = ["search", "who"].map(byId);
   let board;
   let axis = { low: 0, high: 1, marks: [] };
@@ -23,7 +23,7 @@ function ranking(table, about, { source, linked }) {
   columns.push({ name: "±", kept: true, value: of("spread") });
   if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
   columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });
-  columns.push({ name: "peak", kind: "peak", title: "the highest rating", value: of("peak"), show: (x, { i }) => peak(x, i) });
+  columns.push({ name: "peak", kind: "peak", title: peakText, value: of("peak"), show: (x, { i }) => peak(x, i) });
   columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
   if (dates) {
     columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });

@@ -3,7 +3,7 @@
 const data = JSON.parse(byId("data").textContent);
 const { board, sections, dated, digits, events, noun } = data;
 const linked = (_, place) => {
-  const shown = make("bdi", {}, board.name[place]);
+  const shown = make("bdi", {}, joinFigures(board.name[place]));
   return place in sections ? make("a", { href: `#player-${place}` }, shown) : shown;
 };
 
@@ -20,7 +20,7 @@ let table;
 function draw() {
   const named = (place) => [board.name[place], sections[place]];
   const others = other.value && other.value !== choice.value ? [named(other.value)] : [];
-  showCareers(chart, [named(choice.value), ...others], dated);
+  showCareers(chart, [named(choice.value), ...others], data);
 }
 
 function open(place) {

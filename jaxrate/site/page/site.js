@@ -3,7 +3,7 @@
 const about = JSON.parse(byId("about-data").textContent);
 const { root, file, page: kindOfPage } = document.body.dataset;
 const { dated, digits, events } = about;
-const linkTo = (slug, name) => make("a", { href: `${root}players/${slug}.html` }, make("bdi", {}, name));
+const linkTo = (slug, name) => make("a", { href: `${root}players/${slug}.html` }, make("bdi", {}, joinFigures(name)));
 const withBoard = () => load(`${root}data/board.js?v=${about.stamp}`).then(() => window.jaxrateBoard);
 const storedCareer = (slug) => load(`${root}data/careers/${encodeURIComponent(slug)}.js?v=${about.stamp}`).then(() => window.jaxrateCareers[slug]);
 const ready = () => (document.documentElement.dataset.ready = "");
@@ -55,7 +55,7 @@ async function player() {
 }
 
 function comparisons(chart, own) {
-  showCareers(chart, [own], dated);
+  showCareers(chart, [own], about);
   const [field, note] = ["other", "compared"].map(byId);
   let picker;
   field.addEventListener("focus", async () => {
@@ -69,7 +69,7 @@ function comparisons(chart, own) {
     picker ??= new Picker(field, byId("others"), board.name, async (place) => {
       if (place === null) return;
       try {
-        showCareers(chart, [own, [board.name[place], await careerOf(place)]], dated);
+        showCareers(chart, [own, [board.name[place], await careerOf(place)]], about);
         note.replaceChildren("With ", linkTo(board.slug[place], board.name[place]), ".");
       } catch {
         note.textContent = "This comparison needs the site on a web server.";

@@ -12,6 +12,10 @@ const SINGLE = { ł: "l", ø: "o", đ: "d", ð: "d", þ: "th", ß: "ss", æ: "ae
 const fold = (text) =>
   text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[łøđðþßæœı]/g, (x) => SINGLE[x]).replace(/[-'’.]/g, " ");
 
+// Names in which no line ends within figures, as those of a date.
+
+const joinFigures = (name) => name.replace(/(?<=\d)-(?=\d)/g, "\u2011");
+
 // Numbers and dates as the reader's language has them.
 
 const grouped = (x, digits, options = {}) => x.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options });
@@ -28,10 +32,10 @@ const spelledDate = (iso) => {
   return date ? spellings[date.length > 7 ? 1 : 0].format(new Date(`${date}${date.length > 7 ? "" : "-01"}T00:00Z`)) + time : iso;
 };
 const spelledNumber = (text) =>
-  text.replace(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<![\d.,])\d+\.\d+(?![\d.,])/g, (x) => grouped(Number(x.replaceAll(",", "")), x.split(".")[1]?.length ?? 0));
+  text.replace(/(?<![\d.,])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?![.,]?\d)/g, (x) => grouped(Number(x.replaceAll(",", "")), x.split(".")[1]?.length ?? 0));
 const timeElement = (iso) => make("time", { datetime: iso }, spelledDate(iso));
 
-// What was written into the page, in English and with ISO dates, in the reader's language.
+// What was written into the page, in English and with ISO dates, in the reader's language. Names are in `bdi`.
 
 function translateFigures(part) {
   for (const time of part.querySelectorAll("time:not([datetime])")) {
@@ -39,10 +43,12 @@ function translateFigures(part) {
     time.textContent = spelledDate(time.dateTime);
   }
   if (grouped(1234.5, 1) === "1,234.5") return;
-  for (const element of part.querySelectorAll("data, td.figure, dd.figure, .tall, .axis i")) {
-    const text = [...element.childNodes].find((x) => x.nodeType === Node.TEXT_NODE) ?? element.querySelector("span")?.firstChild;
-    if (text) text.data = spelledNumber(text.data);
+  const texts = document.createTreeWalker(part.body ?? part, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (!text.parentElement.closest("bdi, time, script, style, option, pre, code")) text.data = spelledNumber(text.data);
   }
+  for (const drawing of part.querySelectorAll("svg[aria-label]")) drawing.ariaLabel = spelledNumber(drawing.ariaLabel);
 }
 
 // Data that several pages need are scripts, so that the site also opens without a web server.
