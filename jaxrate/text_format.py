@@ -32,6 +32,13 @@ def format_range(least: int, greatest: int) -> str:
     return f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
 
 
+def format_percent(percent: float) -> str:
+    """A percentage in whole percents; "<1" and ">99" for values that would round to 0 and 100."""
+    if 0.0 < percent < 0.5:
+        return "<1"
+    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"
+
+
 def format_credible_intervals(mean: Any, deviation: Any) -> list[str]:
     """Central 95 % intervals of normal beliefs, in whole points; tenths for small ratings, hundredths for shares."""
     largest, widest = max(map(abs, mean), default=0.0), max(deviation, default=0.0)

@@ -251,6 +251,7 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     for row, wanted in zip(data["board"], said["players"], strict=True):
         assert row[1] == wanted["player"] and row[5:7] == [wanted["least_rank"], wanted["greatest_rank"]]
         np.testing.assert_allclose(row[2:5], [wanted[x] for x in ("rating", "low", "high")], atol=0.051)
+    assert "400 votes on 5 models. Source: votes.csv." in text and "The score is the share of its own votes" in text
     assert "<title>Votes</title>" in text and "default-src 'none'" in text
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
@@ -276,6 +277,8 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     votes = [(a, b, x) for a, b in (("oak", "elm"), ("oak", "ash"), ("elm", "ash")) for x in won]
     rows = [f"{i},{a},{b},{won},j,1,True,English,{1682351591.13 - i}" for i, (a, b, won) in enumerate(votes)]
     (tmp_path / "votes.csv").write_text(head + "\n".join(rows) + "\n")
-    code, said, notes = jaxrate("arena", tmp_path / "votes.csv")
+    page = tmp_path / "page.html"
+    code, said, notes = jaxrate("arena", tmp_path / "votes.csv", "--report", page)
+    assert "Source: votes.csv, 2023-04-24." in page.read_text()
     assert code == 0 and "took model_a and model_b for a and b; winner for the score" in notes, notes
     assert said.index("oak") < said.index("elm")

@@ -233,7 +233,7 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
     told = fit_names([format_plot_name(name) for name in board.player], ax)
     rows = [f"{i + 1}  {name}" for i, name in enumerate(told)]
-    assert [label.get_text() for label in ax.get_yticklabels()] == rows
+    assert [label.get_text().strip() for label in ax.get_yticklabels()] == rows
     wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:,.0f}" for x in board.deviation]
     assert [text.get_text() for text in ax.texts] == [f"{x:,.0f}{y}" for x, y in zip(board.rating, wide, strict=True)]
     low, high = sorted(ax.get_ylim())
@@ -317,7 +317,7 @@ def test_new_figures_have_titles_and_own_axes_have_none(ax):
     figure = plots.trajectory(rated_games(), players=["P7", "P5"]).figure
     notes = [artist.get_text() for artist in figure.artists if hasattr(artist, "get_text")]
     assert figure.get_suptitle().strip() == "P5 ended 142 points ahead of P7"
-    assert notes == ["Ratings by glicko before each match; bands are 95 % intervals"]
+    assert notes == ["Ratings by glicko before each match, with 95 % intervals"]
     assert figure.get_supxlabel() == f"Source: 600 matches to {np.datetime64(int(games().matches.time[-1]), 'D')}"
     (own,) = figure.axes
     assert [own.yaxis.get_major_formatter()(x) for x in (1990.0, -1200.5)] == ["1,990", "\N{MINUS SIGN}1,200.5"]

@@ -75,18 +75,48 @@ def test_first_events_are_no_peaks(ax):
     assert dot.get_xydata().tolist() == [[time, pytest.approx(peak)]] and time >= 9.0
 
 
+def test_the_highest_within_a_step_is_marked(ax):
+    """The dot and the title have the peak of the leaderboard, which no step ends with, and the subtitle its rule."""
+    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 17 + [0] * 13, "time": np.arange(30.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    board = jr.leaderboard(rated, active="all")
+    peak, time = (np.asarray(column)[board.player == "x"][0] for column in (board.peak, board.peak_time))
+    figure = plots.careers(rated, ["x"], step=10.0).figure
+    (ax,) = figure.axes
+    line, dot = ax.lines
+    assert time == 16.0 and dot.get_xydata().tolist() == [[time, pytest.approx(peak)]]
+    assert line.get_xdata().tolist() == [9.0, 16.0, 19.0, 29.0]
+    said = figure.artists[0].get_text()
+    assert "the highest from the tenth match on" in said and f"{peak:,.0f} points" in figure.get_suptitle()
+    pyplot.close(figure)
+
+
 def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
     monkeypatch.setattr(sys.modules["jaxrate.plots.career_plots"], "MAX_GREY_LINES", 18)
-    monkeypatch.setattr(sys.modules["jaxrate.plots.rating_line_data"], "MIN_BAND_PLAYERS", 2)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
     rated, others = rated_games(), games().players[:19]
     plots.careers(rated, ["P19"], others=others, step=1e6, ax=ax)
-    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["career"] and len(ax.collections) == 2
+    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["other", "career"] and len(ax.collections) == 2
     after = [(x := jr.career(rated, name))["rating"][-1] + x["change"][-1] for name in others]
     for band, share in zip(ax.collections, (0.05, 0.25), strict=True):
         y = band.get_paths()[0].vertices[:, 1]
         np.testing.assert_allclose([y.min(), y.max()], np.quantile(after, [share, 1.0 - share]), rtol=1e-6)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(after), rtol=1e-6)
     chart = plots.careers(rated, ["P19"], others=others, step=20.0, backend="altair").to_dict()
-    assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
+    assert [layer["mark"]["type"] for layer in chart["layer"][:4]] == ["area", "area", "line", "line"]
+
+
+def test_others_of_a_trajectory_are_told(monkeypatch):
+    for most, said, count in (
+        (19, "; in grey 18 others", 0),
+        (17, "; in grey the median, 50 % and 90 % of 18 others", 2),
+    ):
+        monkeypatch.setattr(sys.modules["jaxrate.plots.trajectory_plot"], "MAX_GREY_LINES", most)
+        monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
+        figure = plots.trajectory(rated_games(), players=["P19"], others=games().players[:18]).figure
+        assert said in figure.artists[0].get_text()
+        assert [band.get_gid() for band in figure.axes[0].collections].count("others") == count
+        pyplot.close(figure)
 
 
 def test_names_beside_careers_stand_apart(ax):

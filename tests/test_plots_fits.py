@@ -30,7 +30,7 @@ def test_loss_surface(ax):
     fit, matches = fitted()
     assert plots.loss_surface(fit, matches, points=7, ax=ax) is ax
     assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("k (points)", "side_advantage (points)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("k (points)", "side advantage (points)")
     ellipse, optimum = ax.lines
     np.testing.assert_allclose(optimum.get_xydata()[0], [fit.params.k, fit.params.side_advantage])
     centre = np.array([np.log(fit.params.k), fit.params.side_advantage])
@@ -105,6 +105,9 @@ def test_profile(ax):
     np.testing.assert_allclose([x, x + width], [low, high])
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.6), atol=1e-9)
     assert ax.get_xscale() == "log" and ax.get_xlabel() == "c (points per sqrt(period))"
+    ax.figure.canvas.draw()
+    shown = [x.get_text() for x in ax.get_xticklabels() if 8.0 <= x.get_position()[0] <= 100.0]
+    assert shown == ["10", "20", "50", "100"]
 
 
 def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):

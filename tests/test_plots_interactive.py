@@ -82,6 +82,9 @@ def test_leaderboards_and_intervals_have_their_rows():
     board = jr.leaderboard(rated(), top=5)
     values, _ = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
     assert [row["name"] for row in values] == board.player.tolist()
+    assert [row["label"].strip("\u200b").split("\u2002") for row in values] == [
+        [f"{i + 1}", name] for i, name in enumerate(board.player)
+    ]
     assert values[0]["text"] == f"{board.rating[0]:,.0f} ± {1.96 * board.deviation[0]:,.0f}"
     np.testing.assert_allclose([row["high"] for row in values], board.rating + 1.96 * board.deviation, atol=0.002)
     found = strengths()
@@ -101,9 +104,11 @@ def test_matrices_have_a_cell_for_each_pair():
 def test_calibration_has_a_point_for_each_bin(ax):
     p, score = np.array([0.1, 0.15, 0.6, 0.9]), np.array([0, 1, 1, 1])
     plots.calibration({"one": p}, score, bins=5, ax=ax)
-    values, _ = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "observed")
+    values, specification = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "observed")
     np.testing.assert_allclose([row["observed"] for row in values], ax.containers[0][0].get_ydata(), atol=1e-4)
     np.testing.assert_allclose([row["count"] for row in values], [2, 1, 1])
+    axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"] for axis in "xy"]
+    assert axes == 4 * [[0, 0.2, 0.4, 0.6, 0.8, 1], [0.2, 0.4, 0.6, 0.8, 1]]  # one zero in the corner
 
 
 def test_other_backends_are_refused(ax):

@@ -1,5 +1,6 @@
 """Pictures of standings by their data: spread, ranks and chances against the tables that they show."""
 
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
+from matplotlib import pyplot
+from matplotlib.text import Text
 
 import jaxrate as jr
 from jaxrate import plots
@@ -50,6 +53,20 @@ def test_a_distribution_counts_who_is_listed(ax):
             plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
 
 
+def test_names_above_a_distribution_stand_apart():
+    board = jr.leaderboard(rated(), top=20, min_games=1)
+    figure = plots.distribution(rated(), players=board.player[6:14].tolist(), min_games=1).figure
+    (ax,) = figure.axes
+    figure.canvas.draw()
+    names = [text for text in ax.texts if text.get_gid() in ("name", "median")]
+    boxes = [Text.get_window_extent(text) for text in names]  # without the lines to them
+    assert len(names) == 9 and not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
+    for text, one in zip(names, boxes, strict=True):
+        at = ax.transData.transform((text.xy[0], 0.0))[0]
+        assert not any(two.x0 + 0.5 < at < two.x1 and two.y1 <= one.y0 for two in boxes)  # no line crosses a name
+    pyplot.close(figure)
+
+
 def test_a_distribution_has_bins_for_its_players(ax):
     def bins(ratings):
         system = jr.elo()
@@ -89,7 +106,8 @@ def test_ranks_are_those_of_leaderboards(ax):
 
 
 @pytest.mark.parametrize(("ranks", "ticks"), [
-    ((1, 30), [1, 2, 3, 5, 10, 20, 30]), ((12, 80), [20, 30, 50]), ((211, 243), [220, 230, 240]), ((7, 9), [7, 8, 9]),
+    ((1, 30), [1, 2, 3, 5, 10, 20, 30]), ((12, 80), [12, 20, 30, 50]), ((211, 243), [211, 220, 230, 240]),
+    ((7, 9), [7, 8, 9]), ((98, 3000), [98, 200, 300, 500, 1000, 2000, 3000]),
 ])  # fmt: skip
 def test_the_best_rank_that_is_shown_is_on_top(ax, ranks, ticks):
     ax.plot([0, 1], ranks)
@@ -97,7 +115,24 @@ def test_the_best_rank_that_is_shown_is_on_top(ax, ranks, ticks):
     _set_rank_axis(ax)
     worst, best = ax.get_ylim()
     assert 0.8 * ranks[0] <= best < ranks[0] and ranks[1] < worst
-    assert [int(label.get_text()) for label in ax.get_yticklabels()] == ticks
+    assert [int(label.get_text().replace(",", "")) for label in ax.get_yticklabels()] == ticks
+
+
+def test_ranks_of_very_many_others_are_bands(monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_and_odds_plots"], "MAX_GREY_LINES", 17)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
+    others = [f"P{i}" for i in range(18)]
+    figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
+    (ax,) = figure.axes
+    assert len(ax.collections) == 2
+    assert "in grey the median, 50 % and 90 % of 18 others" in figure.artists[0].get_text().replace("\n", " ")
+    (median,) = [line for line in ax.lines if line.get_gid() == "other"]
+    board = jr.leaderboard(rated(), top=20)
+    last = [rank for rank, name in zip(board.rank, board.player, strict=True) if name in others]
+    assert median.get_ydata()[-1] == np.median(last)
+    pyplot.close(figure)
+    chart = plots.ranks(rated(), "P19", step=30.0, others=others, backend="altair").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
 
 
 def test_a_rank_that_stands_alone_is_seen(ax):
@@ -136,8 +171,3 @@ def test_odds_of_a_season(ax):
     plots.odds(found, top=2, ax=ax)
     np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
-
-
-@pytest.mark.parametrize(("percent", "said"), [(0.0, "0"), (0.4, "<1"), (50.2, "50"), (99.7, ">99"), (100.0, "100")])
-def test_what_is_all_but_certain_is_not(percent, said):
-    assert plots.plotted_data_and_checks.format_percent(percent) == said

@@ -1,5 +1,7 @@
 """Pictures of strengths at rest by their data: intervals, bars and numbers against what was found."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from matplotlib import pyplot
 
 import jaxrate as jr
 from jaxrate import plots
+from jaxrate.plots.name_labels import pad_numbers, text_width
 from tests.conftest import refused
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
@@ -109,8 +112,22 @@ def test_many_players_are_drawn(ax, many):
 def test_a_matrix_of_many_players_is_thinned(ax, many):
     plots.win_matrix(many, many.players[many.order[:129]], ax=ax)
     assert ax.images[-1].get_array().shape == (129, 129)
+    assert all(re.fullmatch("[\\u2007\\u2008]*[0-9]+  [0-9]{3} .*", row) for row in rows(ax))
     plots.win_matrix(many, ax=ax)
     assert ax.images[-1].get_array().shape == (100, 100)
+
+
+def test_numbers_before_names_are_aligned(many):
+    figure = plots.win_matrix(many, many.players[many.order[:120]]).figure
+    (ax, _) = figure.axes
+    figure.canvas.draw()
+    labels = [label for label in ax.get_yticklabels() if label.get_text()]
+    boxes = [label.get_window_extent() for label in labels]
+    assert len(labels) > 5 and np.ptp([box.x0 for box in boxes]) < 0.5  # the spaces before a number are part of it
+    assert max(box.x1 for box in boxes) < ax.bbox.x0
+    (wide, narrow) = [text_width([label], 10.0) for label in (f"{x}  " + "x" for x in pad_numbers([1200, 7]))]
+    assert wide == pytest.approx(narrow, abs=0.05)
+    pyplot.close(figure)
 
 
 def test_names_are_cut_only_without_room(many):

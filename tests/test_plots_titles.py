@@ -34,6 +34,7 @@ def test_lines_end_or_peak():
     unsure = [x._replace(deviation=np.full(3, 90.0)) for x in (ada, bo)]
     assert titles.line_end_title(unsure, "date", "points") == "Ada and Bo ended almost level"
     assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
+    assert titles.line_end_title([ada], "date", "points", 2) == "Ada peaked at 1,601 points in May 1992"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
     assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
     away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
@@ -52,8 +53,13 @@ def test_ranks_count_the_firsts():
     assert often == "Ada ranked first most often of these 2, on 2 of 3 dates"
     ranks["Ada"][2] = 3.0
     assert titles.ranks_title(ranks, 3) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
+    often = titles.ranks_title(ranks, 3, [np.ones(3)])
+    assert often == "Ada and Bo ranked first most often of these 2, each on 1 of 3 dates"
     behind = {"Ada": np.array([5.0, 4.0]), "Bo": np.array([6.0, 7.0])}
-    assert titles.ranks_title(behind, 2) == "Ada peaked highest, at rank 4"
+    assert titles.ranks_title(behind, 2) == "Ada reached rank 4, the best of these 2"
+    assert titles.ranks_title({"Ada": behind["Ada"]}, 2) == "Ada reached rank 4 at best"
+    behind["Bo"][0] = 4.0
+    assert titles.ranks_title(behind, 2) == "Ada and Bo both reached rank 4 at best"
 
 
 def test_a_favourite_is_one_against_everybody():
@@ -81,8 +87,30 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert titles.calibration_title(two).startswith("right calibrated best, off by 0.0")
 
 
+def test_losses_name_the_difference_or_the_best():
+    difference, expected, error, count = (
+        np.array([10.0, 300.0]),
+        np.array([0.6, 0.4]),
+        np.full(2, 0.01),
+        np.array([3, 1]),
+    )
+
+    def title(*excess):
+        return titles.loss_title(
+            {f"S{i}": (difference, expected + x, error, expected, count) for i, x in enumerate(excess)}
+        )
+
+    assert title(0.0) == "Predictions right at every difference, within chance"
+    assert title(np.array([0.0, 0.05])) == "Predictions too bold, most clearly at a difference of 300"
+    assert title(np.array([-0.05, 0.0])) == "Predictions too cautious, most clearly at a difference of 10"
+    assert title(0.1, 0.0) == "S1 loses least, 0.550 nats a match"
+
+
 def test_surprises_comparisons_and_ranks_respect_chance():
-    assert titles.surprise_title("Ada", 0.2, 2.5, 100) == "No surprise beyond chance: the largest z of 100 is 2.5"
+    assert (
+        titles.surprise_title("Ada", 0.2, 2.5, 100)
+        == "No surprise beyond chance: the largest of 100 is 2.5 standard errors"
+    )
     assert titles.surprise_title("Ada", -0.2, -4.2, 100) == "Ada scored less than expected, by 0.20 a match"
     assert titles.surprise_title("Ada", 0.2, 1.95, 1).startswith("No surprise")
     assert titles.surprise_title("Ada", 0.2, 1.97, 1) == "Ada scored more than expected, by 0.20 a match"

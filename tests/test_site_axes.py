@@ -52,6 +52,9 @@ def test_an_axis_has_few_marks_on_a_round_grid():
         lines, coarse = ([float(y) for y in re.findall(r"#0000 ([\d.]+)%", x)] for x in axis.grid.split(";"))
         np.testing.assert_allclose(lines, at, atol=0.051)  # no line is without a label
         assert coarse == lines[:: 2 if len(lines) > 2 else 1]
+        assert axis.low <= low and low + length <= axis.high
+        assert at[0] >= 5 and at[-1] <= 95  # no label is cut
+        assert len(at) == 1 or (at[0] < at[1] - at[0] and 2 * at[-1] - at[-2] > 100)
 
 
 def test_a_lead_that_the_intervals_deny_is_no_news():

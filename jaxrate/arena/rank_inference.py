@@ -35,6 +35,7 @@ class RankSets(NamedTuple):
     greatest: HostArray  # [N] the worst possible rank
     surely_better: HostArray  # [N, N] whether the first is surely the better
     level: float  # probability that all sets hold
+    votes: float  # that strengths were fitted to
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -126,7 +127,7 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     greatest[rated_ids] = len(rated_ids) - sure.sum(axis=1) + num_unrated
     surely_better = np.zeros((n, n), bool)
     surely_better[np.ix_(rated_ids, rated_ids)] = sure
-    return RankSets(strengths.players, strengths.rating, least, greatest, surely_better, level)
+    return RankSets(strengths.players, strengths.rating, least, greatest, surely_better, level, strengths.votes)
 
 
 @enforce_argument_annotations

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.arena_input import add_file_rows_to_errors, read_votes, replace_argument_names_by_options
+from jaxrate.cli.arena_input import (
+    add_file_rows_to_errors,
+    describe_vote_source,
+    read_votes,
+    replace_argument_names_by_options,
+)
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, reading_options
 from jaxrate.cli.lazy_numpy import np
@@ -149,10 +154,11 @@ def arena(
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("writing the page"):
-            page.write_text(
-                jr.site.arena_page_html(strengths, ranks=ranks, drift=drift, title=title_from_file(file), noun=noun),
-                encoding="utf-8",
+            source = describe_vote_source(file, votes, options.get("dates"))
+            text = jr.site.arena_page_html(
+                strengths, ranks=ranks, drift=drift, title=title_from_file(file), source=source, noun=noun
             )
+            page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")
     if as_json:
         print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))

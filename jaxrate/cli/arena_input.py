@@ -79,6 +79,25 @@ def read_votes(
     return VoteData(vote_counts, _covariate_names(data), _cluster_codes(table, clusters, data.rows), table, data.rows)
 
 
+def describe_vote_source(file: str, votes: VoteData, dates: str | None) -> str:
+    """The name of the file, and the first and the last day of its votes if it has a column of dates."""
+    from jaxrate.data.column_conversion import to_column, to_days
+    from jaxrate.data.column_recognition import time_columns
+    from jaxrate.data.date_parsing import parse_dates
+    from jaxrate.league.rated_history import format_time
+
+    for name in time_columns(votes.source.names):
+        column = to_column(name, votes.source.load([name], [name], [])[name])
+        try:
+            days, is_dated = to_days(name, parse_dates(name, column, dates, unix=True).column)
+        except ValueError:  # votes do without times
+            continue
+        if is_dated and len(days):
+            ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
+            return f"{Path(file).name}, {' to '.join(dict.fromkeys(ends))}"
+    return Path(file).name
+
+
 def _choose_count_columns(
     names: list[str], options: dict[str, Any], wins: str | None, losses: str | None, tied: tuple[str, ...]
 ) -> tuple[str, str, list[str]] | None:

@@ -9,8 +9,6 @@ import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 
-DAYS_UNTIL_IDLE = 366  # after the last event, when the leaderboard lists nobody by default
-
 
 def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:
     """The time that an option names: the end of a day or a moment if the matches have dates, else a number.
@@ -56,12 +54,13 @@ def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
 
 def note_time_outside_history(report: ProgressReport, rated: jr.Rated, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
+    from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
     from jaxrate.league.rated_history import format_time, times_to_event_clock
 
     if until is None or rated.last is None or not len(rated.predictions):
         return
     first = float(times_to_event_clock(rated.predictions["time"].to_numpy()).min())
-    if until < first or (rated.clock == "dates" and until > rated.last + DAYS_UNTIL_IDLE):
+    if until < first or (rated.clock == "dates" and until > rated.last + DEFAULT_ACTIVE_DAYS + 1):
         ends = " to ".join(format_time(time, rated.clock) for time in (first, rated.last))
         report.note(f"--as-of is outside the history, which runs from {ends}")
 

@@ -17,7 +17,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal_tables import print_sections, to_text_table
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.text_format import format_unquoted_name
+from jaxrate.text_format import format_percent, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 HIDDEN_COLUMNS = "row", "quality"
@@ -98,7 +98,11 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
         return ColumnTable(columns)
     if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
         columns = _name_home_and_away(columns)
-    chances = {name: _format_percentages(columns[name]) for name in CHANCE_COLUMNS if name in columns}
+    chances = {
+        name: np.array([f"{format_percent(100.0 * x)} %" for x in columns[name].tolist()])
+        for name in CHANCE_COLUMNS
+        if name in columns
+    }
     return ColumnTable(columns | chances)
 
 
@@ -108,10 +112,3 @@ def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
     names = {"a": "home", "b": "away"}
     shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
     return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
-
-
-def _format_percentages(chances: Any) -> Any:
-    """Chances as whole percents; no chance is certain that is not."""
-    percents = 100.0 * np.asarray(chances, float)
-    bounds = [(0.0, 0.5, "<1 %"), (99.5, 100.0, ">99 %")]
-    return np.array([next((text for low, high, text in bounds if low < x < high), f"{x:.0f} %") for x in percents])

@@ -9,7 +9,8 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-career_plots.py                   trajectory, careers
+trajectory_plot.py                trajectory
+career_plots.py                   careers
 belief_plot.py                    belief
 leaderboard_and_matchup_plots.py  leaderboard, matchups
 prediction_plots.py               calibration, loss_by_difference, residuals, comparison
@@ -23,17 +24,19 @@ name_labels.py                    names of players, and where they stand
 player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
 rating_line_data.py               lines of ratings through time
+unnamed_players.py                others in grey, as lines or bands
 plotted_data_and_checks.py        events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief
-from jaxrate.plots.career_plots import careers, trajectory
+from jaxrate.plots.career_plots import careers
 from jaxrate.plots.leaderboard_and_matchup_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_and_odds_plots import distribution, odds, ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
+from jaxrate.plots.trajectory_plot import trajectory
 
 __all__ = [
     "COLOURS",

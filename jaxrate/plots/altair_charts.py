@@ -1,5 +1,6 @@
 """The same plots as interactive charts of Altair, which hold their own data and need no network for it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -7,22 +8,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.name_labels import spread_labels
-from jaxrate.plots.plotted_data_and_checks import format_percent
+from jaxrate.plots.name_labels import pad_numbers, spread_labels
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
+from jaxrate.text_format import format_percent
 
 WIDTH = 640  # pixels
 HEIGHT = 360
 ROW_HEIGHT = 20
 MAX_ROWS_HEIGHT = 4000
-MAX_MATRIX_SIDE = 640
+MAX_MATRIX_SIDE = 700
+MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
+MAX_LABEL_LENGTH = 60
 LABEL_HEIGHT = 13
 LINE_TICKS = 8
+NAME_SHARE = 0.05  # of the time at its end, in which names at the right are near
+CHARACTER_PIXELS = 5.8  # mean width of a character of a label
 PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
 RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
 MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
+MIN_TICK_DISTANCE = 0.06  # of a round rank from the best, as a share of a logarithmic axis
 
 
 class ChartText(NamedTuple):
@@ -55,13 +61,14 @@ class ChartBand(NamedTuple):
 
 
 def rank_ticks(ranks: HostArray) -> list[int]:
-    """Round ranks from about the best to about the worst, NaN apart; at even distances if these are near."""
-    best, worst = float(np.nanmin(ranks)), float(np.nanmax(ranks))
+    """The best rank, and round ones to about the worst, NaN apart; at even distances if these are near."""
+    best, worst = math.ceil(np.nanmin(ranks)), float(np.nanmax(ranks))
     ticks = [tick for tick in RANK_TICKS if best <= tick <= worst]
-    if len(ticks) >= MIN_RANK_TICKS:
-        return ticks
-    step = next(step for step in RANK_TICKS if step >= (worst - best) / 4)
-    return list(range(-int(-best // step) * step, int(worst) + 1, step))
+    if len(ticks) < MIN_RANK_TICKS:
+        step = next(step for step in RANK_TICKS if step >= (worst - best) / 4)
+        ticks = list(range(-int(-best // step) * step, int(worst) + 1, step))
+    room = (worst / best) ** MIN_TICK_DISTANCE
+    return [best, *(tick for tick in ticks if tick >= best * room)]
 
 
 def import_altair() -> Any:
@@ -92,7 +99,8 @@ def line_chart(
     x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, scale=altair.Scale(**room),
                  axis=altair.Axis(grid=False, tickCount=LINE_TICKS))  # fmt: skip
     scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False, **room)
-    ticks = {"values": rank_ticks(np.concatenate([line.y for line in lines]))} if is_rank else {"tickCount": LINE_TICKS}
+    shown = np.concatenate([line.y for line in lines] + [edge for band in bands for edge in (band.low, band.high)])
+    ticks = {"values": rank_ticks(shown)} if is_rank else {"tickCount": LINE_TICKS}
     y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **ticks))
     colour = altair.Color(
         "name:N",
@@ -127,9 +135,10 @@ def line_chart(
     )
     layers.append(points.add_params(nearest))
     if has_peaks:
-        peaks = altair.Chart(altair.Data(values=_peak_rows(named)))
-        layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
-        layers.append(peaks.mark_text(dy=-10).encode(x=x, y=y, text="when:N", color=colour))
+        for align, rows in _peak_rows_by_alignment(lines).items():
+            peaks = altair.Chart(altair.Data(values=rows))
+            layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
+            layers.append(peaks.mark_text(dy=-10, align=align).encode(x=x, y=y, text="when:N", color=colour))
     if len(named) <= len(COLOURS):
         ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
         layers.append(ends.mark_text(align="left", dx=6, clip=False).encode(x=x, y=y, text="name:N", color=colour))
@@ -152,9 +161,16 @@ def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
     return rows
 
 
-def _peak_rows(named: Sequence[ChartLine]) -> list[dict[str, Any]]:
-    """The highest point of each line for JSON, with its label."""
-    return [_line_rows([line])[line.peak[0]] | {"when": line.peak[1]} for line in named if line.peak is not None]
+def _peak_rows_by_alignment(lines: Sequence[ChartLine]) -> dict[str, list[dict[str, Any]]]:
+    """The highest point of each line for JSON, with its label, which ends there if names follow at the right."""
+    times = np.concatenate([line.x for line in lines])
+    limit = times.max() - NAME_SHARE * (times.max() - times.min())
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        if line.peak is not None:
+            align = "right" if line.x[line.peak[0]] > limit else "center"
+            rows.setdefault(align, []).append(_line_rows([line])[line.peak[0]] | {"when": line.peak[1]})
+    return rows
 
 
 def _band_rows(band: ChartBand) -> list[dict[str, Any]]:
@@ -175,30 +191,45 @@ def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is
 
 
 def interval_chart(
-    names: list[str], values: HostArray, half_widths: HostArray | None, text: ChartText, value_texts: Sequence[str]
+    names: list[str],
+    values: HostArray,
+    half_widths: HostArray | None,
+    text: ChartText,
+    value_texts: Sequence[str],
+    numbers: Sequence[int] = (),
 ) -> Any:
-    """A row for each player with the interval of their value, which stands at the right, too."""
+    """A row for each player with the interval of their value, which stands at the right, too.
+
+    Names may have numbers before them.
+    """
     altair = import_altair()
     half = np.zeros(len(names)) if half_widths is None else half_widths
+    labels = names
+    if numbers:  # the first character keeps Vega from removing the spaces before a number
+        numbered = zip(pad_numbers(numbers), names, strict=True)
+        labels = [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
     rows = [
         {
-            "rank": i + 1,
+            "row": i + 1,
+            "label": label,
             "name": name,
             "value": round(value, 3),
             "low": round(value - w, 3),
             "high": round(value + w, 3),
             "text": value_text,
         }
-        for i, (name, value, w, value_text) in enumerate(
-            zip(names, values.tolist(), half.tolist(), value_texts, strict=True)
+        for i, (label, name, value, w, value_text) in enumerate(
+            zip(labels, names, values.tolist(), half.tolist(), value_texts, strict=True)
         )
     ]
     chart = altair.Chart(altair.Data(values=rows))
-    y = altair.Y("name:N", sort=None, title=None, axis=altair.Axis(labelLimit=400, labelColor=INK, grid=False))
+    padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
+    y = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(
+        labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False))  # fmt: skip
     x = altair.X("low:Q", title=text.x, scale=altair.Scale(zero=False),
                  axis=altair.Axis(grid=True, tickCount=INTERVAL_TICKS, format=",.6~g"))  # fmt: skip
     number = {"format": ",.1f"}
-    tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("rank:Q", title="row"),
+    tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("row:Q"),
                *(altair.Tooltip(f"{key}:Q", title=title, **number)
                  for key, title in (("value", text.x), ("low", "from"), ("high", "to")))]  # fmt: skip
     bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2).encode(x=x, x2="high:Q", y=y)
@@ -228,10 +259,13 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
         )
         for i, j in np.argwhere(~np.isnan(percent)).tolist()
     ]
-    side = min((34 if is_written else 24) * len(names), MAX_MATRIX_SIDE)
-    axis = altair.Axis(labelLimit=240, labelColor=INK, labelOverlap=True, domain=False, ticks=False)
+    side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
+    axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
+    has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
+    column_axis = axis if has_column_names else altair.Axis(labels=False, domain=False, ticks=False)
+    column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
     data = altair.Chart(altair.Data(values=rows))
-    x = altair.X("column:N", sort=names, scale=altair.Scale(domain=names), title=text.x, axis=axis)
+    x = altair.X("column:N", sort=names, scale=altair.Scale(domain=names), title=column_title, axis=column_axis)
     y = altair.Y("row:N", sort=names, scale=altair.Scale(domain=names), title=None, axis=axis)
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
         x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
@@ -257,7 +291,14 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
     ]
     chart = altair.Chart(altair.Data(values=rows))
     share = altair.Scale(domain=[0, 1])
-    x = altair.X("predicted:Q", title=text.x, scale=share)
+    ticks = [0.2, 0.4, 0.6, 0.8, 1]
+    x_axis = altair.Axis(values=[0, *ticks], format="~g")
+    y_axis = altair.Axis(values=ticks, format="~g")  # the zero in the corner is that of both axes
+    x = altair.X("predicted:Q", title=text.x, scale=share, axis=x_axis)
+
+    def y_of(column: str) -> Any:
+        return altair.Y(f"{column}:Q", title=text.y, scale=share, axis=y_axis)
+
     colour = altair.Color("system:N", title="calibration error", scale=altair.Scale(
         domain=[*lines], range=[COLOURS[i % len(COLOURS)] for i in range(len(lines))]))  # fmt: skip
     diagonal = altair.Chart(altair.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(
@@ -266,10 +307,10 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
     tooltip = ["system:N", *(altair.Tooltip(f"{key}:Q", format=".3f") for key in keys[:4]),
                altair.Tooltip("count:Q", format=",.0f")]  # fmt: skip
     layers = (
-        diagonal.encode(x=altair.X("x:Q", scale=share), y=altair.Y("y:Q", scale=share)),
-        chart.mark_rule(opacity=0.5).encode(x=x, y=altair.Y("low:Q", scale=share), y2="high:Q", color=colour),
-        chart.mark_line(strokeWidth=1.2).encode(x=x, y=altair.Y("observed:Q", title=text.y), color=colour),
-        chart.mark_circle(size=50, opacity=1).encode(x=x, y="observed:Q", color=colour, tooltip=tooltip),
+        diagonal.encode(x=altair.X("x:Q", title=text.x, scale=share, axis=x_axis), y=y_of("y")),
+        chart.mark_rule(opacity=0.5).encode(x=x, y=y_of("low"), y2="high:Q", color=colour),
+        chart.mark_line(strokeWidth=1.2).encode(x=x, y=y_of("observed"), color=colour),
+        chart.mark_circle(size=50, opacity=1).encode(x=x, y=y_of("observed"), color=colour, tooltip=tooltip),
     )
     return _style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text)
 
@@ -279,12 +320,12 @@ def _style_chart(chart: Any, text: ChartText) -> Any:
     altair = import_altair()
     subtitle = [line for line in (text.subtitle, text.source) if line]
     axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}
-    title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="group", color=INK, offset=14,
+    title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="bounds", color=INK, offset=14,
                                fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip
     return (
         chart.properties(title=title, background=PAPER)
         .configure_view(stroke=None)
         .configure_axis(**axis)
         .configure_axisY(domain=False, ticks=False)
-        .configure_legend(labelColor=INK, titleColor=GREY, titleFontWeight="normal")
+        .configure_legend(symbolOpacity=1, labelColor=INK, titleColor=GREY, titleFontWeight="normal")
     )

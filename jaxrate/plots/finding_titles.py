@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.close_leads import is_lead_close
 from jaxrate.plots.name_labels import list_names
 from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 
-CLOSE_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
@@ -30,30 +30,26 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     gap = float(values[0] - values[1]) if len(names) > 1 else -1.0
     if gap < 0.0:  # one row, or an order by another value
         return f"{names[0]} on top"
-    if _chance_to_be_better(gap, None if deviations is None else deviations[:2]) < CLOSE_CHANCE:
+    if is_lead_close(gap, None if deviations is None else deviations[:2].tolist()):
         return f"{names[0]} and {names[1]} almost level on top"
     return f"{names[0]} on top, {format_amount(gap, unit)} ahead of {names[1]}"
 
 
-def _chance_to_be_better(gap: float, deviations: HostArray | None) -> float:
-    """Of one whose rating is higher by a gap, from the deviations [2] of both."""
-    spread = 0.0 if deviations is None else math.hypot(*np.asarray(deviations, float).tolist())
-    if spread == 0.0:
-        return 1.0 if gap > 0.0 else 0.5
-    return NormalDist().cdf(gap / spread)
+def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early: int = 0) -> str:
+    """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
 
-
-def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str) -> str:
-    """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating."""
+    The first `num_early` points of lines that are longer are no peaks.
+    """
     begins, ends = (np.array([times_to_numbers(line.times)[i] for line in lines]) for i in (0, -1))
     is_timed = clock in ("date", "time")
     if len(lines) < 2 or (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begins.min())):
-        return peak_title(lines, clock, unit)
+        settled = [line.skip_points(min(num_early, len(line.mean) - 1)) for line in lines]
+        return peak_title(settled, clock, unit, span=float(ends.max() - begins.min()))
     order = np.argsort([-line.mean[-1] for line in lines], kind="stable")[:2]
     (first, second), deviation = (lines[i] for i in order), lines[0].deviation
-    deviations = None if deviation is None else np.array([lines[i].deviation[-1] for i in order])
+    deviations = None if deviation is None else [float(lines[i].deviation[-1]) for i in order]
     gap = float(first.mean[-1] - second.mean[-1])
-    if _chance_to_be_better(gap, deviations) < CLOSE_CHANCE:
+    if is_lead_close(gap, deviations):
         return f"{first.name} and {second.name} ended almost level"
     return f"{first.name} ended {format_amount(gap, unit)} ahead of {second.name}"
 
@@ -74,11 +70,12 @@ def peak_title(
     when = f"{'in' if clock == 'date' else 'at'} {when}"
     if clock not in ("date", "time"):
         when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
-    highest = f" highest{_of_these(len(lines), max(peaks) < others_peak)}," if len(lines) > 1 else ""
+    highest = f" highest{_named_players_scope(len(lines), max(peaks) < others_peak)}," if len(lines) > 1 else ""
     return f"{line.name} peaked{highest} at {amount} {when}"
 
 
-def _of_these(count: int, is_limited: bool) -> str:
+def _named_players_scope(count: int, is_limited: bool) -> str:
+    """The end of a superlative that holds among the named players only, as players without names surpass them."""
     return f" of these {count}" if is_limited else ""
 
 
@@ -90,15 +87,16 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
     firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
     most = max(firsts.values())
     names = [name for name, count in firsts.items() if count == most]
-    if len(names) > 1 and most:
-        return f"{list_names(names)} ranked first most often, each on {most:,} of {moments:,} dates"
     if most:
         is_limited = any(int((rank == 1).sum()) >= most for rank in others)
-        often = f" most often{_of_these(len(ranks), is_limited)}," if len(ranks) > 1 else ""
-        return f"{names[0]} ranked first{often} on {most:,} of {moments:,} dates"
-    best = {name: float(np.nanmin(rank)) for name, rank in ranks.items()}
-    first = min(best, key=lambda name: best[name])
-    return f"{first} peaked{' highest,' if len(ranks) > 1 else ''} at rank {best[first]:,.0f}"
+        often = f" most often{_named_players_scope(len(ranks), is_limited)}," if len(ranks) > 1 else ""
+        each = "each " * (len(names) > 1)
+        return f"{list_names(names)} ranked first{often} {each}on {most:,} of {moments:,} dates"
+    best = {name: int(np.nanmin(rank)) for name, rank in ranks.items()}
+    rank = min(best.values())
+    names = [name for name, x in best.items() if x == rank]
+    among = f", the best of these {len(ranks)}" if len(names) < len(ranks) else " at best"
+    return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
 def favourite_title(names: Sequence[str], percent: HostArray) -> str:
@@ -131,10 +129,28 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
     return "Predictions too cautious: favourites scored more than predicted"
 
 
+def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
+    """Which system loses least; of one, at which differences its predictions are too bold or too cautious.
+
+    Values of each system are [k] differences, losses, standard errors, expected losses and counts of bins.
+    """
+    if len(bins) > 1:
+        mean = {name: float(np.average(one[1], weights=one[4])) for name, one in bins.items()}
+        best = min(mean, key=lambda name: mean[name])
+        return f"{best} loses least, {mean[best]:.3f} nats a match"
+    ((difference, loss, error, expected, _),) = bins.values()
+    z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
+    worst = int(np.argmax(np.abs(z)))
+    if abs(z[worst]) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / len(z)):
+        return "Predictions right at every difference, within chance"
+    manner = "bold" if z[worst] > 0 else "cautious"
+    return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(difference[worst]), '')}"
+
+
 def surprise_title(name: str, mean: float, z: float, count: int) -> str:
     """Who scored otherwise than expected, if that is more than chance among so many players."""
     if abs(z) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count):
-        return f"No surprise beyond chance: the largest z of {count:,} is {abs(z):.1f}"
+        return f"No surprise beyond chance: the largest of {count:,} is {abs(z):.1f} standard errors"
     return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
 
 

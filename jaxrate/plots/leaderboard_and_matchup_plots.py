@@ -70,11 +70,12 @@ def leaderboard(
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:
-        return interval_chart(labels, board.rating, half_width, text, format_ratings(board.rating, half_width))
+        values = format_ratings(board.rating, half_width)
+        return interval_chart(labels, board.rating, half_width, text, values, board.rank.tolist())
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
     draw_intervals(ax, board.rating, half_width, COLOURS[0])
     values = format_ratings(board.rating, half_width)
-    about = draw_player_rows(ax, labels, values, [f"{rank:,}  " for rank in board.rank])
+    about = draw_player_rows(ax, labels, values, board.rank.tolist())
     ax.set_xlabel(text.x + about)
     group_thousands(ax, "x")
     return ax

@@ -16,7 +16,7 @@ from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plotted_data_and_checks import Z_95, unpack_events_names_and_clock
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, group_thousands, make_axes
 from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
@@ -206,15 +206,15 @@ def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tup
 
 
 def _set_parameter_axis(ax: "Axes", axis_name: str, system: RatingSystem, name: str, values: HostArray) -> None:
-    """Set label and scale; a logarithmic axis of less than a decade has plain numbers at its ticks."""
-    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+    """Set label and scale; a logarithmic axis, too, has plain numbers at its ticks."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     parameter, low, high = getattr(system.space, name), values.min(), values.max()
-    ax.set(**{f"{axis_name}label": f"{name} ({parameter.unit})"})
+    ax.set(**{f"{axis_name}label": f"{name.replace('_', ' ')} ({parameter.unit})"})
     if parameter.space == "positive" and low > 0:
         ax.set(**{f"{axis_name}scale": "log"})
-        if high < 10.0 * low:
-            axis = getattr(ax, f"{axis_name}axis")
-            axis.set_major_locator(MaxNLocator(5))
-            axis.set_major_formatter(ScalarFormatter())
-            axis.set_minor_locator(NullLocator())
+        axis = getattr(ax, f"{axis_name}axis")
+        digits = (1, 2, 5) if high < 1000.0 * low else (1,)
+        axis.set_major_locator(MaxNLocator(5) if high < 10.0 * low else LogLocator(subs=digits))
+        axis.set_minor_locator(NullLocator())
+        group_thousands(ax, axis_name)

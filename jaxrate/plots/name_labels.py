@@ -1,5 +1,6 @@
 """Names of players in plots: as text on one line, chosen by name or by id, and at the ends of lines."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,7 @@ MAX_TITLE_NAMES = 4  # players whose names are in the title
 SMALLEST_NAME_FONT = 4.0  # font size of rows and columns, if each of a few must have a name
 LEAST_NAME_FONT = 5.5  # font size of many rows and columns, below which only some have names
 NAME_STEPS = 5, *(digit * 10**power for power in range(1, 5) for digit in (1, 2, 5))  # from one name to the next
+NAME_GAP = 6.0  # points between names and the axes
 MAX_UNTHINNED_NAMES = 40  # names of rows or columns that are all shown, however small
 
 
@@ -112,12 +114,37 @@ def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
         )  # fmt: skip
 
 
+def text_width(texts: Iterable[str], font_size: float) -> float:
+    """The width of the widest of these texts in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(size=font_size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of letters that the font does not have
+        return max((float(TextPath((0, 0), x, prop=font).get_extents().x1) for x in texts if x), default=0.0)
+
+
+def pad_numbers(numbers: Sequence[int]) -> list[str]:
+    """Whole numbers as texts of equal width, by spaces as wide as a digit or a comma before them."""
+    texts = [f"{number:,}" for number in numbers]
+    longest = max(texts, key=len, default="")
+    blank = longest.translate({ord(","): "\N{PUNCTUATION SPACE}"} | {ord(x): "\N{FIGURE SPACE}" for x in "0123456789"})
+    return [blank[: len(longest) - len(text)] + text for text in texts]
+
+
 def set_name_ticks(
-    ax: "Axes", axis_name: Literal["x", "y"], labels: list[str], beginnings: Sequence[str] = (), **look: Any
+    ax: "Axes",
+    axis_name: Literal["x", "y"],
+    labels: list[str],
+    numbers: Sequence[int] = (),
+    *,
+    is_left_aligned: bool = False,
+    **look: Any,
 ) -> int:
     """Set names of rows or columns as tick labels, in a font size that fits; of more than 40 only some, if need be.
 
-    What stands before names is never cut. Returns the step from one name to the next.
+    Names may have numbers, which are never cut, before them. Returns the step from one name to the next.
     """
     pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
     room = pixels * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING  # the font size that fits
@@ -128,8 +155,13 @@ def set_name_ticks(
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
     font_size = SMALL_FONT if step > 1 else font_size
     names = fit_names([labels[i] for i in shown], ax, font_size)
-    if beginnings:
-        names = [f"{beginnings[i]}{name}" for name, i in zip(names, shown.tolist(), strict=True)]
+    if len(numbers):
+        padded = pad_numbers([numbers[i] for i in shown])
+        names = [f"{number}  {name}" for number, name in zip(padded, names, strict=True)]
     axis.set_ticks(shown, names, fontsize=font_size, **look)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
+    if is_left_aligned:
+        ax.tick_params(axis=axis_name, pad=NAME_GAP + text_width(names, font_size))
+        for label in axis.get_ticklabels():
+            label.set_horizontalalignment("left")
     return step

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText
+from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.plotted_data_and_checks import evenly_spaced_indices, format_percent
+from jaxrate.plots.plotted_data_and_checks import evenly_spaced_indices
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     INK,
@@ -19,12 +19,13 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     sequential_map,
 )
+from jaxrate.text_format import format_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_MATRIX_PLAYERS = 200  # players of a matrix; of more, some at even distances are drawn
-MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have names
+MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have labels
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
@@ -39,19 +40,22 @@ def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
 
 def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
     """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers."""
-    has_all_names = len(labels) <= MAX_GAPPED_COLUMNS
+    longest = max(map(len, labels))
+    has_column_names = len(labels) <= MAX_GAPPED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
     side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
-    room = CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, labels))  # for names
-    size = side + room + 0.6, side + (room if has_all_names else 0.4)
+    room = CHARACTER_WIDTH * 10.0 / 72.0 * longest  # for names
+    size = side + room + 0.6, side + (room if has_column_names else 0.4)
     ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid="none")
     draw_percent_cells(ax, percent, text.y, is_diverging=True)
-    if has_all_names:
+    if has_column_names:
         set_name_ticks(ax, "x", labels, rotation=90, color=INK)
         set_name_ticks(ax, "y", labels, color=INK)
         ax.set_xlabel(text.x)
         return ax
-    step = set_name_ticks(ax, "y", labels, [f"  {row + 1}" for row in range(len(labels))], color=INK)
-    ax.set_xticks(range(0, len(labels), 2 * step), [f"{row + 1}" for row in range(0, len(labels), 2 * step)])
+    numbers = range(1, len(labels) + 1)
+    step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
+    column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
+    ax.set_xticks(range(0, len(labels), column_step), [f"{number}" for number in numbers[::column_step]])
     ax.tick_params(axis="x", length=0.0)
     ax.set_xlabel(f"{text.x}, in the order of the rows" + (f"; every {step}th is named" if step > 1 else ""))
     return ax

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.name_labels import set_name_ticks
+from jaxrate.plots.name_labels import NAME_GAP, set_name_ticks, text_width
 from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
 THINNED_FIGURE_HEIGHT = 16.0  # inches, if only some rows have names
 MAX_ROWS = 10_000  # of many rows only some have names
 WIDTH = 6.8  # inches, if names have up to 24 characters
+MAX_VALUE_TICKS = 6  # of an axis beside names and values
 MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
@@ -30,23 +31,22 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
 
 
 def draw_player_rows(
-    ax: "Axes", labels: list[str], values: Iterable[str] = (), beginnings: Sequence[str] = (), head: str = ""
+    ax: "Axes", labels: list[str], values: Iterable[str] = (), numbers: Sequence[int] = (), head: str = ""
 ) -> str:
-    """Draw one row for each player, the first on top: a name, after its beginning, at the left, a value at the right.
+    """Draw one row for each player, the first on top: a number and a name at the left, a value at the right.
 
     Values have a head. Returns what the label of the other axis should add: which rows have names, if not all.
     """
     size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
-    step = set_name_ticks(ax, "y", labels, beginnings, color=INK)
-    if step == 1:
+    step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
+    if step == 1 and (values := list(values)):
+        font_size = float(np.clip(size, 4.0, SMALL_FONT))
+        end = NAME_GAP + max(text_width(values, font_size), text_width([head], SMALL_FONT))
+        look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "color": INK}
         for row, value in enumerate(values):
-            ax.text(
-                1.01, row, value, transform=ax.get_yaxis_transform(), va="center", color=INK,
-                fontsize=float(np.clip(size, 4.0, SMALL_FONT)),
-            )  # fmt: skip
+            ax.annotate(value, (1.0, row), (end, 0.0), ha="right", va="center", fontsize=font_size, **look)
         if head:
-            ax.text(1.01, -0.6, head, transform=ax.get_yaxis_transform(), va="bottom", color=INK,
-                    fontsize=SMALL_FONT)  # fmt: skip
+            ax.annotate(head, (1.0, -0.6), (end, 0.0), ha="right", va="bottom", fontsize=SMALL_FONT, **look)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     if len(labels) <= MAX_RULED_ROWS:
         ax.hlines(np.arange(len(labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,
@@ -65,6 +65,7 @@ def draw_intervals(
         values, rows, xerr=half_widths, fmt="o", color=colour, elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)),
         markeredgewidth=0.0, **look,
     )  # fmt: skip
+    ax.locator_params(axis="x", nbins=MAX_VALUE_TICKS, steps=[1, 2, 5, 10])
     for bar in bars[2]:
         bar.set_alpha(0.35)
         bar.set_capstyle("round" if points > 6.0 else "butt")

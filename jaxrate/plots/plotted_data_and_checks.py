@@ -113,10 +113,3 @@ def rating_axis_label(system: RatingSystem) -> str:
 def evenly_spaced_indices(count: int, max_count: int) -> HostArray:
     """At most `max_count` of the numbers from 0 to below `count`, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, max_count)).round().astype(int))
-
-
-def format_percent(percent: float) -> str:
-    """A percentage in two digits; "<1" and ">99" for values that would round to 0 and 100."""
-    if 0.0 < percent < 0.5:
-        return "<1"
-    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"

@@ -16,7 +16,7 @@ from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.metrics import checked_match_metrics, prediction_metrics
 from jaxrate.plots.altair_charts import ChartText, calibration_chart
-from jaxrate.plots.finding_titles import calibration_title, comparison_title, surprise_title
+from jaxrate.plots.finding_titles import calibration_title, comparison_title, loss_title, surprise_title
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
 from jaxrate.plots.plotted_data_and_checks import (
@@ -210,8 +210,9 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
         raise ValueError(f"bins must be at least 1, got {bins}")
     rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in _values_by_system(history).items()}
     subtitle = "Mean log loss by rating difference, with 95 % intervals; grey: if predictions were right"
-    ax = make_axes(ax, (6.8, 4.6), "Where predictions fail", subtitle)
-    for name, (difference, loss, error, expected) in rows.items():
+    title = loss_title({format_plot_name(name): one for name, one in rows.items()})
+    ax = make_axes(ax, (6.8, 4.6), title, subtitle, source=f"Source: {np.size(score):,} matches")
+    for name, (difference, loss, error, expected, _) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
         line = ax.errorbar(
@@ -222,12 +223,13 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
         hint = None if number else "if predictions were right"
         ax.plot(difference, expected, color=GREY, linewidth=0.8, marker=marker, markersize=3, label=hint, zorder=1)
     ax.set(xlabel="rating difference (rating units)", ylabel="log loss (nats)")
+    ax.set_ylim(bottom=0.0)
     add_legend(ax)
     return ax
 
 
 def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> tuple[HostArray, ...]:
-    """For each bin: mean difference, mean loss, its standard error, and the expected mean loss."""
+    """For each bin: mean difference, mean loss, its standard error, and the expected mean loss; and the number."""
     if not isinstance(history, History):
         raise ValueError(
             "expected a history, as from jr.league.rating_history, or several by name, "
@@ -247,7 +249,7 @@ def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> t
     count = np.bincount(bin_index)
     means = [np.bincount(bin_index, x) / count for x in (difference, loss, loss**2, expected)]
     error = np.sqrt(np.maximum(means[2] - means[1] ** 2, 0.0) / np.maximum(count - 1, 1))
-    return means[0], means[1], error, means[3]
+    return means[0], means[1], error, means[3], count
 
 
 @enforce_argument_annotations
@@ -289,9 +291,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     clipped_half_width = np.minimum(half_width, np.maximum([mean + share, 1.0 - share - mean], 0.0))
     most = int(np.argmax(np.abs(surprise[chosen])))
     title = surprise_title(labels[most], float(mean[most]), float(surprise[chosen][most]), int(enough.sum()))
-    subtitle = (
-        "Score above expected in the order of z, its number of standard errors; 95 % intervals end at possible scores"
-    )
+    subtitle = "Score above expected, with 95 % intervals; z is in standard errors"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, clipped_half_width, COLOURS[0])

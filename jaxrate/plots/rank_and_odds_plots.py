@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
@@ -19,7 +20,7 @@ from jaxrate.plots.name_labels import (
     label_line_ends,
     player_labels_by_id,
     set_name_ticks,
-    spread_labels,
+    text_width,
 )
 from jaxrate.plots.percent_matrix import draw_percent_cells
 from jaxrate.plots.player_rows import MAX_ROWS, figure_size_for_rows
@@ -27,7 +28,6 @@ from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     check_drawable_count,
     describe_source,
-    format_percent,
     is_altair_backend,
     rating_axis_label,
     rating_unit,
@@ -37,23 +37,31 @@ from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     INK,
-    PALE,
+    LINE_SPACING,
     SMALL_FONT,
     add_halo,
     group_thousands,
     label_time_axis,
     make_axes,
-    text_line_height_share,
+    points_per_pixel,
+)
+from jaxrate.plots.unnamed_players import (
+    MAX_GREY_LINES,
+    draw_unnamed_players,
+    quantile_bands,
+    unnamed_player_lines,
 )
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.text_format import format_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
+TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
 
 @enforce_argument_annotations
@@ -98,37 +106,38 @@ def distribution(
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}; the dotted line is the median"
+    subtitle = f"Ratings by {rated_system.name}: how many players have each"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    middle = float(np.median(board.rating))
-    ax.axvline(middle, color=GREY, linestyle=":", label="median")
-    ax.annotate("median", (middle, 0.0), (3, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
-                rotation=90, fontsize=SMALL_FONT, va="bottom", color=INK)  # fmt: skip
-    _mark_player_ratings(ax, marked_ratings)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel="number")
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel="players")
     group_thousands(ax, "x", "y")
+    _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax
 
 
-def _mark_player_ratings(ax: "Axes", marked: dict[str, float]) -> None:
-    """Draw a line for each rating, with the player's name above the axes."""
+def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -> None:
+    """Draw a line for each player's rating and the median, with its name at the right of its end above the axes."""
+    marks = [(median, "median", GREY, ":")]
+    for (name, rating), colour in zip(rating_by_name.items(), (*COLOURS, INK), strict=False):
+        marks.append((rating, name, colour, "-"))
     low, high = ax.get_xlim()
-    positions = np.array([*marked.values()])
-    places = (
-        spread_labels((positions - low) / (high - low), text_line_height_share(ax, "x"))
-        if len(positions)
-        else positions
-    )
-    for (name, value), place, colour in zip(marked.items(), places, (*COLOURS, GREY), strict=False):
-        ax.axvline(value, color=colour, linewidth=1.2, gid="player")
+    points_per_unit = ax.bbox.width * points_per_pixel(ax) / (high - low)
+    line_of: dict[int, int] = {}  # of text, from 0: a name lies higher than those whose lines it would cross
+    for i in sorted(range(len(marks)), key=lambda i: -marks[i][0]):
+        end = marks[i][0] + TEXT_ROOM * text_width([marks[i][1]], SMALL_FONT) / points_per_unit
+        line_of[i] = max((line for j, line in line_of.items() if marks[j][0] <= end), default=-1) + 1
+    for i, (value, name, colour, line_style) in enumerate(marks):
+        is_median = i == 0
+        ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid="median" if is_median else "player")
         ax.annotate(
-            name, (value, 1.0), (place, 1.05), xycoords=("data", "axes fraction"), textcoords="axes fraction",
-            rotation=90, ha="center", va="bottom", fontsize=SMALL_FONT, color=colour, gid="name",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+            name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line_of[i]), ha="left", va="bottom",
+            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT, color=colour,
+            gid="median" if is_median else "name",
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0,
+                        "relpos": (0.0, 1.0)},
         )  # fmt: skip
     ax.set_xlim(low, high)
 
@@ -159,7 +168,8 @@ def ranks(
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
         hundredth of the time since the first match of these players, or whole years if it is long.
       active, min_games, cautious: as for `jr.leaderboard`.
-      others: further players, in grey and without names.
+      others: further players, in grey and without names; of more than 200 the median, and bands of 50 % and 90 % of
+        them.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -184,26 +194,28 @@ def ranks(
     rank_table = ranks_of(rated, [*labels, *grey_ids], moments, active=active, min_games=min_games, cautious=cautious).T
     displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
     at = displayed_times if rated.clock == "dates" else moments
-    lines = [ChartLine("", at, rank, is_named=False) for rank in rank_table[len(labels) :]]
+    other_ranks = rank_table[len(labels) :]
+    if len(other_ranks) > MAX_GREY_LINES:
+        unnamed = quantile_bands(at, other_ranks, len(other_ranks))
+    else:
+        seen = np.where(_is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
+        unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
+    lines = []
     for name, rank in zip(labels.values(), rank_table, strict=False):
         listed = np.flatnonzero(~np.isnan(rank))
         if not len(listed):
             raise ValueError(f"{name} is never listed; see active and min_games")
         drawn_points = slice(listed[0], listed[-1] + 1)
         lines.append(ChartLine(name, at[drawn_points], rank[drawn_points]))
-    among = f"; in grey {len(grey_ids):,} others" if grey_ids else ""
     ranks_by_name = dict(zip(labels.values(), rank_table, strict=False))
-    text = ChartText(ranks_title(ranks_by_name, len(moments), [*rank_table[len(labels) :]]),
-                     f"Ranks on the leaderboard of each date by {rated.system.name}, the best on top{among}",
+    text = ChartText(ranks_title(ranks_by_name, len(moments), [*other_ranks]),
+                     f"Ranks on the leaderboard of each date by {rated.system.name}{unnamed.description}",
                      "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
     if is_interactive:
-        return line_chart([line._replace(name=str(i)) if not line.is_named else line for i, line in enumerate(lines)],
-                          text, is_rank=True)  # fmt: skip
+        return line_chart([*unnamed.lines, *lines], text, bands=unnamed.bands, is_rank=True)
     ax = make_axes(ax, (8.5, 4.8), text.title, text.subtitle, source=text.source)
-    for line in lines[: len(grey_ids)]:
-        look: Any = {"linewidth": 0.6} if len(grey_ids) <= 200 else {"linewidth": 0.3, "alpha": 0.4}
-        ax.plot(line.x, line.y, color=PALE, zorder=1, gid="other", **look)
-    for line, colour in zip(lines[len(grey_ids) :], (*COLOURS, GREY), strict=False):
+    draw_unnamed_players(ax, unnamed)
+    for line, colour in zip(lines, (*COLOURS, GREY), strict=False):
         _draw_ranks(ax, line, colour)
     ax.set_yscale("log")
     _set_rank_axis(ax)
@@ -212,10 +224,15 @@ def ranks(
     return ax
 
 
+def _is_isolated(values: HostArray) -> HostArray:
+    """[..., m] whether a value stands between missing ones."""
+    is_missing = np.isnan(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)], constant_values=np.nan))
+    return is_missing[..., :-2] & is_missing[..., 2:] & ~is_missing[..., 1:-1]
+
+
 def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
     """Draw the ranks of a player; dots show the last rank, and those between times without a rank."""
-    is_missing = np.isnan(np.concatenate([[np.nan], line.y, [np.nan]]))
-    is_dotted = is_missing[:-2] & is_missing[2:] & ~is_missing[1:-1]
+    is_dotted = _is_isolated(line.y)
     is_dotted[-1] = True
     (drawn,) = ax.plot(
         line.x, line.y, color=colour, linewidth=1.5, label=line.name, gid="rank",
@@ -226,7 +243,9 @@ def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
 
 def _set_rank_axis(ax: "Axes") -> None:
     """Set the best rank that is shown on top, and round ranks at the ticks."""
-    ranks = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
+    shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
+    shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
+    ranks = np.concatenate(shown)
     best = float(np.nanmin(ranks))
     worst = max(float(np.nanmax(ranks)), best + 2.0)
     margin = (worst / best) ** 0.05

@@ -25,8 +25,6 @@ STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 YEAR = 365.25  # days
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
-BAND_QUANTILES = 0.05, 0.25, 0.75, 0.95
-MIN_BAND_PLAYERS = 20  # in a step, for quantiles of their ratings
 
 
 class RatingLine(NamedTuple):
@@ -44,6 +42,11 @@ class RatingLine(NamedTuple):
             self.name, np.append(self.times, self.times[-1:]), np.append(self.mean[:1], self.mean), deviation
         )
 
+    def skip_points(self, count: int) -> "RatingLine":
+        """The line without its first points."""
+        deviation = None if self.deviation is None else self.deviation[count:]
+        return RatingLine(self.name, self.times[count:], self.mean[count:], deviation)
+
     def ratings_after_events(self) -> "RatingLine":
         """[m] the ratings after each event."""
         return RatingLine(
@@ -56,9 +59,7 @@ def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
     count = len(line.times) - 1
     if not (isinstance(skip, int) and 0 <= skip < max(count, 1)):
         raise ValueError(f"skip must be from 0 to {max(count - 1, 0)}, as {line.name} has {count:,} events, got {skip}")
-    return RatingLine(
-        line.name, line.times[skip:], line.mean[skip:], None if line.deviation is None else line.deviation[skip:]
-    )
+    return line.skip_points(skip)
 
 
 def default_step_length(span: float, is_dated: bool) -> float:
@@ -66,6 +67,18 @@ def default_step_length(span: float, is_dated: bool) -> float:
     if is_dated and span >= MIN_YEARS * YEAR:
         return YEAR * max(1, round(span / YEAR / STEPS))
     return span / STEPS
+
+
+def describe_step(length: float, clock: str) -> str:
+    """When a line has points, in words: the length of its steps."""
+    if clock == "time":
+        return f"every {length:,.3g} units of time"
+    if clock != "date":
+        return f"every hundredth of the {clock}"
+    years = length / YEAR
+    if years < 1.0:
+        return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
+    return "at the end of each year" if years == 1.0 else f"every {years:.3g} years"
 
 
 def last_ratings_of_steps(line: RatingLine, last_time: float, step_length: float) -> RatingLine:
@@ -184,38 +197,33 @@ class StepRatings(NamedTuple):
     name: str
     time: HostArray  # [k] of the last event in the step, as numbers
     mean: HostArray  # [k]
-    peak: int  # the highest of the points that may be peaks
+    peak: int  # the point of the highest rating
 
     def step_numbers(self, last_time: float, step_length: float) -> HostArray:
         """[k] the number of each step, counted back from the end of the history."""
         return np.floor((last_time - self.time) / step_length).astype(int)
 
 
-def last_ratings_by_step(line: RatingLine, last_time: float, step_length: float, min_events: int) -> StepRatings:
-    """The ratings at the ends of steps; only points after `min_events` events, or after all, may be peaks."""
+def highest_point(line: RatingLine, min_events: int) -> int:
+    """The point of a line with the first highest rating after so many events, or after all of who has fewer."""
+    first = min(min_events, len(line.mean) - 1)
+    return first + int(np.argmax(line.mean[first:]))
+
+
+def last_ratings_by_step(
+    line: RatingLine, last_time: float, step_length: float, peak_min_events: int | None = None
+) -> StepRatings:
+    """The ratings at the ends of steps, and the highest of all after `peak_min_events` events if these are given."""
     at, after = times_to_numbers(line.times)[:-1], line.mean[1:]
     step = np.floor((last_time - at) / step_length)
-    step_ends = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    gaps = np.flatnonzero(-np.diff(step[step_ends]) > 1) + 1
-    time, mean = np.insert(at[step_ends], gaps, at[step_ends][gaps]), np.insert(after[step_ends], gaps, np.nan)
-    has_enough = np.insert(step_ends + 1 >= min(min_events, len(at)), gaps, False)
-    return StepRatings(line.name, time, mean, int(np.nanargmax(np.where(has_enough, mean, np.nan))))
-
-
-def rating_quantiles_by_step(
-    lines: list[StepRatings], last_time: float, step_length: float
-) -> tuple[HostArray, HostArray]:
-    """[s] the ends of steps, and [s, 4] the 5, 25, 75 and 95 % quantiles of ratings; NaN for fewer than 20 players."""
-    is_rated = np.concatenate([~np.isnan(line.mean) for line in lines])
-    number = np.concatenate([line.step_numbers(last_time, step_length) for line in lines])[is_rated]
-    mean = np.concatenate([line.mean for line in lines])[is_rated]
-    steps = np.arange(number.max(), -1, -1)
-    order = np.argsort(-number, kind="stable")
-    groups = np.split(mean[order], np.searchsorted(-number[order], -steps)[1:])
-    quantiles = [
-        np.quantile(group, BAND_QUANTILES) if len(group) >= MIN_BAND_PLAYERS else np.full(4, np.nan) for group in groups
-    ]
-    return last_time - step_length * steps, np.stack(quantiles)
+    points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+    highest = highest_point(line, peak_min_events or 1) - 1
+    if peak_min_events is not None:
+        points = np.union1d(points, [highest])
+    gaps = np.flatnonzero(-np.diff(step[points]) > 1) + 1
+    time, mean = np.insert(at[points], gaps, at[points][gaps]), np.insert(after[points], gaps, np.nan)
+    peak = int(np.searchsorted(points, highest))
+    return StepRatings(line.name, time, mean, peak + int((gaps <= peak).sum()))
 
 
 def format_peak_time(at: Any, span_days: float) -> str:

@@ -8,11 +8,18 @@ from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.altair_charts import RANK_TICKS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
-from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
+from jaxrate.plots.player_rows import (
+    MAX_ROWS,
+    MAX_VALUE_TICKS,
+    draw_intervals,
+    draw_player_rows,
+    figure_size_for_rows,
+    format_ratings,
+)
 from jaxrate.plots.plotted_data_and_checks import Z_95, check_drawable_count, is_altair_backend
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
@@ -82,17 +89,18 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     labels = [player_label(i, ranks.players) for i in order]
     title = rank_set_title(labels, ranks.least[order], len(ranks.players), ranks.level)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, grid="x")
+    source = f"Source: {ranks.votes:,.15g} votes on {len(ranks.players):,} players"
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
-    size = float(np.clip(150.0 / len(order), 1.5, 4.5))
-    ax.plot(row[is_rated] + 1, row[is_rated], "o", color=COLOURS[0], markersize=size, markeredgewidth=0)
+    draw_intervals(ax, row[is_rated] + 1, None, COLOURS[0], row[is_rated])
     about = draw_player_rows(
         ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
     )
     ax.set_xlim(0.4, greatest.max() + 0.6)
-    ax.locator_params(axis="x", integer=True)
+    step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
+    ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
     ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g} %)" + about)
     group_thousands(ax, "x")
     return ax
@@ -157,7 +165,7 @@ def _model_name(strengths: Strengths) -> str:
 
 
 def _describe_votes(strengths: Strengths) -> str:
-    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,}"
+    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,} players"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

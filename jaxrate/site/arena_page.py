@@ -24,7 +24,7 @@ MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of number
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
-TOP_ROWS = 25  # of more than 30 players, those in the first table, on an axis of their own
+TOP_ROWS = 25  # of more than 30 players, those in the first table, and about so many in each of the others
 MAX_DRIFT_ROWS = 10
 
 
@@ -67,6 +67,7 @@ def arena_page_html(
     ranks: RankSets | None = None,
     drift: StrengthDrift | None = None,
     title: str = "Strengths",
+    source: str = "",
     noun: Any = None,
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
@@ -85,6 +86,7 @@ def arena_page_html(
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
+      source: where the votes are from and when they were cast, as "votes.csv, 2024-01-01 to 2024-06-30".
       noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
     Raises:
@@ -100,7 +102,10 @@ def arena_page_html(
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    bounds = [0, TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [0, len(order)]
+    bounds = [0, len(order)]
+    if len(order) > 1.2 * TOP_ROWS:
+        count = max(round((len(order) - TOP_ROWS) / TOP_ROWS), 1)
+        bounds = [0, *np.linspace(TOP_ROWS, len(order), count + 1).round().astype(int).tolist()]
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -118,6 +123,7 @@ def arena_page_html(
         template.render(
             **assets,
             title=title,
+            source=source,
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
             noun=words,

@@ -12,6 +12,7 @@ from jaxrate.site.palette_png import encode_palette_png
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
 MAX_MARKS = 4  # labels of an axis, so that they have room in a column
+MARK_ROOM = 0.06  # of the length of an axis before its first label and behind its last, so that these are not cut
 MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
 NAVY = "#14213d"
 
@@ -61,10 +62,12 @@ def make_axis(low: float, high: float) -> Axis:
         low, high = low - 1.0, high + 1.0
     room = 0.02 * (high - low)
     low, high = low - room, high + room
-    for most in (MAX_MARKS + 1, MAX_MARKS):
-        marks = [x for x in round_marks(low, high, most) if 0.05 < (x - low) / (high - low) < 0.95]  # labels have room
+    for most in (MAX_MARKS, MAX_MARKS - 1):
+        marks = round_marks(low, high, most)
         if len(marks) <= MAX_MARKS:
             break
+    edge = MARK_ROOM * (high - low)
+    low, high = min(low, marks[0] - edge), max(high, marks[-1] + edge)
     return Axis(low, high, [(100 * (x - low) / (high - low), f"{x:,.10g}") for x in marks])
 
 

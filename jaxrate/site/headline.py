@@ -1,11 +1,11 @@
 """The headline of a site: a finding made from the data, and one sentence: who leads, who rose most, what comes next."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.league.close_leads import is_lead_close
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.leaderboards import ranks_over_time
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
@@ -15,7 +15,6 @@ MONTH_DAYS = MEAN_YEAR_DAYS / 12
 LOOKBACK_MONTHS = 36, 480  # in which the beginning of a lead is sought: first in the last few years
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"
-CLOSE_CHANCE = 0.6  # of the leader to be the better one, up to which two are level
 TOP_RISERS = 50  # ranks among which the greatest rise is sought
 
 
@@ -61,13 +60,10 @@ def _write_title(data: SiteData, names: list[str], gap_text: str, since: float |
 
 def _is_close(data: SiteData) -> bool:
     """Whether the intervals leave open who of the first two is better."""
-    if data.current.deviation is None:
+    if data.current.deviation is None or not data.current.deviation[:2].any():
         return False
-    gap, spread = (
-        float(data.current.rating[0] - data.current.rating[1]),
-        math.hypot(*data.current.deviation[:2].tolist()),
-    )
-    return spread > 0 and 0.5 * (1 + math.erf(gap / spread / math.sqrt(2))) < CLOSE_CHANCE
+    gap = float(data.current.rating[0] - data.current.rating[1])
+    return is_lead_close(gap, data.current.deviation[:2].tolist())
 
 
 def _lead_start(data: SiteData) -> float | None:

@@ -19,15 +19,17 @@ const shortNumber = (x) => x.toLocaleString(undefined, { maximumFractionDigits: 
 // The axis of rows { rating, half }: its ends and marks.
 
 const MAX_MARKS = 4;
+const MARK_ROOM = 0.06;
 
 const axisOf = (rows) => {
   let [low, high] = rows.reduce(([a, b], { rating, half }) => [Math.min(a, rating - half), Math.max(b, rating + half)], [Infinity, -Infinity]);
   if (!(high - low > 1e-9)) [low, high] = [low - 1, high + 1];
   const room = 0.02 * (high - low);
   [low, high] = [low - room, high + room];
-  const labelled = (most) => roundMarks(low, high, most).filter((x) => (x - low) / (high - low) > 0.05 && (high - x) / (high - low) > 0.05);
-  const fine = labelled(MAX_MARKS + 1);
-  return { low, high, marks: fine.length > MAX_MARKS ? labelled(MAX_MARKS) : fine };
+  const fine = roundMarks(low, high, MAX_MARKS);
+  const marks = fine.length > MAX_MARKS ? roundMarks(low, high, MAX_MARKS - 1) : fine;
+  const edge = MARK_ROOM * (high - low);
+  return { low: Math.min(low, marks[0] - edge), high: Math.max(high, marks.at(-1) + edge), marks };
 };
 const showAxis = (table, axis) => {
   const at = axis.marks.map((x) => onAxis(axis, x) / 10);

@@ -1,0 +1,205 @@
+"""A plot of ratings through time with intervals: at the time of the events, in hindsight, or both."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.plots.finding_titles import line_end_title
+from jaxrate.plots.name_labels import label_line_ends
+from jaxrate.plots.plotted_data_and_checks import (
+    MAX_NAMED_LINES,
+    MAX_SYSTEMS,
+    Z_95,
+    check_drawable_count,
+    count_lines,
+    describe_source,
+    is_altair_backend,
+    rating_axis_label,
+    rating_unit,
+)
+from jaxrate.plots.rating_line_data import (
+    RatingLine,
+    collect_rating_lines,
+    default_step_length,
+    describe_step,
+    last_ratings_by_step,
+    last_ratings_of_steps,
+    skip_first_events,
+    smoothed_rating_lines,
+    times_to_numbers,
+)
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    add_legend,
+    group_thousands,
+    label_time_axis,
+    line_style,
+    make_axes,
+)
+from jaxrate.plots.unnamed_players import (
+    MAX_GREY_LINES,
+    UnnamedPlayers,
+    draw_unnamed_players,
+    rating_bands,
+    unnamed_player_lines,
+)
+from jaxrate.rules import Params
+from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.system import RatingSystem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
+
+
+@enforce_argument_annotations
+def trajectory(
+    system: RatingSystem | Rated | Smoothed,
+    history: History | None = None,
+    data: Any = None,
+    players: Any = None,
+    *,
+    params: Params = None,
+    skip: int = 0,
+    smooth: Smoothed | None = None,
+    others: Iterable[Any] = (),
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+) -> Any:
+    """Plot ratings through a history, with 95 % intervals if the system has deviations.
+
+        jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
+        jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
+        jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
+
+    A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
+    `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
+    hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
+    If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years. The axis
+    is time or, without times, the number of earlier events. Several calls may share axes.
+
+    Args:
+      system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
+      history: the history from `jr.league.rating_history(system, data)`, or that of rating periods of these matches.
+      data: the `Dataset`, or its matches or rounds.
+      players: one or several players, at most 28.
+      params: hyperparameters of the history, by default `system.params`.
+      skip: number of first events of each player to leave out, in which newcomers' ratings jump.
+      smooth: the result of `jr.smooth`. Solid lines then are in hindsight, and dashed lines, without intervals, at the
+        time.
+      others: further players, in grey, without names and intervals; of more than 200 the median, and bands of 50 % and
+        90 % of them.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned. It has no dashed lines.
+
+    Raises:
+      ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
+        finite, or for a history of other events.
+    """
+    is_interactive = is_altair_backend(backend, ax)
+    before, clock = collect_rating_lines(system, players, history, data, params)
+    check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
+    after = (
+        [] if smooth is None else [line.ratings_after_events() for line in smoothed_rating_lines(smooth, players)[0]]
+    )
+    is_smoothed = isinstance(system, Smoothed)
+    rating_system = system.system if isinstance(system, (Rated, Smoothed)) else system
+    before = [skip_first_events(line, skip) for line in before]
+    now = [skip_first_events(line, skip) for line in after] or [
+        line.ratings_after_events() if is_smoothed else line for line in before
+    ]
+    rated_lines = now if is_smoothed or after else [line.ratings_after_events() for line in before]
+    early = 0 if is_smoothed or after else max(PEAK_MIN_EVENTS - 1 - skip, 0)
+    title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
+    known = "in hindsight" if is_smoothed or after else f"before each {'contest' if clock == 'contests' else 'match'}"
+    ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
+    step = default_step_length(max(ends) - min(ends), clock == "date")
+    thin = partial(last_ratings_of_steps, last_time=max(ends), step_length=step)
+    if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
+        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{describe_step(step, clock)}"
+        before = [thin(line) for line in before]
+        # lines in hindsight have ratings after events already
+        now = [thin(line.repeat_first()) for line in now] if is_smoothed or after else before
+    other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
+    shown = {line.name for line in now}
+    other_lines = [line for line in other_lines if line.name not in shown]
+    unnamed = _unnamed_players(other_lines, step, thin if is_thinned else None)
+    is_stepped = not (is_smoothed or after or is_thinned)
+    bands = "" if now[0].deviation is None else ", with 95 % intervals"
+    text = ChartText(title, f"Ratings by {rating_system.name} {known}{bands}{unnamed.description}", clock,
+                     rating_axis_label(rating_system), describe_source(system))  # fmt: skip
+    if is_interactive:
+        chart_lines = [*unnamed.lines, *(_chart_line(line) for line in now)]
+        return line_chart(chart_lines, text, is_stepped=is_stepped, bands=unnamed.bands)
+    ax = make_axes(ax, (8.5, 4.8), title, text.subtitle, source=text.source)
+    draw_unnamed_players(ax, unnamed)
+    for line, past in zip(now, before, strict=True):
+        _draw_rating_line(ax, line, past if after else None, is_stepped=is_stepped)
+    ax.set_ylabel(text.y)
+    group_thousands(ax, "y")
+    label_time_axis(ax, clock)
+    ax.margins(x=0.01)
+    _label_line_ends_or_add_legend(ax)
+    return ax
+
+
+def _unnamed_players(
+    lines: list[RatingLine], step: float, thin: Callable[[RatingLine], RatingLine] | None
+) -> UnnamedPlayers:
+    """The other players as lines, thinned as those with names are, or of very many their bands at steps."""
+    if len(lines) <= MAX_GREY_LINES:
+        drawn = lines if thin is None else [thin(line) for line in lines]
+        return unnamed_player_lines(ChartLine("", line.times, line.mean) for line in drawn)
+    last = max(float(times_to_numbers(line.times)[-1]) for line in lines)
+    is_dated = lines[0].times.dtype.kind == "M"
+    return rating_bands([last_ratings_by_step(line, last, step) for line in lines], last, step, is_dated)
+
+
+def _chart_line(line: RatingLine) -> ChartLine:
+    """A line for an interactive chart, with its interval."""
+    return ChartLine(line.name, line.times, line.mean, None if line.deviation is None else Z_95 * line.deviation)
+
+
+def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
+    """Draw a line in steps that end before each event, or straight; ratings at the time in thin dashes."""
+    number = count_lines(ax, "trajectory")
+    colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
+    if line_as_known_then is not None:
+        ax.plot(
+            line_as_known_then.times, line_as_known_then.mean, "--", color=colour, linewidth=0.8,
+            drawstyle="steps-pre", gid="then",
+        )  # fmt: skip
+    draw_style = "steps-pre" if is_stepped else "default"
+    ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
+    if line.deviation is not None:
+        half_width = Z_95 * line.deviation
+        step_options: Any = {"step": "pre"} if is_stepped else {}
+        ax.fill_between(
+            line.times, line.mean - half_width, line.mean + half_width, color=colour, linewidth=0, gid="interval",
+            **step_options,
+        )  # fmt: skip
+
+
+def _label_line_ends_or_add_legend(ax: "Axes") -> None:
+    """Label the ends of up to eight lines, or add a legend and line styles; bands become paler with more lines."""
+    lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
+    has_few_lines = len(lines) <= MAX_NAMED_LINES
+    for number, line in enumerate([] if has_few_lines else lines):
+        line.set(**line_style(number) | {"color": line.get_color()})
+    for band in [band for band in ax.collections if band.get_gid() == "interval"]:
+        band.set_alpha(min(0.2, 0.3 / len(lines)))
+    label_line_ends(ax, lines if has_few_lines else [])
+    if any(line.get_gid() == "then" for line in ax.lines):
+        from matplotlib.lines import Line2D
+
+        line_looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
+        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in line_looks]
+        add_legend(ax, handles=[*handles, *([] if has_few_lines else lines)])
+    elif not has_few_lines:
+        add_legend(ax)

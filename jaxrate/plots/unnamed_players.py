@@ -1,0 +1,73 @@
+"""Players without names behind a plot: a grey line for each, or of many the median and bands of their quantiles."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.plots.altair_charts import ChartBand, ChartLine
+from jaxrate.plots.rating_line_data import StepRatings
+from jaxrate.plots.scoreboard_style import GREY, PALE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_GREY_LINES = 200  # of more players, the bands are drawn
+MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
+QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
+
+
+class UnnamedPlayers(NamedTuple):
+    """What is drawn of players without names."""
+
+    lines: Sequence[ChartLine] = ()
+    bands: Sequence[ChartBand] = ()
+    description: str = ""  # the end of a subtitle
+
+
+def unnamed_player_lines(lines: Iterable[ChartLine]) -> UnnamedPlayers:
+    """A grey line for each player."""
+    lines = [line._replace(name=str(i), is_named=False) for i, line in enumerate(lines)]
+    others = "other" if len(lines) == 1 else "others"
+    return UnnamedPlayers(lines, (), f"; in grey {len(lines):,} {others}" if lines else "")
+
+
+def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPlayers:
+    """The bands of 90 % and 50 % and the median of values [n, s] at times [s]; NaN where a player has none."""
+    is_known = ~np.isnan(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of times at which nobody has a value
+        quantiles = np.nanquantile(values, QUANTILES, axis=0)
+    quantiles[:, is_known.sum(axis=0) < MIN_BAND_PLAYERS] = np.nan
+    low, lower, median, upper, high = quantiles
+    return UnnamedPlayers(
+        [ChartLine("median", times, median, is_named=False)],
+        [ChartBand(times, low, high), ChartBand(times, lower, upper)],
+        f"; in grey the median, 50 % and 90 % of {count:,} others",
+    )
+
+
+def rating_bands(lines: Sequence[StepRatings], last_time: float, step_length: float, is_dated: bool) -> UnnamedPlayers:
+    """The bands of ratings at the ends of steps."""
+    numbers = [line.step_numbers(last_time, step_length) for line in lines]
+    count = max(int(number.max()) for number in numbers) + 1
+    values = np.full((len(lines), count), np.nan)
+    for row, line, number in zip(values, lines, numbers, strict=True):
+        row[number[~np.isnan(line.mean)]] = line.mean[~np.isnan(line.mean)]
+    ends = last_time - step_length * np.arange(count - 1, -1, -1)
+    times = np.floor(ends).astype("datetime64[D]") if is_dated else ends
+    return quantile_bands(times, values[:, ::-1], len(lines))
+
+
+def draw_unnamed_players(ax: "Axes", players: UnnamedPlayers) -> None:
+    """Draw grey lines, or bands and their median, behind all others."""
+    for band in players.bands:
+        ax.fill_between(band.x, band.low, band.high, color=PALE, alpha=0.45, linewidth=0, zorder=1, gid="others")
+    width = float(np.clip(5.0 / max(len(players.lines), 1) ** 0.5, 0.35, 0.7))
+    look: dict[str, Any] = {"color": PALE, "linewidth": width}
+    if players.bands:
+        look = {"color": GREY, "linewidth": 0.9, "linestyle": ":"}
+    for line in players.lines:
+        ax.plot(line.x, line.y, zorder=1, gid="other", **look)
