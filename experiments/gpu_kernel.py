@@ -40,18 +40,18 @@ def compiled(system, settings, plan):
 
     from jaxrate.replay.compiler_options import CUDA_GRAPH, supported_xla_options
     from jaxrate.replay.kernel import levels_kernel
-    from jaxrate.replay.scan_programs import MatchProgramShape
+    from jaxrate.replay.scan_programs import MatchProgramShape, make_replay_rules
 
     there = on_one_device()
 
     def shape(x, *more):
         return jax.ShapeDtypeStruct((*more, *x.shape), x.dtype, sharding=there)
 
+    rules, size = make_replay_rules(system.rules, system.params), MatchProgramShape(plan.size, None, True)
+
     def replay(params, state, events, number, count):
         def one(params, state):
-            return levels_kernel.replay_levels_in_kernel(
-                system.rules, MatchProgramShape(plan.size, None, True), params, state, events, number, None, count
-            )
+            return levels_kernel.replay_levels_in_kernel(rules, size, params, state, events, number, None, count)
 
         return one(params, state) if settings == 1 else jax.vmap(one)(params, state)
 

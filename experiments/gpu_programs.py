@@ -10,8 +10,8 @@ and scatters of one step of its loop; the loops within a step, and how often it 
 graphs it launches a step, 0 if the whole replay is one; and the bytes that a step's kernels write and read. Of some
 systems also the program of many settings at once, as in `sweep`.
 
-No time is measured. The estimates are of `WAIT` below, of `TURNS` in `gpu_compiled.py`, and of the constants in
-`jaxrate/replay/kernel/gpu_time_estimates.py`, where the counts of this version stand too.
+No time is measured. The estimates are of `TURNS` in `gpu_compiled.py`, and of the constants in `gpu_estimates.py`.
+`gpu_record.py` measures, and writes the table that `jaxrate plan` reads.
 """
 
 import json
@@ -23,8 +23,7 @@ from pathlib import Path
 import numpy as np
 from common import circumstances, declare, parse, show, tennis, versions, write
 from gpu_compiled import TURNS, can_compile, compiled_text, counts
-
-WAIT = 15e-6  # seconds that a value on its way to the host takes, or the launch of one more graph
+from gpu_estimates import BANDWIDTH, KERNEL_SECONDS, WAIT, step_seconds, unit_seconds
 
 WIDTH, PLAYERS, MATCHES, FIELD = 1_024, 20_000, 20_000, 2_048  # of what is compiled
 SETTINGS, TRIED = 64, ("elo", "glicko", "glicko2", "trueskill", "blat_mmr")  # at once, of these systems
@@ -150,10 +149,7 @@ def steps(options):
 
 def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    from jaxrate.replay.kernel import gpu_time_estimates
-
-    step = gpu_time_estimates.StepLaunchesAndBytes(row["launches"], row["bytes"], row["size"])
-    return gpu_time_estimates.estimate_step_seconds(step, width) + (row["waits"] + row["graphs"]) * WAIT
+    return max(step_seconds(row), width * unit_seconds(row)) + (row["waits"] + row["graphs"]) * WAIT
 
 
 def estimated(row, arranged):
@@ -192,8 +188,6 @@ def main():
     if options.one:
         print(json.dumps(measured(options.one, options.settings)))
         return
-    from jaxrate.replay.kernel import gpu_time_estimates
-
     folders = versions(options.before)
     arranged = dict(steps(options))
     names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.extend.SYSTEMS] else options.only
@@ -206,9 +200,9 @@ def main():
     results = {"histories": [{"history": k} | x for k, x in arranged.items()], "step": rows}
     show(results)
     constants = {
-        "kernel": gpu_time_estimates.KERNEL_SECONDS,
+        "kernel": KERNEL_SECONDS,
         "wait": WAIT,
-        "bandwidth": gpu_time_estimates.BANDWIDTH,
+        "bandwidth": BANDWIDTH,
         "turns": TURNS,
     }
     sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES}

@@ -137,6 +137,10 @@ MUTATIONS = [
       "tests/test_fit_sweeps.py -k 'rolling'"),
     M("cache removes the older half", "files[: len(files) // 2]", "files[len(files) // 2 :]",
       "tests/test_cache.py -k 'oldest'"),
+    M("kernel barrier before writing", "barrier()\n        following", "following",
+      "tests/test_kernel_races.py -k no_access"),
+    M("kernel barrier before the next step", "barrier()\n        return following", "return following",
+      "tests/test_kernel_races.py -k no_access"),
     # Chunks and live histories
     M("resume keeps finished parts", "int(number[1]) >= parts", "int(number[1]) > parts",
       "tests/test_rate_files_interrupted.py -k 'others_stay'"),

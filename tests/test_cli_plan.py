@@ -12,6 +12,7 @@ import jaxrate as jr
 from jaxrate import cli
 from jaxrate.data import simulate
 from jaxrate.league.system_construction_by_name import make_system
+from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.replay.kernel.gpu_time_estimates import StepGroup, estimate_gpu_seconds
 
 pa = pytest.importorskip("pyarrow")
@@ -70,6 +71,14 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     assert told["systems"][0]["fits"] and told["systems"][0]["seconds"] > 0 and told["systems"][0]["memory"] > 5e8
     assert told["systems"][0]["gpu"] == estimate_gpu_seconds("glicko", "matches", [StepGroup(steps_there, 64, 2, 1)])
     assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
+
+
+def test_plan_says_whether_times_of_a_gpu_are_measured(jaxrate, games, monkeypatch):
+    step = gpu_time_estimates.StepSeconds(1e-9, 1e-12, True)
+    table = gpu_time_estimates.StepSecondsTable("NVIDIA A1", {("glicko", "matches"): step})
+    monkeypatch.setattr(gpu_time_estimates, "read_step_seconds", lambda: table)
+    _, text, _ = jaxrate("plan", games, "--system", "glicko")
+    assert "Measured there, not on this file: NVIDIA A1 would be faster for all of these." in text
 
 
 def test_plan_of_dates_in_a_fresh_process(tmp_path):

@@ -106,7 +106,7 @@ def plan(
         reasons = [] if all(row["fits"] for row in rows) else ["note"]
         cells = [(*_format_plan_row(row)[: len(heads)], *(row.get("why", "") for _ in reasons)) for row in rows]
         table = TextTable([*heads, *reasons], cells, ("system", "note"))
-        print_sections(table, _gpu_advice(rows) if has_gpu_estimate else "")
+        print_sections(table, _gpu_advice(rows, kind) if has_gpu_estimate else "")
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
 
@@ -135,12 +135,16 @@ def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
     return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *durations
 
 
-def _gpu_advice(rows: list[dict[str, Any]]) -> str:
+def _gpu_advice(rows: list[dict[str, Any]], event_kind: str) -> str:
     """Which systems a GPU replays faster, once all is scheduled and compiled."""
-    estimated = [row for row in rows if row.get("gpu") is not None]
+    from jaxrate.replay.kernel.gpu_time_estimates import read_step_seconds
+
+    table, estimated = read_step_seconds(), [row for row in rows if row.get("gpu") is not None]
     faster = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
     systems = "none of these" if not faster else "all of these" if len(faster) == len(estimated) else ", ".join(faster)
-    return f"Estimate, not measured: an H100 would be faster for {systems}."
+    is_measured = all(table.steps[row["system"], event_kind].is_measured for row in estimated)
+    source = "Measured there, not on this file" if is_measured else "Estimate, not measured"
+    return f"{source}: {table.device} would be faster for {systems}."
 
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:

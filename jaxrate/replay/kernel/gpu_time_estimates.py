@@ -1,9 +1,14 @@
-"""How long a GPU should take over a history, from the kernels of its programs: counted, but no time was measured.
+"""How long a GPU should take over a history, from the seconds of a step in `gpu_step_seconds.json`.
 
-The counts are those of an H100, for which `experiments/gpu_programs.py` compiles the programs without one.
+The table has one row for each system and kind of events: what a step takes however little it does, and what each match
+takes where many are rated at once. It is written by `experiments/gpu_record.py`, from measurements where there are
+any, and else from the kernels and bytes of the programs, which `experiments/gpu_programs.py` counts.
 """
 
+import json
 from collections.abc import Iterable
+from functools import cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,45 +18,43 @@ from jaxrate.replay.blocks import BlockPlan
 from jaxrate.replay.schedule import Plan, schedule_by_level
 from jaxrate.replay.step_assignment import gpu_step_width
 
-KERNEL_SECONDS = 2.5e-6  # seconds from one kernel of a graph to the next
-BANDWIDTH = 3.35e12  # bytes a second
+TABLE_FILE = "gpu_step_seconds.json"
+ALL_PAIRS_LIMIT = (
+    2048  # participants up to which rounds compare everybody with everybody: of more the table has no step
+)
 
 
-class StepLaunchesAndBytes(NamedTuple):
-    """What a step of a program launches."""
+class StepSeconds(NamedTuple):
+    """What a step of a replay takes on a GPU."""
 
-    launches: int  # kernels and copies; of loops whose turns are not known, those of four turns
-    bytes: int  # that they write and read, if the step has so many
-    size: int  # matches, players and pairs of a period, or participants of a round
-
-
-STEP_COSTS = {  # by system and kind of events, from experiments/results/gpu_programs.json
-    ("elo", "matches"): StepLaunchesAndBytes(6, 40_976, 1_024),
-    ("elo", "periods"): StepLaunchesAndBytes(9, 401_424, 13_312),
-    ("glicko", "matches"): StepLaunchesAndBytes(6, 106_512, 1_024),
-    ("glicko", "periods"): StepLaunchesAndBytes(10, 876_560, 13_312),
-    ("glicko2", "matches"): StepLaunchesAndBytes(8, 243_736, 1_024),
-    ("glicko2", "periods"): StepLaunchesAndBytes(11, 1_597_456, 13_312),
-    ("category_glicko", "periods"): StepLaunchesAndBytes(62, 12_967_952, 13_312),
-    ("skills", "matches"): StepLaunchesAndBytes(6, 106_512, 1_024),
-    ("skills", "periods"): StepLaunchesAndBytes(10, 1_024_016, 13_312),
-    ("blat_mmr", "matches"): StepLaunchesAndBytes(15, 69_419_024, 1_024),
-    ("elo_mmr", "rounds"): StepLaunchesAndBytes(40, 6_529_136, 2_048),
-    ("elo_mmx", "rounds"): StepLaunchesAndBytes(28, 403_378_246, 2_048),
-    ("codeforces", "rounds"): StepLaunchesAndBytes(31, 3_008_246, 2_048),
-    ("topcoder", "rounds"): StepLaunchesAndBytes(12, 33_755_188, 2_048),
-    ("trueskill", "matches"): StepLaunchesAndBytes(6, 73_744, 1_024),
-    ("trueskill", "rounds"): StepLaunchesAndBytes(156, 22_597_470, 2_048),
-    ("weng_lin", "matches"): StepLaunchesAndBytes(6, 73_744, 1_024),
-    ("weng_lin", "rounds"): StepLaunchesAndBytes(19, 84_217_888, 2_048),
-    ("urnings", "matches"): StepLaunchesAndBytes(6, 73_744, 1_024),
-}
-ALL_PAIRS_LIMIT = 2048  # participants up to which rounds compare everybody with everybody: of more no step was counted
+    step: float  # seconds, however little it does
+    unit: float  # seconds of a match, of a player or pair of a period, or of a pair of participants of a round
+    is_measured: bool
 
 
-def estimate_step_seconds(step: StepLaunchesAndBytes, num_rated: float) -> float:
-    """Of a step of so many matches, if nothing but launches and memory takes time."""
-    return max(step.launches * KERNEL_SECONDS, step.bytes * num_rated / step.size / BANDWIDTH)
+class StepSecondsTable(NamedTuple):
+    """What steps take on a device."""
+
+    device: str
+    steps: dict[tuple[str, str], StepSeconds]  # by system and kind of events
+
+
+@cache
+def read_step_seconds() -> StepSecondsTable:
+    """The table of the package."""
+    table = json.loads(resources.files(__package__).joinpath(TABLE_FILE).read_text(encoding="utf-8"))
+    return StepSecondsTable(
+        table["device"],
+        {
+            (row["system"], row["events"]): StepSeconds(row["step_seconds"], row["unit_seconds"], row["measured"])
+            for row in table["steps"]
+        },
+    )
+
+
+def estimate_step_seconds(step: StepSeconds, num_units: float) -> float:
+    """Of a step with so many units of work: launches take the time, or, if there is much to do, the work."""
+    return max(step.step, step.unit * num_units)
 
 
 class StepGroup(NamedTuple):
@@ -80,15 +83,15 @@ def estimate_gpu_seconds(system_name: str, event_kind: str, steps: Iterable[Step
     Args:
       system_name: its name.
       event_kind: of the events: "matches", "periods" or "rounds".
-      steps: from `steps_of`.
+      steps: from `gpu_step_groups`.
 
     Returns:
-      The seconds, or None if no such steps were counted: for rounds of more participants there are other programs.
+      The seconds, or None if the table has no such steps: for rounds of more participants there are other programs.
     """
-    total, counted = 0.0, STEP_COSTS.get((system_name, event_kind))
+    total, step = 0.0, read_step_seconds().steps.get((system_name, event_kind))
     for number, batch, players, pairs in steps:
-        if counted is None or (event_kind == "rounds" and players > ALL_PAIRS_LIMIT):
+        if step is None or (event_kind == "rounds" and players > ALL_PAIRS_LIMIT):
             return None
-        each = {"matches": 1.0, "periods": players + pairs, "rounds": players**2 / counted.size}[event_kind]
-        total += number * estimate_step_seconds(counted, batch * each)
+        units = {"matches": 1, "periods": players + pairs, "rounds": players**2}[event_kind]
+        total += number * estimate_step_seconds(step, batch * units)
     return total

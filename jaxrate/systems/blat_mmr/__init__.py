@@ -10,6 +10,7 @@ kernel_components.py          components of a kernel: their tables, and how a be
 custom_kernel_matrices.py     kernels of one's own as numbers on the host
 laplace_distribution_sums.py  sums over Laplace distributions in linear time, on any sorted support (section 4.3)
 opponent_sum_algorithms.py    algorithms: what a result says about either player's strength
+algorithm_preferences.py      which algorithms are fastest on a kind of device
 opponent_averages.py          what a match says of one player, averaged over the strengths that the other one may have
 rules.py                      the rules of BlatMMR: what time, a prediction and a match do to beliefs
 """

@@ -13,6 +13,7 @@ from jaxrate.hashable_functions_and_arrays import HashableArray, hashable_array
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import custom_kernel_matrices, opponent_sum_algorithms
+from jaxrate.systems.blat_mmr.algorithm_preferences import device_preferences
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent
 from jaxrate.systems.blat_mmr.kernels import (
     Kernel,
@@ -28,7 +29,6 @@ BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps cov
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
 DRAWS = ("inside", "outside")
 BYTES_PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
-MAX_BAND_TAPS = 100  # taps to either side beyond which Fourier transforms are faster
 COLUMNS_PER_TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
 BETA_STEPS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
 MIN_TEMPERATURE_RATIO = (
@@ -152,8 +152,8 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
         raise ValueError(f"blat_mmr: the algorithm {wish} does not fit {kernel!r}; take another, or auto")
     summing = wish
     if wish == "auto":
-        smooth = luck.smooth and holds("float64")
-        on_grid = "low_rank" if smooth else "fft" if luck.difference else "naive"
+        fits = {"low_rank": luck.smooth and holds("float64"), "fft": luck.difference, "naive": True}
+        on_grid = next(name for name in device_preferences().sums if fits[name])
         summing = on_grid if grid is not None else "laplace" if linear else "naive"
     matrix = kernel is not None and isinstance(kernel.shape, HashableArray)
     if wish == "naive" or ((has_inner or (grid is None and (gaussian or own))) and not matrix):
@@ -163,19 +163,19 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     fixed = kernel is None or is_player_and_time_independent_kernel(kernel)
     if fixed and wish != "fft" and (kernel is None or _is_band_fastest(model)):
         return model._replace(summing=summing, spreading="band")
-    low = fixed and _reach_independent_algorithm(kernel) == "naive" and low_rank_kernel_factors(model) is not None
-    return model._replace(summing=summing, spreading="low_rank" if low else _reach_independent_algorithm(kernel))
+    distance = kernel is None or depends_on_distance(kernel)
+    low = fixed and not distance and low_rank_kernel_factors(model) is not None
+    spreading = "low_rank" if low else "fft" if wish == "fft" and distance else _reach_independent_algorithm(kernel)
+    return model._replace(summing=summing, spreading=spreading)
 
 
 def _is_band_fastest(model: Model) -> bool:
     """Whether a band is fastest."""
     if model.grid is None or model.kernel is None:
         return False
-    most = (
-        MAX_BAND_TAPS
-        if depends_on_distance(model.kernel)
-        else min(MAX_BAND_TAPS // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
-    )
+    most = device_preferences().band_taps
+    if not depends_on_distance(model.kernel):
+        most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
     return band_reach(model, model.kernel_width) <= most
 
 
@@ -196,7 +196,9 @@ def is_player_and_time_independent_kernel(kernel: Kernel) -> bool:
 
 def _reach_independent_algorithm(kernel: Kernel | None) -> str:
     """The algorithm that holds on a grid however far a kernel reaches."""
-    return "fft" if kernel is None or depends_on_distance(kernel) else "naive"
+    if kernel is not None and not depends_on_distance(kernel):
+        return "naive"
+    return device_preferences().wide_kernel if kernel and is_player_and_time_independent_kernel(kernel) else "fft"
 
 
 def band_reach(model: Model, width: float) -> int:
@@ -289,11 +291,12 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     reach = band_reach(model, model.kernel_width)
     if widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
         return reach
-    if not widest < math.inf or band_reach(model, widest) > MAX_BAND_TAPS:
+    most = max(device_preferences().band_taps, reach)
+    if not widest < math.inf or band_reach(model, widest) > most:
         return None
     needed = band_reach(model, widest)
     while reach < needed:
-        reach = min(2 * reach, MAX_BAND_TAPS)
+        reach = min(2 * reach, most)
     return reach
 
 

@@ -169,7 +169,8 @@ def blat_mmr(
     The Fourier route is the paper's own, of order n log n, but takes five transforms of twice the grid for a match.
     A kernel of the distance is a sum of shifted beliefs ("band") up to 100 steps of the grid, beyond them a Fourier
     transform, and "laplace" two walks. One between strengths is a band too if it is narrow, two small products of
-    matrices if its rank is low, and else one with the whole matrix.
+    matrices if its rank is low, and else one with the whole matrix. A GPU multiplies by the whole matrix instead of
+    transforming a kernel; `algorithm_preferences.json` says what is taken on which kind of device.
 
     The nodes of "low_rank" and the taps of the kernel are as many as the values in use need, also those of `params=`.
     Values that are traced, by `jax.grad` or `jax.vmap`, may be any. A traced `temperature` then makes "low_rank" an

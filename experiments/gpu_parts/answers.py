@@ -1,0 +1,84 @@
+"""What is decided by the numbers of each part, and what they say to it."""
+
+from gpu_parts import conclusions
+
+QUESTIONS = {
+    "contract": "may any number of this device be believed?",
+    "kernel": 'is engine="kernel" right, and faster than the loop, so that it may become the default on a GPU?',
+    "replays": "for which histories do `jaxrate plan` and the guide advise a GPU?",
+    "blat_mmr": 'what does algorithm="auto" of BlatMMR take on this device?',
+    "settings": "how many settings should `sweep_parameters` run together?",
+    "fit": "does the guide advise a GPU for fits from many starts?",
+    "chunks": "is the reader, the host or the device the bottleneck of `rate_files`?",
+    "host": "what is compared with the device, on the machine that it stands in",
+}
+ENOUGH = 0.8  # share of the best rate that is as good as it
+
+
+def answers(records):
+    """A row for each part: what is decided, and what its numbers say."""
+    return [{"part": part, "decides": QUESTIONS[part], "answer": ANSWERS[part](records)} for part in records]
+
+
+def names(rows, *columns):
+    return ", ".join(dict.fromkeys(" ".join(str(row[x]) for x in columns if row.get(x)) for row in rows)) or "none"
+
+
+def of_failures(records, part):
+    rows = records[part]["rows"]
+    wrong = [row["case"] for row in rows if "error" in row]
+    return f"{len(rows) - len(wrong)} of {len(rows)} cases are right" + (
+        f", wrong: {names(wrong, 'system', 'form', 'precision')}" if wrong else ""
+    )
+
+
+def of_kernel(records):
+    ratios = conclusions.kernel_beside_loop(records)
+    faster = [row for row in ratios if row["times_the_loop"] > 1.0]
+    return f"{of_failures(records, 'kernel')}; faster for {names(faster, 'system', 'history')}"
+
+
+def of_replays(records):
+    rows = [row for row in conclusions.ahead_of_host(records) if row["part"] == "replays"]
+    ahead = [row for row in rows if row["times_the_host"] > 1.0]
+    by_kernel = [
+        row | {"engine": "by the kernel"} if row["engine"] == "kernel" else row | {"engine": ""} for row in ahead
+    ]
+    return f"ahead of the host for {names(by_kernel, 'system', 'history', 'engine')}"
+
+
+def of_blat_mmr(records):
+    rows = conclusions.winners(records)
+    return "; ".join(f"{row['table']} of {row['taps']} taps by {row['winner']}" for row in rows) or "nothing"
+
+
+def of_settings(records):
+    rows = [x for x in conclusions.good(records, "settings") if x["system"] == "glicko" and x["table"] == "settings"]
+    rates = {(x["engine"], x["settings"]): x["million_per_second"] for x in rows}
+    if not rates:
+        return "nothing"
+    best, most = max(rates, key=rates.get), max(rates.values())
+    enough = min(number for (engine, number), rate in rates.items() if engine == best[0] and rate >= ENOUGH * most)
+    return f"{enough} by the engine {best[0]}, at {rates[best[0], enough]:.3g} million matches a second"
+
+
+def of_fit(records):
+    rows = [row for row in conclusions.ahead_of_host(records) if row["part"] == "fit"]
+    return "; ".join(f"{x['system']} from {x['starts']}: {x['times_the_host']:.3g} times the host" for x in rows)
+
+
+def of_chunks(records):
+    rates = {row["way"]: row["million_per_second"] for row in conclusions.good(records, "chunks")}
+    return "; ".join(f"{way} {rate:.3g} million games a second" for way, rate in rates.items())
+
+
+ANSWERS = {
+    "contract": lambda records: of_failures(records, "contract"),
+    "kernel": of_kernel,
+    "replays": of_replays,
+    "blat_mmr": of_blat_mmr,
+    "settings": of_settings,
+    "fit": of_fit,
+    "chunks": of_chunks,
+    "host": lambda records: of_failures(records, "host"),
+}

@@ -1,0 +1,116 @@
+"""All that is to be measured when a GPU is at hand, by one command: agreement, speed, memory, and what it decides.
+
+    python experiments/gpu_record.py --out FOLDER            # within nine minutes on one H100
+    python experiments/gpu_record.py --out FOLDER --resume   # goes on; what failed is tried once more
+    python experiments/gpu_record.py --quick                 # small forms on this CPU; writes nothing without --out
+
+Every part has a process of its own and a file in FOLDER/parts, which is written after each case. A case that fails,
+crashes or hangs is written with the smallest case that does so too, and the rest goes on. After each part
+`gpu_record.json` has all of it, with the name of the hardware, each number beside its estimate, and what is decided.
+Two more files are made to replace those of the package: `gpu_step_seconds.json`, by which `jaxrate plan` compares CPU
+and GPU, in `jaxrate/replay/kernel/`, and `algorithm_preferences.json` of BlatMMR, in `jaxrate/systems/blat_mmr/`.
+"""
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from common import HURRY, add_only, declare, rounded, show
+from gpu_estimates import step_table, write_step_table
+from gpu_parts import conclusions
+from gpu_parts.answers import answers
+from gpu_parts.case_record import CaseRecord, tables
+from gpu_parts.child_process import PARTS, record_path, run_part
+
+SECONDS = 540.0  # in which all parts must end
+
+
+def parsed():
+    parser = declare(__doc__, "small forms, seconds each", out="the folder of results")
+    add_only(parser, PARTS, "PART")
+    parser.add_argument("--resume", action="store_true", help="keep what the folder has, and go on")
+    parser.add_argument("--device", choices=("cpu", "gpu"), help="the CPU with --quick, else the GPU")
+    options = parser.parse_args()
+    options.device = options.device or ("cpu" if options.quick else "gpu")
+    if options.out is None and not options.quick:
+        parser.error("give --out FOLDER")
+    if options.quick:
+        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *HURRY])
+    return options
+
+
+def recorded(options):
+    """The record of each part, which is run if it is asked for; all that is known is written after each."""
+    end, found = time.monotonic() + SECONDS, {}
+    for part in PARTS:
+        path = record_path(part, options)
+        if part in options.only:
+            if not options.resume:
+                path.unlink(missing_ok=True)
+            CaseRecord(path).forget_failures()
+            start = time.monotonic()
+            record = run_part(part, options, end)
+            failed = sum("error" in row for row in record.rows)
+            said = record.content.get("stopped", f"{failed} of them failed" if failed else "all of them well")
+            show({f"{part}: {title}": rows for title, rows in tables(record.rows).items()})
+            print(f"({part}: {len(record.rows)} cases, {said}, {time.monotonic() - start:.0f} s)", flush=True)
+        if path.exists():
+            found[part] = CaseRecord(path).content
+            write_all(found, options)
+    return found
+
+
+def hardware(records, options):
+    """Where and when the parts ran: the device and the host."""
+    every = {part: record["circumstances"] for part, record in records.items() if "circumstances" in record}
+    own = next((x for part, x in every.items() if not PARTS[part].on_host), next(iter(every.values()), {}))
+    return own | {"device": own.get("backend"), "quick": options.quick}
+
+
+def concluded(records):
+    """Tables of what follows from the parts."""
+    every = {
+        "beside the estimates": conclusions.estimates(records),
+        "beside the host": conclusions.ahead_of_host(records),
+        "the kernel beside the loop": conclusions.kernel_beside_loop(records),
+        "BlatMMR: what wins where": conclusions.winners(records),
+        "what went wrong": conclusions.failures(records),
+        "what is decided": answers(records),
+    }
+    return {title: rows for title, rows in every.items() if rows}
+
+
+def write_all(records, options):
+    """Write the parts with what follows from them, and the tables of the package that they replace."""
+    about = hardware(records, options)
+    content = about | {"parts": {part: tables(record["rows"]) for part, record in records.items()}}
+    content |= {"conclusions": rounded(concluded(records))}
+    (options.out / "gpu_record.json").write_text(json.dumps(content, indent=1) + "\n")
+    steps = step_table(rounded(conclusions.measured_steps(records)), about["device"])
+    write_step_table(options.out / "gpu_step_seconds.json", steps)
+    write_preferences(options, conclusions.measured_preferences(records))
+
+
+def write_preferences(options, measured):
+    """The table of BlatMMR's algorithms with a new line for this kind of device, if all of them were measured."""
+    from jaxrate.systems.blat_mmr import algorithm_preferences
+
+    path = Path(algorithm_preferences.__file__).with_name(algorithm_preferences.TABLE_FILE)
+    table = json.loads(path.read_text()) | ({options.device: measured} if measured else {})
+    rows = ",\n".join(f" {json.dumps(kind)}: {json.dumps(row)}" for kind, row in table.items())
+    (options.out / path.name).write_text(f"{{\n{rows}\n}}\n")
+
+
+def main():
+    options = parsed()
+    with tempfile.TemporaryDirectory() as folder:
+        options.out = options.out or Path(folder)
+        options.out.mkdir(parents=True, exist_ok=True)
+        records = recorded(options)
+        show({f"{title}, {hardware(records, options)['device']}": x for title, x in concluded(records).items()})
+
+
+if __name__ == "__main__":
+    main()
