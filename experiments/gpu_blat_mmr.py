@@ -21,7 +21,7 @@ NARROW = 64  # matches of a step of tennis
 PLAYERS, MATCHES = 20_000, 20_000
 
 
-def counted(case, history):
+def count_program(case, history):
     """The row of a case."""
     import gpu_programs
     from gpu_parts import blat_mmr_algorithms
@@ -54,7 +54,7 @@ def main():
     history = league(PLAYERS, MATCHES, seed=0).matches
     jax.default_backend = lambda: "gpu"  # what the library asks to know for what it compiles
     cases = [*blat_mmr_algorithms.cases(Namespace(quick=False, device="gpu"))]
-    rows = [counted(case, history) for case in (cases[2:4] if options.quick else cases)]
+    rows = [count_program(case, history) for case in (cases[2:4] if options.quick else cases)]
     results = {"step": rows}
     show(results)
     constants = {"kernel": KERNEL_SECONDS, "wait": WAIT, "bandwidth": BANDWIDTH}

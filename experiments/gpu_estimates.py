@@ -21,13 +21,13 @@ def unit_seconds(row):
     return row["bytes"] / row["size"] ** (2 if row["events"] == "rounds" else 1) / BANDWIDTH
 
 
-def counted_steps():
+def steps_by_counts():
     """The rows of `gpu_programs.json` of this version, one setting at a time."""
     rows = json.loads((RESULTS / "gpu_programs.json").read_text())["results"]["step"]
     return [row for row in rows if row["version"] == "now" and row["settings"] == 1]
 
 
-def estimated_steps():
+def steps_by_estimates():
     """The steps of the table that `jaxrate plan` reads, from counts alone."""
     return [
         {
@@ -37,14 +37,14 @@ def estimated_steps():
             "unit_seconds": unit_seconds(row),
             "measured": False,
         }
-        for row in counted_steps()
+        for row in steps_by_counts()
     ]
 
 
 def step_table(measured, device=COUNTED_DEVICE):
     """The table that `jaxrate plan` reads: measured steps, and the counted ones of which there are none."""
     known = {(row["system"], row["events"]): row for row in measured}
-    steps = [known.get((row["system"], row["events"]), row) for row in estimated_steps()]
+    steps = [known.get((row["system"], row["events"]), row) for row in steps_by_estimates()]
     return {"device": device, "steps": steps}
 
 

@@ -20,14 +20,14 @@ from pathlib import Path
 from common import HURRY, add_only, declare, rounded, show
 from gpu_estimates import step_table, write_step_table
 from gpu_parts import conclusions
-from gpu_parts.answers import answers
+from gpu_parts.answers import answer_questions
 from gpu_parts.case_record import CaseRecord, tables
 from gpu_parts.child_process import PARTS, record_path, run_part
 
 SECONDS = 540.0  # in which all parts must end
 
 
-def parsed():
+def parse_options():
     parser = declare(__doc__, "small forms, seconds each", out="the folder of results")
     add_only(parser, PARTS, "PART")
     parser.add_argument("--resume", action="store_true", help="keep what the folder has, and go on")
@@ -41,7 +41,7 @@ def parsed():
     return options
 
 
-def recorded(options):
+def run_parts(options):
     """The record of each part, which is run if it is asked for; all that is known is written after each."""
     end, found = time.monotonic() + SECONDS, {}
     for part in PARTS:
@@ -58,35 +58,35 @@ def recorded(options):
             print(f"({part}: {len(record.rows)} cases, {said}, {time.monotonic() - start:.0f} s)", flush=True)
         if path.exists():
             found[part] = CaseRecord(path).content
-            write_all(found, options)
+            write_record_and_tables(found, options)
     return found
 
 
-def hardware(records, options):
+def describe_hardware(records, options):
     """Where and when the parts ran: the device and the host."""
     every = {part: record["circumstances"] for part, record in records.items() if "circumstances" in record}
     own = next((x for part, x in every.items() if not PARTS[part].on_host), next(iter(every.values()), {}))
     return own | {"device": own.get("backend"), "quick": options.quick}
 
 
-def concluded(records):
+def tabulate_conclusions(records):
     """Tables of what follows from the parts."""
     every = {
-        "beside the estimates": conclusions.estimates(records),
-        "beside the host": conclusions.ahead_of_host(records),
-        "the kernel beside the loop": conclusions.kernel_beside_loop(records),
+        "beside the estimates": conclusions.compare_with_estimates(records),
+        "beside the host": conclusions.compare_with_host(records),
+        "the kernel beside the loop": conclusions.compare_kernel_with_loop(records),
         "BlatMMR: what wins where": conclusions.winners(records),
         "what went wrong": conclusions.failures(records),
-        "what is decided": answers(records),
+        "what is decided": answer_questions(records),
     }
     return {title: rows for title, rows in every.items() if rows}
 
 
-def write_all(records, options):
+def write_record_and_tables(records, options):
     """Write the parts with what follows from them, and the tables of the package that they replace."""
-    about = hardware(records, options)
+    about = describe_hardware(records, options)
     content = about | {"parts": {part: tables(record["rows"]) for part, record in records.items()}}
-    content |= {"conclusions": rounded(concluded(records))}
+    content |= {"conclusions": rounded(tabulate_conclusions(records))}
     (options.out / "gpu_record.json").write_text(json.dumps(content, indent=1) + "\n")
     steps = step_table(rounded(conclusions.measured_steps(records)), about["device"])
     write_step_table(options.out / "gpu_step_seconds.json", steps)
@@ -104,12 +104,17 @@ def write_preferences(options, measured):
 
 
 def main():
-    options = parsed()
+    options = parse_options()
     with tempfile.TemporaryDirectory() as folder:
         options.out = options.out or Path(folder)
         options.out.mkdir(parents=True, exist_ok=True)
-        records = recorded(options)
-        show({f"{title}, {hardware(records, options)['device']}": x for title, x in concluded(records).items()})
+        records = run_parts(options)
+        show(
+            {
+                f"{title}, {describe_hardware(records, options)['device']}": x
+                for title, x in tabulate_conclusions(records).items()
+            }
+        )
 
 
 if __name__ == "__main__":

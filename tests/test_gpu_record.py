@@ -130,7 +130,7 @@ def test_every_part_lists_cases_that_can_be_written_and_are_different(parts):
             cases = [json.dumps(case, sort_keys=True) for case in module.cases(options)]
             assert cases and len(cases) == len({*cases})
     listed = {(x["system"], x["events"]) for x in parts("replays").cases(GPU)}
-    counted = {(x["system"], x["events"]) for x in import_module("gpu_estimates").counted_steps()}
+    counted = {(x["system"], x["events"]) for x in import_module("gpu_estimates").steps_by_counts()}
     assert listed <= counted and {name for name, _ in listed} == set(jr.extend.SYSTEMS)
 
 
@@ -143,7 +143,7 @@ def test_numbers_stand_beside_their_estimates(parts):
     tennis = {"seconds": 0.6, "steps": 20_000, "units": 1_280_000, "rated": 936_248}
     uniform = {"seconds": 0.01, "steps": 157, "units": 157 * 65_536, "rated": 10_000_000}
     wide = CASE | {"history": "uniform"}
-    found = conclusions.estimates(records((CASE, tennis), (wide, uniform)))
+    found = conclusions.compare_with_estimates(records((CASE, tennis), (wide, uniform)))
     assert [row["ratio"] for row in found] == pytest.approx([0.6 / (20_000 * 15e-6), 0.01 / (157 * 15e-6)])
     assert found[0]["says"] == "a launch takes 5 us, estimated 2.5"
     (step,) = conclusions.measured_steps(records((CASE, tennis), (wide, uniform)))
@@ -162,10 +162,10 @@ def test_the_kernel_and_the_host_stand_beside_the_loop(parts):
     )
     host = CASE | {"matches": 9, "table": "host: replays", "part": "replays"}
     both |= records((host, {"seconds": 1.0, "million_per_second": 2.0, "log_loss": 0.6}), part="host")
-    assert [row["times_the_loop"] for row in conclusions.kernel_beside_loop(both)] == [4.0]
-    ahead = {row["engine"]: row for row in conclusions.ahead_of_host(both)}
+    assert [row["times_the_loop"] for row in conclusions.compare_kernel_with_loop(both)] == [4.0]
+    ahead = {row["engine"]: row for row in conclusions.compare_with_host(both)}
     assert {name: row["times_the_host"] for name, row in ahead.items()} == {"scan": 0.5, "kernel": 2.0}
-    answers = {row["part"]: row["answer"] for row in parts("answers").answers(both)}
+    answers = {row["part"]: row["answer"] for row in parts("answers").answer_questions(both)}
     assert answers["replays"] == "ahead of the host for elo tennis by the kernel"
 
 
@@ -206,8 +206,8 @@ def test_a_case_that_fails_is_made_smaller_once_for_each_place(parts):
         return {"rated": case["matches"]}
 
     main, module = import_module("gpu_parts.__main__"), Namespace(run=run)
-    found = main.numbers_or_error(module, {"matches": 100}, GPU)
+    found = main.run_case(module, {"matches": 100}, GPU)
     assert found["error"] == "AssertionError: too many" and found["smallest"] == {"matches": 10}
-    again = main.numbers_or_error(module, {"matches": 200}, GPU, [found["place"]])
+    again = main.run_case(module, {"matches": 200}, GPU, [found["place"]])
     assert again == {"error": found["error"], "place": found["place"]}
-    assert main.numbers_or_error(module, {"matches": 9}, GPU)["rated"] == 9
+    assert main.run_case(module, {"matches": 9}, GPU)["rated"] == 9

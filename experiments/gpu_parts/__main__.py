@@ -22,7 +22,7 @@ MESSAGE_LENGTH = 600
 COMPILERS = 8  # programs that are compiled at once
 
 
-def parsed():
+def parse_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--out", type=Path, required=True)
@@ -53,17 +53,17 @@ def is_device_lost():
     return True
 
 
-def message_of(error):
+def error_message(error):
     return f"{type(error).__name__}: {error}".strip()[:MESSAGE_LENGTH]
 
 
-def place_of(error):
+def error_place(error):
     """The file and line where it was raised."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(last.filename).name}:{last.lineno}"
 
 
-def numbers_or_error(module, case, options, known=()):
+def run_case(module, case, options, known=()):
     """The numbers of a case; if it fails, its error and, as long as the device answers, the smallest case like it.
 
     Args:
@@ -73,7 +73,7 @@ def numbers_or_error(module, case, options, known=()):
     try:
         return module.run(case, options) | {"case_seconds": time.perf_counter() - start}
     except Exception as error:
-        failed = {"error": message_of(error), "place": place_of(error)}
+        failed = {"error": error_message(error), "place": error_place(error)}
     if is_device_lost():
         return failed | {"device_lost": True}
     if failed["place"] in known:
@@ -96,7 +96,7 @@ def has_kernel_passed(folder):
     return record.content["ended"] and not any("error" in row for row in record.rows)
 
 
-def compile_all(module, cases, options):
+def compile_cases(module, cases, options):
     """Run every case once without turns, several at once: on many cores programs are compiled side by side."""
     without_turns = argparse.Namespace(**vars(options) | {"turns": 0})
 
@@ -109,7 +109,7 @@ def compile_all(module, cases, options):
 
 
 def main():
-    options = parsed()
+    options = parse_options()
     module = importlib.import_module(f"gpu_parts.{PARTS[options.part].module}")
     if options.case is not None:
         module.run(options.case, options)
@@ -121,10 +121,10 @@ def main():
     if options.compile_first:
         record.begin(COMPILING)
         is_safe = options.part == "kernel" or has_kernel_passed(options.out)
-        compile_all(module, [case for case in left if is_safe or case.get("engine") != "kernel"], options)
+        compile_cases(module, [case for case in left if is_safe or case.get("engine") != "kernel"], options)
     for case in left:
         record.begin(case)
-        found = numbers_or_error(module, case, options, [row.get("place") for row in record.rows])
+        found = run_case(module, case, options, [row.get("place") for row in record.rows])
         record.end(case, found)
         if "device_lost" in found:
             sys.exit(DEVICE_LOST)

@@ -15,45 +15,49 @@ QUESTIONS = {
 ENOUGH = 0.8  # share of the best rate that is as good as it
 
 
-def answers(records):
+def answer_questions(records):
     """A row for each part: what is decided, and what its numbers say."""
     return [{"part": part, "decides": QUESTIONS[part], "answer": ANSWERS[part](records)} for part in records]
 
 
-def names(rows, *columns):
+def join_names(rows, *columns):
     return ", ".join(dict.fromkeys(" ".join(str(row[x]) for x in columns if row.get(x)) for row in rows)) or "none"
 
 
-def of_failures(records, part):
+def answer_by_failures(records, part):
     rows = records[part]["rows"]
     wrong = [row["case"] for row in rows if "error" in row]
     return f"{len(rows) - len(wrong)} of {len(rows)} cases are right" + (
-        f", wrong: {names(wrong, 'system', 'form', 'precision')}" if wrong else ""
+        f", wrong: {join_names(wrong, 'system', 'form', 'precision')}" if wrong else ""
     )
 
 
-def of_kernel(records):
-    ratios = conclusions.kernel_beside_loop(records)
+def answer_by_kernel(records):
+    ratios = conclusions.compare_kernel_with_loop(records)
     faster = [row for row in ratios if row["times_the_loop"] > 1.0]
-    return f"{of_failures(records, 'kernel')}; faster for {names(faster, 'system', 'history')}"
+    return f"{answer_by_failures(records, 'kernel')}; faster for {join_names(faster, 'system', 'history')}"
 
 
-def of_replays(records):
-    rows = [row for row in conclusions.ahead_of_host(records) if row["part"] == "replays"]
+def answer_by_replays(records):
+    rows = [row for row in conclusions.compare_with_host(records) if row["part"] == "replays"]
     ahead = [row for row in rows if row["times_the_host"] > 1.0]
     by_kernel = [
         row | {"engine": "by the kernel"} if row["engine"] == "kernel" else row | {"engine": ""} for row in ahead
     ]
-    return f"ahead of the host for {names(by_kernel, 'system', 'history', 'engine')}"
+    return f"ahead of the host for {join_names(by_kernel, 'system', 'history', 'engine')}"
 
 
-def of_blat_mmr(records):
+def answer_by_blat_mmr(records):
     rows = conclusions.winners(records)
     return "; ".join(f"{row['table']} of {row['taps']} taps by {row['winner']}" for row in rows) or "nothing"
 
 
-def of_settings(records):
-    rows = [x for x in conclusions.good(records, "settings") if x["system"] == "glicko" and x["table"] == "settings"]
+def answer_by_settings(records):
+    rows = [
+        x
+        for x in conclusions.rows_without_error(records, "settings")
+        if x["system"] == "glicko" and x["table"] == "settings"
+    ]
     rates = {(x["engine"], x["settings"]): x["million_per_second"] for x in rows}
     if not rates:
         return "nothing"
@@ -62,23 +66,23 @@ def of_settings(records):
     return f"{enough} by the engine {best[0]}, at {rates[best[0], enough]:.3g} million matches a second"
 
 
-def of_fit(records):
-    rows = [row for row in conclusions.ahead_of_host(records) if row["part"] == "fit"]
+def answer_by_fit(records):
+    rows = [row for row in conclusions.compare_with_host(records) if row["part"] == "fit"]
     return "; ".join(f"{x['system']} from {x['starts']}: {x['times_the_host']:.3g} times the host" for x in rows)
 
 
-def of_chunks(records):
-    rates = {row["way"]: row["million_per_second"] for row in conclusions.good(records, "chunks")}
+def answer_by_chunks(records):
+    rates = {row["way"]: row["million_per_second"] for row in conclusions.rows_without_error(records, "chunks")}
     return "; ".join(f"{way} {rate:.3g} million games a second" for way, rate in rates.items())
 
 
 ANSWERS = {
-    "contract": lambda records: of_failures(records, "contract"),
-    "kernel": of_kernel,
-    "replays": of_replays,
-    "blat_mmr": of_blat_mmr,
-    "settings": of_settings,
-    "fit": of_fit,
-    "chunks": of_chunks,
-    "host": lambda records: of_failures(records, "host"),
+    "contract": lambda records: answer_by_failures(records, "contract"),
+    "kernel": answer_by_kernel,
+    "replays": answer_by_replays,
+    "blat_mmr": answer_by_blat_mmr,
+    "settings": answer_by_settings,
+    "fit": answer_by_fit,
+    "chunks": answer_by_chunks,
+    "host": lambda records: answer_by_failures(records, "host"),
 }

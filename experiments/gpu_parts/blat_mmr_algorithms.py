@@ -7,8 +7,8 @@ from threading import Lock
 from unittest.mock import patch
 
 import jaxrate as jr
-from gpu_parts.histories import sized
-from gpu_parts.replay_clock import timed_replay
+from gpu_parts.histories import resize_history
+from gpu_parts.replay_clock import time_replay
 from jaxrate.systems.blat_mmr import settings_and_state
 from jaxrate.systems.blat_mmr.algorithm_preferences import AlgorithmPreferences
 
@@ -24,7 +24,7 @@ SLOW = 0.02  # share of the matches that whole matrices rate: they are made anew
 
 
 def cases(options):
-    history = sized(HISTORY, options) | ({"width": 64} if options.quick else {})
+    history = resize_history(HISTORY, options) | ({"width": 64} if options.quick else {})
     for summing in SUMS[1 : 1 if options.quick else None]:  # low rank is in the other table
         few = {"matches": max(int(history["matches"] * SLOW), 100), "width": 64} if summing == "naive" else {}
         yield {"table": "sums", "system": "blat_mmr", "sums": summing, "kernel": "band", "taps": 12} | history | few
@@ -40,7 +40,7 @@ def cases(options):
 
 
 def run(case, options):
-    return timed_replay(case, options, system_by(case, options))
+    return time_replay(case, options, system_by(case, options))
 
 
 def system_by(case, options):

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from gpu_parts.histories import DAYS, simulated
-from gpu_parts.replay_clock import on_device, replay
+from gpu_parts.histories import DAYS, simulate_history
+from gpu_parts.replay_clock import put_on_device, replay
 from jaxrate.data.simulate import stream_league, write
 from jaxrate.replay.schedule import PlanShape, make_plan_of_shape
 
@@ -39,9 +39,9 @@ def run(case, options):
     return {"rated": games, "seconds": seconds, "million_per_second": games / seconds / 1e6} | more
 
 
-def plans_of(case):
+def plan_chunks(case):
     """Chunks of different games that one program rates."""
-    found = [simulated("uniform", case["players"], case["matches"], None, seed) for seed in range(DISTINCT)]
+    found = [simulate_history("uniform", case["players"], case["matches"], None, seed) for seed in range(DISTINCT)]
     plans = [jr.extend.schedule_by_level(x) for x in found]
     shape = PlanShape(
         max(x.number.shape[1] for x in plans), max(x.size for x in plans), max(x.number.shape[0] for x in plans)
@@ -49,21 +49,21 @@ def plans_of(case):
     return found, [make_plan_of_shape(x, shape) for x in found], shape
 
 
-def later(plan, number):
+def shift_plan_times(plan, number):
     """The same games as many histories later."""
     return plan._replace(events=plan.events._replace(time=plan.events.time + jnp.float32(DAYS * number)))
 
 
 def rate_on_device(case):
     """Chunk after chunk, nothing read; predictions stay on the device, and their sum is kept."""
-    system, (_, plans, _) = jr.glicko(), plans_of(case)
-    plans, times = [on_device(plan) for plan in plans], -(-case["games"] // case["matches"])
+    system, (_, plans, _) = jr.glicko(), plan_chunks(case)
+    plans, times = [put_on_device(plan) for plan in plans], -(-case["games"] // case["matches"])
     state = system.init(system.params, case["players"])
     state, _ = jax.block_until_ready(replay(system, plans[0], state))  # compiles
-    later(plans[0], 1).events.time.block_until_ready()
+    shift_plan_times(plans[0], 1).events.time.block_until_ready()
     total, start = jnp.float32(0.0), time.perf_counter()
     for number in range(times):
-        state, prediction = replay(system, later(plans[number % DISTINCT], number + 1), state)
+        state, prediction = replay(system, shift_plan_times(plans[number % DISTINCT], number + 1), state)
         total = total + jnp.sum(prediction)
     assert np.isfinite(float(total)), "a prediction is not finite"
     return time.perf_counter() - start, times * case["matches"], {"chunks": times}
@@ -71,14 +71,14 @@ def rate_on_device(case):
 
 def rate_from_host(case):
     """Each chunk is arranged by the host and sent; how long both take alone."""
-    system, (found, plans, shape) = jr.glicko(), plans_of(case)
+    system, (found, plans, shape) = jr.glicko(), plan_chunks(case)
     state, _ = jax.block_until_ready(replay(system, plans[0], system.init(system.params, case["players"])))
     times, arranging, sending, start = case["games"] // case["matches"], 0.0, 0.0, time.perf_counter()
     for number in range(times):
         before = time.perf_counter()
         plan = make_plan_of_shape(found[number % DISTINCT], shape)
         between = time.perf_counter()
-        plan = jax.block_until_ready(on_device(later(plan, number + 1)))
+        plan = jax.block_until_ready(put_on_device(shift_plan_times(plan, number + 1)))
         arranging, sending = arranging + between - before, sending + time.perf_counter() - between
         state, prediction = replay(system, plan, state)
     jax.block_until_ready(prediction)

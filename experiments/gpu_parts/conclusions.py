@@ -2,12 +2,12 @@
 
 import json
 
-from gpu_estimates import RESULTS, counted_steps, step_seconds, unit_seconds
+from gpu_estimates import RESULTS, step_seconds, steps_by_counts, unit_seconds
 
 SHOWN = "system", "events", "history", "engine", "settings"
 
 
-def good(records, part):
+def rows_without_error(records, part):
     """The rows of a part that have numbers, each with what identifies its case."""
     return [row["case"] | row for row in records.get(part, {}).get("rows", []) if "error" not in row]
 
@@ -31,9 +31,12 @@ def failures(records):
 # --- Beside the estimates. ---
 
 
-def estimates(records):
+def compare_with_estimates(records):
     """Rows: the seconds of a replay, those by the estimates, their ratio, and what it says of the constants."""
-    rows = [*good(records, "replays"), *(x for x in good(records, "settings") if x["table"] == "settings")]
+    rows = [
+        *rows_without_error(records, "replays"),
+        *(x for x in rows_without_error(records, "settings") if x["table"] == "settings"),
+    ]
     found = []
     for row in rows:
         estimate, says = estimated_seconds(row)
@@ -48,12 +51,14 @@ def estimated_seconds(row):
     """Seconds by the counts of programs, and what the measured ones say; None if nothing was counted."""
     number = row.get("settings", 1)
     if row["engine"] == "kernel":
-        level = counted_level_seconds(row["system"], number)
-        return (level and steps_of(row) * level), lambda ratio: {"says": f"a level takes {1e6 * level * ratio:.2g} us"}
-    counted = counted_step(row["system"], row.get("events", "matches"), number)
+        level = level_seconds_by_counts(row["system"], number)
+        return (level and count_steps_of_row(row) * level), lambda ratio: {
+            "says": f"a level takes {1e6 * level * ratio:.2g} us"
+        }
+    counted = step_by_counts(row["system"], row.get("events", "matches"), number)
     if counted is None:
         return None, None
-    steps = steps_of(row)
+    steps = count_steps_of_row(row)
     launches, work = steps * step_seconds(counted), row.get("units", row["rated"] / number) * unit_seconds(counted)
 
     def says(ratio):
@@ -64,7 +69,7 @@ def estimated_seconds(row):
     return max(launches, work), says
 
 
-def steps_of(row):
+def count_steps_of_row(row):
     """The steps of a history; of many settings as of one."""
     return row.get("steps") or row["rated"] / row.get("settings", 1) / STEP_MATCHES
 
@@ -72,17 +77,17 @@ def steps_of(row):
 STEP_MATCHES = 936_248 / 19_287  # of tennis, where a row does not count its steps
 
 
-def counted_step(system, events, settings):
+def step_by_counts(system, events, settings):
     """The row of `gpu_programs.json`."""
     if settings == 1:
-        rows = counted_steps()
+        rows = steps_by_counts()
     else:
         every = json.loads((RESULTS / "gpu_programs.json").read_text())["results"]["step"]
         rows = [row for row in every if row["version"] == "now" and row["settings"] == settings]
     return next((row for row in rows if (row["system"], row["events"]) == (system, events)), None)
 
 
-def counted_level_seconds(system, settings):
+def level_seconds_by_counts(system, settings):
     """Of a level in the one-launch kernel, by `gpu_kernel.json`."""
     found = json.loads((RESULTS / "gpu_kernel.json").read_text())["results"]
     history = next(x for x in found["history"] if x["width"] == 256)
@@ -95,14 +100,14 @@ def counted_level_seconds(system, settings):
 # --- Beside the host, and beside each other. ---
 
 
-def ahead_of_host(records):
+def compare_with_host(records):
     """How many times as many matches a second the device rates as the host, for cases that both had."""
     host = {}
-    for row in good(records, "host"):
+    for row in rows_without_error(records, "host"):
         host[identity(row | {"table": row["table"].removeprefix("host: ")})] = row
     found = []
     for part in ("replays", "settings", "fit", "chunks"):
-        for row in good(records, part):
+        for row in rows_without_error(records, part):
             other = host.get(identity(row | {"engine": "scan"}))
             if other is None:
                 continue
@@ -122,11 +127,11 @@ def same_matches(row, other):
     return "log_loss" in row and row["matches"] == other.get("matches")
 
 
-def kernel_beside_loop(records):
+def compare_kernel_with_loop(records):
     """How many times as fast the kernel is as the loop, for cases that both had."""
     found = []
     for part in ("replays", "settings"):
-        rows = {identity(row): row for row in good(records, part) if "engine" in row}
+        rows = {identity(row): row for row in rows_without_error(records, part) if "engine" in row}
         for row in rows.values():
             loop = rows.get(identity(row | {"engine": "scan"}))
             if row["engine"] == "kernel" and loop is not None:
@@ -140,8 +145,8 @@ def kernel_beside_loop(records):
 
 def measured_steps(records):
     """Steps for the table of `jaxrate plan`: of matches from a narrow and a wide history, else the estimates scaled."""
-    rows, found = [x for x in good(records, "replays") if x["engine"] == "scan"], []
-    for counted in counted_steps():
+    rows, found = [x for x in rows_without_error(records, "replays") if x["engine"] == "scan"], []
+    for counted in steps_by_counts():
         name = counted["system"], counted["events"]
         mine = {x["history"]: x for x in rows if (x["system"], x["events"]) == name}
         narrow, wide = mine.get("tennis"), mine.get("uniform")
@@ -161,7 +166,7 @@ def measured_steps(records):
 
 def measured_preferences(records):
     """BlatMMR's algorithms, the fastest first; None unless all were measured."""
-    rows = good(records, "blat_mmr")
+    rows = rows_without_error(records, "blat_mmr")
     kernels = {(x["taps"], x["kernel"]): x["million_per_second"] for x in rows if x["table"] == "kernels"}
     sums = {x["sums"]: x["million_per_second"] for x in rows if x["table"] == "sums"}
     least = min((taps for taps, _ in kernels), default=None)
@@ -179,7 +184,7 @@ def measured_preferences(records):
 
 def winners(records):
     """What wins where: the fastest algorithm for each kernel width, and for the sums."""
-    rows, found = good(records, "blat_mmr"), []
+    rows, found = rows_without_error(records, "blat_mmr"), []
     for table, key in (("sums", "sums"), ("kernels", "kernel")):
         for taps in sorted({row["taps"] for row in rows if row["table"] == table}):
             mine = [row for row in rows if (row["table"], row["taps"]) == (table, taps)]

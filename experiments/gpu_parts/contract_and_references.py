@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import jaxrate as jr
-from gpu_parts.histories import kept
+from gpu_parts.histories import keep_history
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import random_draw_rule
 from jaxrate.testing import match_properties, replay_properties, round_properties
@@ -65,16 +65,16 @@ def run(case, options):
         return compare_with_others(case["system"], double)
     system = system_of(case["system"])
     here = SystemFormPrecision(system, case["form"], double)
-    found = numbers_of(system, replay_properties.replay_first_season(here), double)
+    found = final_numbers(system, replay_properties.replay_first_season(here), double)
     is_random = random_draw_rule(system.rules) is not None  # what is drawn hangs on the precision
     there = here._replace(double=double or not is_random)
     with jax.default_device(jax.local_devices(backend="cpu")[0]):
         done = replay_properties.replay_case_events(there, split_seasons(there)[0])
-        wanted = numbers_of(system, done, there.double)
+        wanted = final_numbers(system, done, there.double)
     return compare(found, wanted, TOLERANCE[case["precision"]])
 
 
-@kept(None)
+@keep_history(None)
 def system_of(name):
     return jr.extend.SYSTEMS[name](**GRID.get(name, {}))
 
@@ -91,7 +91,7 @@ def check_contract(system, form, double):
     return {"properties": len(properties)}
 
 
-def numbers_of(system, done, double):
+def final_numbers(system, done, double):
     """Ratings, deviations and predictions of a run, in float64."""
     with strict_precision(double):
         return [np.asarray(x, np.float64) for x in (*jr.ratings(system, done.state), done.prediction)]

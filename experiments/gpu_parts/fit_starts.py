@@ -8,7 +8,7 @@ import time
 import jax
 
 import jaxrate as jr
-from gpu_parts.histories import simulated, sized
+from gpu_parts.histories import resize_history, simulate_history
 
 HISTORY = {"history": "tennis", "matches": 50_000, "players": 5_000}
 FREE = {"glicko": ["c", "initial_deviation"], "skills": ["growth", "initial_deviation"]}
@@ -17,11 +17,11 @@ STEPS = 25
 
 def cases(options):
     for system, starts in (("glicko", 2),) if options.quick else (("glicko", 1), ("glicko", 64), ("skills", 64)):
-        yield {"table": "fits", "system": system, "starts": starts} | sized(HISTORY, options)
+        yield {"table": "fits", "system": system, "starts": starts} | resize_history(HISTORY, options)
 
 
 def run(case, options):
-    events = simulated(case["history"], case["players"], case["matches"])
+    events = simulate_history(case["history"], case["players"], case["matches"])
     system, steps, losses = jr.extend.SYSTEMS[case["system"]](), 2 if options.quick else STEPS, []
     start = time.perf_counter()
     found = jr.fit(

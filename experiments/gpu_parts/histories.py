@@ -21,12 +21,12 @@ SIZES = {"contests": (500, 9_000), "rounds of 2,048": (2_048, 2_048)}
 PERIOD = 14.0  # days
 
 
-def sized(history, options):
+def resize_history(history, options):
     """A history of its size, or of that of the quick form."""
     return history | {key: SMALL[key] for key in history if key in SMALL} if options.quick else history
 
 
-def kept(size):
+def keep_history(size):
     """A function whose last results are kept, and which no two threads compute at the same time."""
 
     def decorate(function):
@@ -42,8 +42,8 @@ def kept(size):
     return decorate
 
 
-@kept(8)
-def simulated(history, players, matches=None, rounds=None, seed=0):
+@keep_history(8)
+def simulate_history(history, players, matches=None, rounds=None, seed=0):
     """Matches, periods or rounds."""
     if rounds is not None:
         low, high = (min(size, players // 3) for size in SIZES[history])

@@ -18,7 +18,7 @@ def cases(options):
     for name, module in PARTS.items():
         for case in module.cases(Namespace(**vars(options) | {"device": "cpu"})):
             if is_fit_for_host(case, options):
-                yield shorter(case) | {"part": name, "table": f"host: {case['table']}"}
+                yield shorten_case(case) | {"part": name, "table": f"host: {case['table']}"}
 
 
 def is_fit_for_host(case, options):
@@ -29,7 +29,7 @@ def is_fit_for_host(case, options):
     return not too_many and (case["system"] != "blat_mmr" or case.get("settings", 1) == 1)
 
 
-def shorter(case):
+def shorten_case(case):
     """The same, with fewer matches for systems that would take minutes."""
     most = SLOW.get(case["system"])
     if most is None or "matches" not in case:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from gpu_parts.replay_clock import arranged, differences, first_state, replay, system_of
+from gpu_parts.replay_clock import arrange_events, differences, first_state, replay, system_of
 from gpu_parts.replays import KERNEL
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.kernel import levels_kernel
@@ -39,7 +39,10 @@ def cases(options):
 
 
 def run(case, options):
-    rate, turns = several_settings if "settings" in case else replayed, 1 if options.device == "cpu" else REPEATS
+    rate, turns = (
+        replay_several_settings if "settings" in case else replay_case,
+        1 if options.device == "cpu" else REPEATS,
+    )
     with jax.enable_x64(case["precision"] == "float64"):
         wanted = rate(case, "scan")
         with interpretation() if options.device == "cpu" else nullcontext():
@@ -52,9 +55,9 @@ def run(case, options):
     return off | {"runs": turns}
 
 
-def replayed(case, engine):
+def replay_case(case, engine):
     """State and predictions on the host."""
-    system, plan = system_of(case), arranged(case)[1]
+    system, plan = system_of(case), arrange_events(case)[1]
     return jax.tree.map(np.asarray, replay(system, plan, first_state(system, plan.num_players), engine))
 
 
@@ -70,9 +73,9 @@ def interpretation():
         yield
 
 
-def several_settings(case, engine):
+def replay_several_settings(case, engine):
     """The same with hyperparameters that differ, in one program."""
-    system, plan = system_of(case), arranged(case)[1]
+    system, plan = system_of(case), arrange_events(case)[1]
     factor = jnp.linspace(0.8, 1.2, case["settings"])
 
     def one(factor):

@@ -7,7 +7,7 @@ import numpy as np
 from common import distance
 
 import jaxrate as jr
-from gpu_parts.histories import kept, simulated
+from gpu_parts.histories import keep_history, simulate_history
 from jaxrate.events import Matches, Ragged
 from jaxrate.replay.execution import execute_plan
 from jaxrate.replay.padded_states_and_columns import state_shapes
@@ -22,23 +22,23 @@ def system_of(case):
     return jr.extend.SYSTEMS[case["system"]](**case.get("settings_of_system", {}))
 
 
-def key_of(system):
+def make_key(system):
     return None if random_draw_rule(system.rules) is None else jax.random.key(0)
 
 
-def arranged(case):
+def arrange_events(case):
     """The events, and their plan on the device."""
     names = "history", "players", "matches", "rounds", "width"
-    return _arranged(*(case.get(name) for name in names))
+    return _arrange_events(*(case.get(name) for name in names))
 
 
-@kept(6)
-def _arranged(history, players, matches, rounds, width):
-    events = simulated(history, players, matches, rounds)
-    return events, on_device(jr.extend.schedule_by_level(events, width))
+@keep_history(6)
+def _arrange_events(history, players, matches, rounds, width):
+    events = simulate_history(history, players, matches, rounds)
+    return events, put_on_device(jr.extend.schedule_by_level(events, width))
 
 
-def on_device(plan):
+def put_on_device(plan):
     """A plan whose columns lie on the device; what is known of it stays on the host."""
     if hasattr(plan, "blocks"):
         blocks = tuple(block._replace(number=jax.device_put(block.number)) for block in plan.blocks)
@@ -49,7 +49,7 @@ def on_device(plan):
 def replay(system, plan, state, engine="scan"):
     """A run without the checks of the host; the state is used up."""
     rules = make_replay_rules(system.rules, system.params)
-    return execute_plan(rules, system.params, state, plan, key_of(system), ids_checked=True, engine=engine)
+    return execute_plan(rules, system.params, state, plan, make_key(system), ids_checked=True, engine=engine)
 
 
 def first_state(system, players):
@@ -69,14 +69,14 @@ def best_seconds(prepare, function, turns=TURNS):
     return times[0], min(times[1:], default=times[0]), result
 
 
-def timed_replay(case, options, system=None):
+def time_replay(case, options, system=None):
     """The numbers of a replay: times, its steps, memory, and its log loss, which no device should change.
 
     Args:
       system: None: the one that the case names.
     """
     system, engine = system or system_of(case), case.get("engine", "scan")
-    events, plan = arranged(case)
+    events, plan = arrange_events(case)
     first, best, (state, prediction) = best_seconds(
         lambda: first_state(system, plan.num_players),
         lambda state: replay(system, plan, state, engine),
@@ -91,16 +91,16 @@ def timed_replay(case, options, system=None):
     return {
         "rated": number,
         "steps": int(np.sum(plan.steps if isinstance(events, Ragged) else plan.num_steps)),
-        "units": units_of(events, plan),
+        "units": count_units(events, plan),
         "first_seconds": first,
         "seconds": best,
         "million_per_second": number / best / 1e6,
         "state_bytes": sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, case["players"]))),
-        **scores(events, prediction),
+        **event_scores(events, prediction),
     }
 
 
-def units_of(events, plan):
+def count_units(events, plan):
     """Slots that are rated, as the table of `jaxrate plan` counts them; see `unit_seconds` of `gpu_estimates.py`."""
     if isinstance(events, Matches):
         return plan.num_steps * plan.number.shape[1]
@@ -112,7 +112,7 @@ def units_of(events, plan):
     return total
 
 
-def scores(events, prediction):
+def event_scores(events, prediction):
     """The log loss of matches, or the mean of predictions that have no results of two."""
     if not isinstance(events, Matches):
         return {"mean_prediction": float(prediction.mean())}

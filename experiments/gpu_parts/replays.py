@@ -3,8 +3,8 @@
 Decides: whether `jaxrate plan` and the guide advise a GPU for one history, by the seconds of a step and of a match.
 """
 
-from gpu_parts.histories import CATEGORIES, CONTESTS, PERIODS, ROUNDS, TENNIS, UNIFORM, sized
-from gpu_parts.replay_clock import timed_replay
+from gpu_parts.histories import CATEGORIES, CONTESTS, PERIODS, ROUNDS, TENNIS, UNIFORM, resize_history
+from gpu_parts.replay_clock import time_replay
 
 MATCHES = "elo", "glicko", "glicko2", "trueskill", "weng_lin", "skills", "blat_mmr", "urnings"
 KERNEL = "elo", "glicko", "glicko2", "trueskill", "weng_lin", "skills"  # the systems that the kernel takes
@@ -14,12 +14,12 @@ KERNEL_WIDTH = 256
 
 
 def cases(options):
-    tennis, uniform = sized(TENNIS, options), sized(UNIFORM, options)
+    tennis, uniform = resize_history(TENNIS, options), resize_history(UNIFORM, options)
     groups = [(("elo", "blat_mmr") if options.quick else MATCHES, "matches", tennis)]
     groups += [] if options.quick else [(MATCHES, "matches", uniform)]
     groups += [(() if options.quick else PERIOD_SYSTEMS, "periods", PERIODS)]
     groups += [(() if options.quick else ("category_glicko",), "periods", CATEGORIES)]
-    groups += [(("topcoder",) if options.quick else ROUND_SYSTEMS, "rounds", sized(ROUNDS, options))]
+    groups += [(("topcoder",) if options.quick else ROUND_SYSTEMS, "rounds", resize_history(ROUNDS, options))]
     groups += [(() if options.quick else ("elo_mmr", "elo_mmx"), "rounds", CONTESTS)]
     for systems, events, history in groups:
         for system in systems:
@@ -32,4 +32,4 @@ def cases(options):
 
 
 def run(case, options):
-    return timed_replay(case, options)
+    return time_replay(case, options)

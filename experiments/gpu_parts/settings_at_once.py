@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from gpu_parts.histories import TENNIS, simulated, sized
-from gpu_parts.replay_clock import arranged, best_seconds, system_of
+from gpu_parts.histories import TENNIS, resize_history, simulate_history
+from gpu_parts.replay_clock import arrange_events, best_seconds, system_of
 from jaxrate.replay.compiler_options import ProgramTraits, compiler_options, quick_compile_options
 from jaxrate.replay.execution import compile_policy_from_environment
 from jaxrate.replay.schedule import PlanShape, make_plan_of_shape
@@ -30,10 +30,10 @@ def cases(options):
         for engine in engines if system != "blat_mmr" else ("scan",):
             for number in numbers:
                 case = {"table": "settings", "system": system, "engine": engine, "settings": number}
-                yield case | sized(TENNIS, options) | ({"width": 256} if engine == "kernel" else {})
+                yield case | resize_history(TENNIS, options) | ({"width": 256} if engine == "kernel" else {})
     for engine in engines:
         for number in (2,) if options.quick else NUMBERS:
-            yield {"table": "histories", "system": "glicko", "engine": engine, "histories": number} | sized(
+            yield {"table": "histories", "system": "glicko", "engine": engine, "histories": number} | resize_history(
                 LEAGUE, options
             )
 
@@ -53,7 +53,7 @@ def run(case, options):
         "compiling_seconds": compiling,
         "seconds": best,
         "million_per_second": rated / best / 1e6,
-        "memory_bytes": memory_of(program),
+        "memory_bytes": program_memory(program),
     }
 
 
@@ -64,7 +64,7 @@ def compiled(function, fixed, state):
     return mapped.lower(fixed, state).compile()
 
 
-def memory_of(program):
+def program_memory(program):
     """What a program takes of the device's memory at most, with what it is given; results may replace that."""
     about = program.memory_analysis()
     sizes = about.argument_size_in_bytes, about.output_size_in_bytes, about.temp_size_in_bytes
@@ -73,7 +73,7 @@ def memory_of(program):
 
 def settings(case):
     """One history by many settings, each of which has a state of its own."""
-    system, plan = system_of(case), arranged(case)[1]
+    system, plan = system_of(case), arrange_events(case)[1]
     params = jax.tree.map(lambda x: jnp.float32(x) * jnp.linspace(0.9, 1.1, case["settings"]), system.params)
     begin = jax.jit(jax.vmap(lambda params: system.init(params, plan.num_players)))
 
@@ -86,7 +86,9 @@ def settings(case):
 def histories(case):
     """Many histories of one shape by one setting; some are the same, which saves time to make them."""
     system, number = system_of(case), case["histories"]
-    matches = [simulated("leagues", case["players"], case["matches"], None, seed) for seed in range(min(number, MADE))]
+    matches = [
+        simulate_history("leagues", case["players"], case["matches"], None, seed) for seed in range(min(number, MADE))
+    ]
     plans = [jr.extend.schedule_by_level(x, WIDTH) for x in matches]
     shape = PlanShape(WIDTH, max(x.size for x in plans), max(x.number.shape[0] for x in plans))
     plans = [make_plan_of_shape(x, shape) for x in matches]
