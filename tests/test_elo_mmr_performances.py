@@ -2,10 +2,13 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.systems.rounds import cdf_sums
+from jaxrate.events import Rounds
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr_properties import LOGISTIC, MODELS, NUMBER, TIES, functions, performances, some_rounds
 
@@ -133,3 +136,24 @@ def test_a_performance_rises_with_rating_and_with_rank(gaussian, split_ties):
     assert 0.5 < moved.mean() < 1.0
     assert (after[moved] > before[moved]).all()
     np.testing.assert_allclose(after[~moved], before[~moved], rtol=1e-12)
+
+
+def test_performances_move_with_equal_players_whose_middle_one_performs_as_expected():
+    """The middle one of three newcomers performs at their rating, where a slope of |x| would be 0."""
+    event = Rounds(*(jnp.array(x) for x in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0], 0.0)))
+
+    def infer(centre, event=event):
+        sums = performance_inference.make_logistic_cdf_sums(centre, jnp.full(3, 300.0), event, 72)
+        wins = expected_wins.expected_logistic_wins(centre, jnp.full(3, 300.0), jnp.full(3, True), 72)
+        return performance_inference.infer_logistic_performance(sums, event, False), wins
+
+    ratings = jnp.full(3, 1500.0)
+    (performance, _), (together, _) = jax.jvp(infer, (ratings,), (jnp.ones(3),))
+    np.testing.assert_allclose(performance[1], 1500.0)
+    np.testing.assert_allclose(together, 1.0, rtol=1e-6)
+    _, (_, alone) = jax.jvp(infer, (ratings,), (jnp.array([0.0, 1.0, 0.0]),))
+    step = 0.1
+    wins = [infer(ratings.at[1].add(x))[1] for x in (-step, step)]
+    np.testing.assert_allclose(alone, (wins[1] - wins[0]) / (2.0 * step), rtol=1e-4)
+    padding = event._replace(weight=jnp.zeros(3))
+    assert np.isfinite(jax.grad(lambda centre: jnp.sum(infer(centre, padding)[0]))(ratings)).all()

@@ -218,6 +218,13 @@ def _batch_coordinates_to_hyperparameters(
     return jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
 
 
+@partial(jax.jit, static_argnums=0)
+def _hyperparameter_slopes(free: FreeParameterTransform, x: Array, unit: Array, params: Params) -> Params:
+    """Leaves [k] of slopes of the hyperparameters by x [k]."""
+    slopes: Params = jax.jacfwd(lambda x: to_hyperparameters(free, x, unit, params))(x)
+    return slopes
+
+
 def broadcast_params(params: Params, count: int) -> Params:
     """Leaves [count] of numbers or [count]."""
     return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
@@ -271,7 +278,7 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     covariance += unknown_directions
     is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)
     unit, point = jnp.asarray(problem.unit, float), jnp.asarray(x, float)
-    params_jacobian = jax.jacfwd(lambda x: to_hyperparameters(problem.free, x, unit, params))(point)
+    params_jacobian = _hyperparameter_slopes(problem.free, point, unit, params)
     slope = np.array([getattr(params_jacobian, name) for name in problem.free.names], np.float64)[active_block]
     covariance = slope @ covariance @ slope.T
     covariance[(slope != 0.0) @ is_open] = np.inf

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -34,6 +34,7 @@ class FreeParameterTransform(NamedTuple):
     ]  # (bound, parameter, "moves" | "max" | "min"): how bounds that are not free adapt
 
 
+@partial(jax.jit, static_argnums=0)
 def to_hyperparameters(free: FreeParameterTransform, x: Array, unit: Array, params: Params) -> Params:
     """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""
     for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):

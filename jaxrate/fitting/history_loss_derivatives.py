@@ -59,11 +59,10 @@ def _forward_derivatives(
     map_settings: Callable[[Any], Any], num_threads: int, num_params: int, weight: Array, event: Array | None
 ) -> Any:
     """Sums [S, 2, rows] of losses, [S, k, rows] of slopes by the first weight, and [S, k, k] of their products."""
-    axes = jnp.eye(num_params)
+    axes = np.eye(num_params, dtype=jnp.result_type(float))
     axis_chunks = equal_size_index_chunks(num_params, -(-num_params // num_threads))
-    results = _run_in_threads(
-        num_threads, [partial(map_settings, partial(_loss_sums_and_slopes, axes[at])) for at in axis_chunks]
-    )
+    parts = [partial(_loss_sums_and_slopes, jax.device_put(axes[at])) for at in axis_chunks]
+    results = _run_in_threads(num_threads, [partial(map_settings, part) for part in parts])
     slope = (
         results[0][1] if len(results) == 1 else jnp.concatenate([part[1] for part in results], axis=1)[:, :num_params]
     )
@@ -195,8 +194,8 @@ def loss_derivatives(
         )
     count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
     x, params = shard_hyperparameter_settings((x, params), devices)
-    unit, weight = jax.tree.map(lambda y: jnp.asarray(y, float), (unit, weight))
-    event = None if task.kind is Matches else jnp.asarray(task.event, jnp.int32)
+    unit, weight = shard_hyperparameter_settings((unit, weight), [])
+    event = None if task.kind is Matches else jax.device_put(np.asarray(task.event, np.int32))
     task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
 
     policy = compile_policy_from_environment()._replace(outermost=quantity != "reverse")

@@ -72,7 +72,7 @@ def _replay_block_of_packed_state(
     if in_tiles:
         state, guess = scan_single_events(one, state, events, drawn, count)
     else:
-        many = _rate_batch_of_one(one) if has_launch_overhead() and is_single else jax.vmap(one)
+        many = _rate_batch_of_one(one) if is_single else jax.vmap(one)
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     return state, scatter_predictions(prediction, position, guess)
 

@@ -104,6 +104,8 @@ def _execute_blocks(
         return rules, block.size, params, result, flat, plan.starts, block.number, key, np.int32(steps)
 
     result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
+    if is_inside_jax_transformation(inputs):
+        result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
     kinds = {(block.size, block.number.shape): block for block in plan.blocks}.values()
     if len(kinds) > 1 and not is_inside_jax_transformation(inputs):
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
@@ -113,6 +115,13 @@ def _execute_blocks(
     for block, steps in zip(plan.blocks, plan.steps, strict=True):
         result = program(*arguments(block, int(steps), result))
     return result
+
+
+@jax.jit
+def _depend_on_hyperparameters(tree: Any, params: Params) -> Any:
+    """The same numbers, traced as the hyperparameters are: with slopes by them, if of 0, and by setting."""
+    nothing = sum(jnp.sum(jnp.where(jnp.zeros((), bool), x, 0.0)) for x in jax.tree.leaves(params))
+    return jax.tree.map(lambda x: x + nothing if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 
 
 def zero_predictions_of_blocks(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import jax
@@ -189,8 +189,14 @@ def init_or_copy_padded_state(
         else padded_size(rows, SMALL_STATE_BYTES // max(_row_bytes(system), 1))
     )
     if state is None:
-        return system.init(params, room), rows
+        # Under a derivative that is in no jit each operation would be compiled for itself.
+        return _jit_init(system.init, params, room) if is_traced(params) else system.init(params, room), rows
     return _copy_state_with_newcomers(system, params, state, rows, room), rows
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _jit_init(init: Callable[[Params, int], State], params: Params, num_players: int) -> State:
+    return init(params, num_players)
 
 
 def resolve_row_count(system: RatingSystem, state: State, num_players: int | None, num_ids: int) -> int:

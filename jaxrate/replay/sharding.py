@@ -31,15 +31,15 @@ def sharding_devices(tree: Any) -> list[Any]:
 
 def shard_hyperparameter_settings(tree: Any, devices: list[Any]) -> Any:
     """Leaves [S, ...] of NumPy, as floats on devices of which each has as many, the last setting repeated."""
-    if len(devices) < 2:
-        return jax.tree.map(lambda x: jnp.asarray(x, float), tree)
+    kind = jnp.result_type(float)
+    if len(devices) < 2:  # a conversion on the device would be compiled
+        return jax.tree.map(lambda x: jax.device_put(np.asarray(x, kind)), tree)
     along = NamedSharding(Mesh(np.array(devices), ("settings",)), PartitionSpec("settings"))
 
     def place(x: Any) -> Any:
         more = -len(x) % len(devices)
         return jax.device_put(np.concatenate([x, np.repeat(x[-1:], more, axis=0)]).astype(kind), along)
 
-    kind = jnp.result_type(float)
     return jax.tree.map(place, tree)
 
 

@@ -34,8 +34,8 @@ LogDerivatives = tuple[Array, Array]  # the derivative of the logarithm of a den
 
 def probit_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
     """Of `won` log Phi(z) + `lost` log Phi(-z)."""
-    right, left = normal_tail(z), normal_tail(-z)
-    return won * left[0] - lost * right[0], won * left[2] + lost * right[2]
+    (right, left), _, (right_slope, left_slope), *_ = normal_tail(jnp.stack([z, -z]))
+    return won * left - lost * right, won * left_slope + lost * right_slope
 
 
 def logistic_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:

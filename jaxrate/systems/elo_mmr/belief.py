@@ -84,10 +84,9 @@ def diffuse_history(
     influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
     """What it makes of the factors of beliefs with this rating and variance."""
-    log_kappa = -jnp.log1p(growth / variance)
-    kappa = jnp.exp(log_kappa)
+    kappa = variance / (variance + growth)
     finite = jnp.isfinite(jnp.asarray(rho))
-    t = jnp.where(finite, jnp.exp(jnp.where(finite, rho, 0.0) * log_kappa), 0.0)
+    t = jnp.where(finite, jnp.exp(-jnp.where(finite, rho, 0.0) * jnp.log1p(growth / variance)), 0.0)
     kappa, t = (jnp.where(is_applied, x, 1.0) for x in (kappa, t))
     total = past.weight + jnp.sum(past.force * past.inverse, axis=-1) * influence.weight
     a, b = t * past.weight, (1.0 - t) * total

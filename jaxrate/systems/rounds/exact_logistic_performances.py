@@ -1,6 +1,5 @@
 """Logistic performances one by one, each from all participants: exact, where sums over everybody say too little."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -27,14 +26,12 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
       group: [P] the rank of each.
     """
     rank, others = group[indices][None, :, None], group[None, None]
-    centre, inverse, gain = (x[None, None] for x in participants[:3])
+    centre, inverse, gain = (x[None] for x in participants[:3])
     below = jnp.array([True, False])[:, None, None]  # of the two sums: over those below, and those above
-    sign = jnp.where(below, 1.0, -1.0).astype(gain.dtype)
-    here = jnp.where(below, 0.0, float(np.finfo(gain.dtype).tiny))  # who is at x counts as below
 
     def shares() -> tuple[Array, Array]:  # anew each time: of all pairs they would fill the memory
         ahead = jnp.where(below, others - rank, rank - others)
-        return ahead, jnp.where(ahead == 0, tie_weight, 1.0) * gain
+        return ahead, jnp.where(ahead == 0, tie_weight, 1.0) * gain[None]
 
     ahead, share = shares()
     won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)
@@ -43,25 +40,21 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     def log_ratio(x: Array) -> tuple[Array, Array]:
         ahead, share = shares()
         both = jnp.where(ahead == 0, 2.0, 1.0) * share
-        z = sign * ((x[None, :, None] - centre) * inverse)
-        inside, distance = z >= here, jnp.abs(z)
-        tail = jnp.where(inside & (gain > 0), -distance - jnp.log1p(jnp.exp(-distance)), _LOG_ZERO)
+        z = (x[:, None] - centre) * inverse
+        distance = jnp.where(z >= 0, z, -z)  # |z|, whose slope is not 0 at a centre
+        inside, near = (z >= 0)[None] == below, 1.0 / (1.0 + jnp.exp(-distance))
+        tail = jnp.where(inside & (gain > 0)[None], -distance[None], _LOG_ZERO)
         more = jnp.where(inside, jnp.where(ahead <= 0, -share, 0.0), jnp.where(ahead >= 0, share, 0.0))
-        sums = tail, both, both * inverse * jax.nn.sigmoid(distance), more
-        tail, *scaled, more = jnp.broadcast_arrays(*sums)
+        columns = jnp.broadcast_arrays(tail, both * near[None], both * (inverse * near**2)[None], more)
         top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
-            tail, tuple(scaled), (more,)
+            columns[0], tuple(columns[1:3]), (columns[3],)
         )
-
-        def total(side: int) -> tuple[Array, Array]:
-            constant = jnp.where(more[side] > rounding, more[side], 0.0)
-            log_constant = jnp.where(constant > 0, jnp.log(jnp.where(constant > 0, constant, 1.0)), _LOG_ZERO)
-            base = lax.stop_gradient(jnp.maximum(top[side], log_constant))
-            part = jnp.exp(top[side] - base)
-            found = part * tails[side] + constant * jnp.exp(-jnp.where(constant > 0, base, 0.0))
-            return base + jnp.log(found), part * flat[side] / found
-
-        (up, fall), (down, rise) = total(0), total(1)
+        constant = jnp.where(more > rounding[None], more, 0.0)
+        base = lax.stop_gradient(jnp.where(constant > 0, 0.0, top))  # beside a constant no tail is too small
+        part = jnp.exp(top - base)
+        found = part * tails + constant
+        found = jnp.where(found > 0, found, 1.0)  # in a padded round nobody is
+        (up, down), (fall, rise) = base + jnp.log(found), part * flat / found
         return up - down, -fall - rise
 
     mask = participants.gain[indices] > 0

@@ -16,7 +16,7 @@ from jax import lax
 from jaxrate.array_types import Array
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
-_NODES = np.arange(-22.0, 23.0)
+_NODES = np.arange(-24.0, 25.0)  # multiples of 8 on each side are vectors
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
 NODE_COUNT = len(_NODES)
 
@@ -50,11 +50,25 @@ def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Arr
     )
     if cdf_sums.max_simultaneous_pairs():
         return _unrolled_logistic_win_probability(lead * inverse, part)
-    nodes, weights = (jnp.asarray(x.reshape((1,) * lead.ndim + (-1,)), lead.dtype) for x in (_NODES, _WEIGHTS))
-    below, above, _, _ = performance_distributions.logistic_cdf_and_density(
-        (lead * inverse)[..., None] + part[..., None] * nodes
+    # The cdf F is summed at two nodes, F(x - lead) + F(-x - lead), with one exponential, q = exp(-x).
+    nodes, weights = (
+        jnp.asarray(y[NODE_COUNT // 2 + 1 :].reshape((1,) * lead.ndim + (-1,)), lead.dtype) for y in (_NODES, _WEIGHTS)
     )
-    return jnp.sum(weights * below, axis=-1), jnp.sum(weights * above, axis=-1)
+    e, q = _exp_of_minus_size(lead * inverse)[..., None], jnp.exp(-part[..., None] * nodes)
+    middle = _WEIGHTS[NODE_COUNT // 2] * (e / (1.0 + e))[..., 0]
+    behind = middle + jnp.sum(weights * (e * q / (1.0 + e * q) + e / (q + e)), axis=-1)
+    return _order_by_lead(lead, behind)
+
+
+def _exp_of_minus_size(lead: Array) -> Array:
+    """exp(-|lead|), whose slope is not 0 between equals."""
+    return jnp.exp(jnp.where(lead > 0, -lead, lead))
+
+
+def _order_by_lead(lead: Array, behind: Array) -> tuple[Array, Array]:
+    """The probabilities of the first and the second, of that of whoever is behind."""
+    ahead = lead > 0
+    return jnp.where(ahead, 1.0 - behind, behind), jnp.where(ahead, behind, 1.0 - behind)
 
 
 def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -> tuple[Array, Array]:
@@ -63,14 +77,13 @@ def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -
     With e = exp(-lead), the cdf F misses 2 by e (c + 2 e) / (1 + e c + e^2) at two nodes, F(lead + x) + F(lead - x),
     where c = 2 cosh x; and cosh (k + 1) x follows from cosh k x.
     """
-    e, step = jnp.exp(-jnp.abs(lead)), jnp.exp(narrower_deviation)
+    e, step = _exp_of_minus_size(lead), jnp.exp(narrower_deviation)
     first = step + 1.0 / step
     before, c, behind = jnp.full_like(e, 2.0), first, _WEIGHTS[NODE_COUNT // 2] * e / (1.0 + e)
     for weight in _WEIGHTS[NODE_COUNT // 2 + 1 :]:
         behind += weight * (e * (c + 2.0 * e) / (1.0 + e * (c + e)))
         before, c = c, first * c - before
-    ahead = lead > 0
-    return jnp.where(ahead, 1.0 - behind, behind), jnp.where(ahead, behind, 1.0 - behind)
+    return _order_by_lead(lead, behind)
 
 
 def pairwise_expected_wins_and_losses(

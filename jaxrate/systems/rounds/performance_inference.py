@@ -96,7 +96,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
     there, group = cdf_sums.participant_mask(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, *_ = round_sums.participants
     share = tie_weight(split_ties) or 1.0  # of a win and of a loss
-    if cdf_sums.uses_all_pairs(len(event.rank)):
+    if len(event.rank) <= cdf_sums.max_pairwise_participants():  # then there are no tables
         return exact_logistic_performances.exact_logistic_performance(
             share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )

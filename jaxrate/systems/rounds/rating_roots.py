@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxrate.array_types import Array
 from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs, decreasing_root
@@ -59,6 +60,6 @@ def solve_ratings(
         return jnp.where(mask, value, guess - x), jnp.where(mask, slope, -1.0)
 
     low, high = (jnp.broadcast_to(x, guess.shape) for x in (participants.low, participants.high))
-    guess = jnp.where(mask, jnp.clip(guess, low, high), low)
+    guess = lax.stop_gradient(jnp.where(mask, jnp.clip(guess, low, high), low))
     tiles = tiles._replace(columns=(mask, guess, *tiles.columns))
     return decreasing_root(where_asked, guess, low, high, participants.unit, tiles=tiles)
