@@ -282,3 +282,22 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     assert "Source: votes.csv, 2023-04-24." in page.read_text()
     assert code == 0 and "took model_a and model_b for a and b; winner for the score" in notes, notes
     assert said.index("oak") < said.index("elm")
+
+
+def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
+    table = {
+        "a": ["x", "y", "x"],
+        "b": ["y", "z", "z"],
+        "wins": [30, 22, 25],
+        "losses": [20, 18, 12],
+        "ties": [5, 3, 2],
+    }
+    jr.data.write(table | {"ties_both_bad": [7, 4, 1]}, tmp_path / "counts.csv")
+    page = tmp_path / "page.html"
+    _, text, errors = jaxrate("arena", tmp_path / "counts.csv", "--report", page)
+    assert "12 results in ties_both_bad are left out; --tied ties --tied ties_both_bad counts them" in errors
+    assert "12 results in ties_both_bad are left out" in page.read_text(encoding="utf-8")
+    assert text.startswith("x leads") and "(137 votes, 3 models)" in text.splitlines()[0]
+    named = "--tied", "ties", "--tied", "ties_both_bad"
+    _, text, errors = jaxrate("arena", tmp_path / "counts.csv", *named)
+    assert "left out" not in errors and "149 votes" in text

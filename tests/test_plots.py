@@ -316,7 +316,7 @@ def test_matplotlib_is_only_needed_to_draw():
 def test_new_figures_have_titles_and_own_axes_have_none(ax):
     figure = plots.trajectory(rated_games(), players=["P7", "P5"]).figure
     notes = [artist.get_text() for artist in figure.artists if hasattr(artist, "get_text")]
-    assert figure.get_suptitle().strip() == "P5 ended 142 points ahead of P7"
+    assert figure.get_suptitle().strip() == "P5 probably ahead of P7 at the end, by 142 points"
     assert notes == ["Ratings by glicko before each match, with 95 % intervals"]
     assert figure.get_supxlabel() == f"Source: 600 matches to {np.datetime64(int(games().matches.time[-1]), 'D')}"
     (own,) = figure.axes

@@ -49,6 +49,15 @@ def test_leaderboards_and_matchups_of_a_rated_history(ax):
     assert ax.texts[0].get_text() == f"{expected:.0f}"
 
 
+def test_matchups_are_of_who_is_on_the_leaderboard(ax):
+    plots.matchups(rated_games(), active=5, min_games=2, ax=ax)
+    board = jr.leaderboard(rated_games(), top=100, active=5, min_games=2)
+    assert 1 < len(board.player) < len(rated_games().players)
+    assert [label.get_text().split()[-1] for label in ax.get_yticklabels()] == board.player.tolist()
+    with refused("active and min_games choose players, and these are given"):
+        plots.matchups(rated_games(), players=["P8", "P9"], active=5, ax=ax)
+
+
 def test_careers_go_through_the_ends_of_steps(ax):
     """Of a player with matches in steps 0, 1 and 4 of ten days, counted back from the end."""
     time = [0.0, 9.0, 31.0, 38.0, 49.0]
@@ -206,3 +215,35 @@ def test_belief_refuses(ax):
     with refused("no match before the end"):
         plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)
     assert not ax.collections
+
+
+def test_no_line_goes_through_the_label_of_a_peak():
+    """Bo's peak stands below the steep descent of Ada."""
+    day = np.arange(0.0, 400.0, 4.0)
+    score = np.where(day < 200, 1.0, 0.0)
+    bo = np.where(day < 220, 0.5 + 0.5 * (day % 8 == 0), 0.0)
+    of = (("Ada", "x", score), ("Bo", "y", bo))
+    tables = [
+        {"a": name, "b": rival, "score": x, "time": t} for name, rival, s in of for x, t in zip(s, day, strict=True)
+    ]
+    rows = sorted(tables, key=lambda row: row["time"])
+    rated = jr.rate(jr.elo(), jr.read({key: [row[key] for row in rows] for key in rows[0]}))
+    figure = plots.careers(rated, ["Ada", "Bo"], step=4.0).figure
+    (ax,) = figure.axes
+    figure.canvas.draw()
+    lines = [ax.transData.transform(line.get_xydata()) for line in ax.lines if line.get_gid() == "career"]
+    for box in [text.get_window_extent() for text in ax.texts if text.get_gid() != "name"]:
+        x = np.linspace(box.x0, box.x1, 50)
+        heights = np.array([np.interp(x, *line.T) for line in lines])
+        assert not ((heights > box.y0) & (heights < box.y1)).any()
+    pyplot.close(figure)
+
+
+def test_intervals_of_more_than_two_would_hide_each_other(ax):
+    plots.trajectory(rated_games(), players=["P7", "P5"], ax=ax)
+    assert len(ax.collections) == 2
+    plots.trajectory(rated_games(), players="P8", ax=ax)
+    assert not ax.collections
+    figure = plots.trajectory(rated_games(), players=["P7", "P5", "P8"]).figure
+    assert not figure.axes[0].collections and "interval" not in figure.artists[0].get_text()
+    pyplot.close(figure)

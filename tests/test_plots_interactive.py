@@ -80,7 +80,8 @@ def test_others_are_grey_lines():
 
 def test_leaderboards_and_intervals_have_their_rows():
     board = jr.leaderboard(rated(), top=5)
-    values, _ = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
+    values, specification = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
+    assert [layer["mark"]["type"] for layer in specification["layer"][:2]] == ["bar", "circle"]
     assert [row["name"] for row in values] == board.player.tolist()
     assert [row["label"].strip("\u200b").split("\u2002") for row in values] == [
         [f"{i + 1}", name] for i, name in enumerate(board.player)

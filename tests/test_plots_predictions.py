@@ -125,12 +125,11 @@ def test_residuals(ax):
         off = np.concatenate([(score - prediction)[first], (prediction - score)[second]])
         p = prediction[first | second]
         error = np.sqrt((p * (1 - p)).sum())
-        mine = np.concatenate([prediction[first], 1 - prediction[second]]).mean()
-        rows.append((off.sum() / error, off.mean(), error / len(off), name, mine))
+        rows.append((off.sum() / error, off.mean(), error / len(off), name))
     most = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:5], reverse=True)
     (container,) = ax.containers
     np.testing.assert_allclose(container[0].get_xdata(), [row[1] for row in most])
-    ends = [[max(x - 1.96 * e, -p), min(x + 1.96 * e, 1 - p)] for _, x, e, _, p in most]
+    ends = [[x - 1.96 * e, x + 1.96 * e] for _, x, e, _ in most]  # as far to either side, also at the largest score
     np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
     games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
     assert [label.get_text() for label in ax.get_yticklabels()] == fit_names([format_plot_name(x[3]) for x in most], ax)
@@ -143,7 +142,7 @@ def test_residuals_of_many_and_refusals(ax):
     matches = jr.matches(np.arange(100_000).reshape(-1, 2), random.integers(0, 2, 50_000))
     plots.residuals(np.full(50_000, 0.5), matches, ax=ax)
     assert len(ax.get_yticklabels()) == 20
-    assert np.abs(interval_ends(ax.containers[0])[:, :, 0]).max() == 0.5  # of one match: a win or a loss, and no more
+    assert np.abs(interval_ends(ax.containers[0])[:, :, 0]).max() == pytest.approx(0.5 + 1.96 * 0.5)  # of one match
     often = jr.matches([[0, 1], [0, 2], [0, 3]], [1, 1, 1])
     ax.clear()
     plots.residuals([0.5, 0.6, 0.7], often, min_games=2, ax=ax)

@@ -53,6 +53,12 @@ def test_a_distribution_counts_who_is_listed(ax):
             plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
 
 
+def test_a_distribution_of_teams_says_teams():
+    figure = plots.distribution(rated()._replace(options={"teams": True})).figure
+    assert figure.axes[0].get_ylabel() == "teams" and "how many teams have each" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
 def test_names_above_a_distribution_stand_apart():
     board = jr.leaderboard(rated(), top=20, min_games=1)
     figure = plots.distribution(rated(), players=board.player[6:14].tolist(), min_games=1).figure
@@ -171,3 +177,15 @@ def test_odds_of_a_season(ax):
     plots.odds(found, top=2, ax=ax)
     np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+
+
+def test_ranks_follow_one_rule_and_begin_when_half_are_listed(ax):
+    matches = jr.data.simulate.league(40, 900, seed=3).matches
+    names = np.array([f"P{i}" for i in range(40)], object)
+    time = np.floor(np.arange(900) / 3.0)
+    data = jr.rate(jr.glicko(), Dataset(matches._replace(time=time), names, np.arange(900), clock="dates"))
+    assert "had played 10 times" in jr.leaderboard(data).scope or jr.leaderboard(data, top=40).games.min() >= 10
+    plots.ranks(data, ["P7", "P3"], step=10.0, min_games=10, ax=ax)
+    first = min(line.get_xdata(orig=True)[0] for line in ax.lines)
+    listed = [len(jr.leaderboard(data, top=40, as_of=first, min_games=x).player) for x in (0, 10)]
+    assert 2 * listed[1] >= listed[0] == 40

@@ -134,3 +134,11 @@ def test_names_are_cut_only_without_room(many):
     figure = plots.intervals(many, top=3).figure
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == many.players[many.order[:3]].tolist()
     pyplot.close(figure)
+
+
+def test_intervals_and_rank_sets_name_the_same_who_may_be_first(found):
+    titles = []
+    for ax in (plots.intervals(found), plots.rank_sets(jr.arena.rank_sets(found))):
+        titles.append(" ".join(ax.figure.get_suptitle().split()))
+        pyplot.close(ax.figure)
+    assert titles[0] == titles[1] and "may be first, at 95 % confidence" in titles[0]

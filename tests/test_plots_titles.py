@@ -22,6 +22,10 @@ def test_a_leader_is_ahead_or_level():
     assert titles.leader_title(["Ada", "Bo"], values, None, "points") == "Ada on top, 93 points ahead of Bo"
     wide = np.array([400.0, 400.0])
     assert titles.leader_title(["Ada", "Bo"], values, wide, "points") == "Ada and Bo almost level on top"
+    likely = titles.leader_title(["Ada", "Bo"], values, np.array([96.4, 85.2]), "points")  # at 77 %
+    assert likely == "Ada probably the best, 93 points ahead of Bo"
+    narrow = np.array([40.0, 38.0])  # at 95.5 %
+    assert titles.leader_title(["Ada", "Bo"], values, narrow, "points") == "Ada on top, 93 points ahead of Bo"
     assert titles.leader_title(["Ada", "Bo"], np.array([0.62, 0.6]), None, "share") == "Ada on top, 0.02 ahead of Bo"
     assert titles.leader_title(["Ada", "Bo"], values[::-1], wide, "points") == "Ada on top"  # in a cautious order
     assert titles.leader_title(["Ada", "Bo"], values[[0, 0]], None, "points") == "Ada and Bo almost level on top"
@@ -33,6 +37,9 @@ def test_lines_end_or_peak():
     assert titles.line_end_title([bo, ada], "date", "points") == "Ada ended 1 point ahead of Bo"
     unsure = [x._replace(deviation=np.full(3, 90.0)) for x in (ada, bo)]
     assert titles.line_end_title(unsure, "date", "points") == "Ada and Bo ended almost level"
+    assert titles.line_end_title([x._replace(deviation=np.full(3, 1.0)) for x in (ada, bo)], "date", "points") == (
+        "Ada probably ahead of Bo at the end, by 1 point"
+    )
     assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
     assert titles.line_end_title([ada], "date", "points", 2) == "Ada peaked at 1,601 points in May 1992"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
@@ -117,5 +124,5 @@ def test_surprises_comparisons_and_ranks_respect_chance():
     behind = np.array([0.0, 0.01])
     assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
     assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"
-    assert titles.rank_set_title("ABC", np.array([1, 1, 3]), 5, 0.95) == "2 of 5 may be first, at 95 % confidence"
-    assert titles.rank_set_title("ABC", np.array([1, 2, 3]), 5, 0.9) == "A first, at 90 % confidence"
+    assert titles.rank_set_title("A", np.array([1, 1, 3]), 0.95) == "2 of 3 may be first, at 95 % confidence"
+    assert titles.rank_set_title("A", np.array([1, 2, 3]), 0.9) == "A first, at 90 % confidence"

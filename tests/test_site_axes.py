@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -210,3 +211,12 @@ def test_percents_are_rounded_as_scripts_round(browser, tmp_path, chance, text):
     (tmp_path / "page.html").write_text(f"<script>{(PAGE_FILES / 'words.js').read_text()}</script>", encoding="utf-8")
     browser.get((tmp_path / "page.html").as_uri())
     assert format_percentage(chance) == text == browser.execute_script("return percent(arguments[0])", chance)
+
+
+def test_a_lead_within_the_interval_is_probable():
+    day, score = np.arange(20).astype("datetime64[D]"), [1.0, 0.0] * 8 + [1.0] * 4
+    table = {"a": ["Ada"] * 20, "b": ["Bo"] * 20, "score": score, "date": day}
+    rated = jr.rate(jr.glicko(), jr.read(table))
+    board = jr.leaderboard(rated, active="all")
+    assert 0.6 < NormalDist().cdf((board.rating[0] - board.rating[1]) / np.hypot(*board.deviation)) < 0.95
+    assert "Ada is probably the best, " in jr.site.report_html(rated, active="all")

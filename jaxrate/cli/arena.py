@@ -155,6 +155,8 @@ def arena(
     if page is not None:
         with report.stage("writing the page"):
             source = describe_vote_source(file, votes, options.get("dates"))
+            if votes.left_out:
+                source = f"{source}; {votes.left_out}, as no option names their column"
             text = jr.site.arena_page_html(
                 strengths, ranks=ranks, drift=drift, title=title_from_file(file), source=source, noun=noun
             )
@@ -164,8 +166,9 @@ def arena(
         print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))
     else:
         sections: list[str | TextTable] = [
-            "\n".join(_fit_summary(strengths, words)),
+            _answer(strengths, ranks, words),
             _strength_table(strengths, ranks, top, words),
+            "\n".join(_fit_details(strengths)),
         ]
         if drift is not None:
             sections += ["\n".join(drift.summary_lines()), TextTable(*drift.table_rows(top))]
@@ -202,15 +205,21 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
         return jr.arena.rank_sets(strengths)
 
 
-def _fit_summary(strengths: Strengths, noun: PlayerOrTeamNoun) -> list[str]:
-    """The lines above the table: the model, its likelihood and its coefficients."""
+def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun) -> str:
+    """The line above the table: who is first, if that is certain, and what was counted."""
+    from jaxrate.site.arena_findings import headline
+
+    names = [" ".join(str(x).split()) for x in strengths.players]
+    counts = f"{strengths.votes:,.15g} votes, {noun.quantify(len(names))}"
+    return f"{headline(names, strengths, ranks)} ({counts})"
+
+
+def _fit_details(strengths: Strengths) -> list[str]:
+    """The lines below the table: the model, its likelihood and its coefficients."""
     from jaxrate.arena.strength_estimates import format_value_and_error
 
-    lines = [
-        f"{strengths.model.replace('_', '-').title()}: {strengths.votes:,.15g} votes, "
-        f"{noun.quantify(len(strengths.players))}"
-    ]
-    lines[0] += f"; log likelihood {strengths.log_likelihood / strengths.votes:.4f} a vote"
+    name = strengths.model.replace("_", "-").title()
+    lines = [f"{name}: log likelihood {strengths.log_likelihood / strengths.votes:.4f} a vote"]
     lines.append(
         f"intervals by {strengths.errors}" if strengths.converged else "no intervals: the search did not converge"
     )
@@ -236,7 +245,7 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
         rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
     headings = [noun.one, "rating", "95 % interval", "votes", "score"]
-    return TextTable(headings if ranks is None else ["ranks", *headings], rows)
+    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), bold=(noun.one,))
 
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class VoteData(NamedTuple):
     clusters: list[Any]  # [n] numbers of them, for each way of clustering
     source: TableSource  # the file
     rows: Any  # [n] the row of each vote, or count, in the file
+    left_out: str = ""  # which counts of ties are not used
 
 
 def read_votes(
@@ -76,7 +77,34 @@ def read_votes(
         vote_counts = jr.arena.count_votes(
             a, b, column_values[first], column_values[second], ties, columns=column_values
         )._replace(players=data.players)
-    return VoteData(vote_counts, _covariate_names(data), _cluster_codes(table, clusters, data.rows), table, data.rows)
+    left_out = _describe_unused_ties(table, columns, data.rows)
+    if left_out:
+        named = " ".join(f"--tied {name}" for name in (*tie_columns, *_unused_tie_columns(table.names, columns)))
+        report.note(f"{left_out}; {named} counts them as ties")
+    codes = _cluster_codes(table, clusters, data.rows)
+    return VoteData(vote_counts, _covariate_names(data), codes, table, data.rows, left_out)
+
+
+def _unused_tie_columns(names: list[str], columns: tuple[str, str, list[str]]) -> list[str]:
+    """Columns that begin as those of ties do, and are not among these."""
+    used = {columns[0], columns[1], *columns[2]}
+    return [name for name in names if re.match(r"(ties?|draws?)(_|$)", name.lower()) and name not in used]
+
+
+def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str]], rows: Any) -> str:
+    """How many results in further columns of ties are left out, as in "12 results in ties_both_bad are left out"."""
+    from jaxrate.data.column_conversion import to_column, to_numbers
+
+    found = []
+    for name in _unused_tie_columns(source.names, columns):
+        column = to_column(name, source.load([name], [name], [])[name])
+        try:
+            values = to_numbers(name, column, 0.0)[rows]
+        except ValueError:  # a column of text counts nothing
+            continue
+        if values.sum() > 0:
+            found.append(f"{values.sum():,.15g} results in {name}")
+    return f"{' and '.join(found)} are left out" if found else ""
 
 
 def describe_vote_source(file: str, votes: VoteData, dates: str | None) -> str:

@@ -19,7 +19,13 @@ from jaxrate.cli.hyperparameters import (
     note_open_hyperparameters,
     parse_params,
 )
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, read_events, reading_options
+from jaxrate.cli.input_options import (
+    VariadicColumnOptionsCommand,
+    first_rows_option,
+    is_about_teams,
+    read_events,
+    reading_options,
+)
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, share_option, system_option
@@ -125,8 +131,9 @@ def compare(
         return
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
+    plural = "teams" if is_about_teams(file, options) else "players"
     print_sections(
-        f"{counts} of {comparison.players:,} players{scored}",
+        f"{counts} of {comparison.players:,} {plural}{scored}",
         TextTable(comparison.head, comparison.rows, ("system", "form")),
         "\n".join(comparison.notes),
     )

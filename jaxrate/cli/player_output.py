@@ -9,7 +9,14 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import TextTable, to_text_table
-from jaxrate.text_format import format_count, format_decimals, format_number, format_unquoted_name, rating_decimals
+from jaxrate.text_format import (
+    format_count,
+    format_decimals,
+    format_number,
+    format_percent,
+    format_unquoted_name,
+    rating_decimals,
+)
 
 SHOWN_EVENTS = 20  # of a career, the last ones
 POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
@@ -32,6 +39,7 @@ def career_sections(
     """The career of a player, the whole or its end; `point_columns` are further columns in points."""
     kind = "match" if rated.contests is None else "contest"
     total, digits = len(career["rating"]), rating_decimals(career["rating"])
+    career = career | {"rating": career["rating"] + career["change"]}  # after the event, as pages have it
     career_columns = career if is_whole else {key: x[-SHOWN_EVENTS:] for key, x in career.items()}
     times = career_columns["time"]
     if "points" in career_columns:
@@ -43,15 +51,20 @@ def career_sections(
         career_columns = {
             "time": ["" if x != x else x if rated.clock == "dates" else format_number(x) for x in times]
         } | career_columns
-    fixed: dict[str, int] = {"probability": 3, "expected_rank": 1, "rank_needed": 0}
+    fixed: dict[str, int] = {"expected_rank": 1, "rank_needed": 0}
     fixed |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), digits)
     formats: dict[str, Any] = {key: partial(format_decimals, digits=x) for key, x in fixed.items()}
-    formats |= {"score": "{:g}".format, "change": partial(format_decimals, digits=digits, signed=True)}
+    formats |= {
+        "probability": lambda x: f"{format_percent(100.0 * x)} %",
+        "score": "{:g}".format,
+        "change": partial(format_decimals, digits=digits, signed=True),
+    }
     rows = [
         ["" if x != x else formats[key](x) if key in formats else x for key, x in zip(career_columns, row, strict=True)]
         for row in zip(*career_columns.values(), strict=True)
     ]
-    headings = [key.replace("_", " ") for key in career_columns]
+    words = {"rating": f"rating after the {kind}", "deviation": "deviation before", "probability": "expected"}
+    headings = [words.get(key, key.replace("_", " ")) for key in career_columns]
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [
         f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",

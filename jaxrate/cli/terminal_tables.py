@@ -36,6 +36,7 @@ class TextTable(NamedTuple):
     rows: Sequence[Any]
     left_aligned: Iterable[str] = ("player", "system")
     caption: str = ""
+    bold: tuple[str, ...] = ()  # further headings whose cells are bold, as those of players
 
     def __str__(self) -> str:
         table = format_table([*self.headings], self.rows, left_aligned=self.left_aligned)
@@ -109,7 +110,7 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     left_aligned = {*table.left_aligned}
     widths, hidden = choose_column_widths_and_hidden_columns(cells, left_aligned, width)
-    styles = [STYLES.get(heading, "") for heading in table.headings]
+    styles = ["bold" if heading in table.bold else STYLES.get(heading, "") for heading in table.headings]
     fitted = Table(box=SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
     for i, column_width in widths.items():
         heading = table.headings[i]

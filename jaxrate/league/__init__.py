@@ -16,7 +16,7 @@ trajectories.py                     all ratings of all players through time
 rating_peaks.py                     peak_ratings
 leaderboards.py                     leaderboard, and ranks through time
 leaderboard_table.py                Leaderboard, and how it prints
-close_leads.py                      whether a lead is one, or two are almost level
+close_leads.py                      whether a lead is clear, probable, or two are almost level
 match_history_queries.py            head to head, upsets, best wins, recent form
 column_table.py                     ColumnTable: columns that print as a table
 system_comparison.py                compare: systems on the same events

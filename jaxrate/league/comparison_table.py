@@ -107,6 +107,8 @@ class Comparison(NamedTuple):
         if self.blend is not None:
             measures = [format_metric(*measure) for measure in self.blend.quality.items()]
             rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
+            if self.has_differences:
+                rows[-1].append(f"{self.blend.quality['log loss'] - self.results[0].quality['log loss']:+.4f}")
             rows[-1] += [""] * (len(self.head) - len(rows[-1]))
         return rows
 

@@ -25,10 +25,8 @@ from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 
 DEFAULT_ACTIVE_DAYS = 365.0  # and of the comparison with an earlier list
 FEWER_GAMES_HINT = "a lower min_games lists more"
-DEFAULT_MIN_GAMES, MIN_SETTLED_PLAYERS = (
-    10,
-    20,
-)  # by default only those with so many games are listed, if there are so many of them
+DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
+MIN_SETTLED_PLAYERS = 20  # if there are so many of them
 ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 
@@ -123,13 +121,15 @@ def ranks_over_time(
 ) -> HostArray:
     """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
 
-    NaN where they are not listed. The lists are those of `leaderboard`.
+    NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
+    of the last list.
     """
     view = _CautiousRatingOptions(rated.system, rated.system.params, cautious)
     leaderboards = _HistoryLeaderboardBuilder(
         rated, view, build_trajectories(rated), rated.players, None, active, min_games
     )
     leaderboards._check_has_times("a rank through time")
+    leaderboards.min_games = leaderboards.resolve_min_games(float(times[-1]))
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
     for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
         ranked_ids = leaderboards.ranked_list_at(float(now), points).ranked_ids
@@ -219,8 +219,7 @@ class _HistoryLeaderboardBuilder:
         self.by_default, self.active = active is None, self._activity_window(active)
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
-        if self.min_games is None:
-            self.min_games = self._default_min_games(now, self.trajectories.points_at(now))
+        self.min_games = self.resolve_min_games(now)
         if since is not None or now is not None:
             self._check_has_times("since" if now is None else "as_of")
         rating, points, ranked_ids = self.ranked_list_at(now)
@@ -245,12 +244,17 @@ class _HistoryLeaderboardBuilder:
             columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)))
 
+    def resolve_min_games(self, now: float | None) -> int:
+        """The number of games that is given, or else that of the list at this time."""
+        return (
+            self._default_min_games(now, self.trajectories.points_at(now)) if self.min_games is None else self.min_games
+        )
+
     def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedPlayersAtTime:
         trajectories = self.trajectories
         points = trajectories.points_at(now) if points is None else points
         games, rating = points - trajectories.start[:-1], self.view.apply_caution(self._ratings_at(now, points))
-        min_games = self._default_min_games(now, points) if self.min_games is None else self.min_games
-        is_listed = self.is_eligible & (games >= min_games) & ~np.isnan(np.asarray(rating.mean))
+        is_listed = self.is_eligible & (games >= (self.min_games or 0)) & ~np.isnan(np.asarray(rating.mean))
         is_past = now is not None and now < self.end
         is_listed &= (games > 0) | (not is_past and points == trajectories.start[1:] - 1)  # not those who join later
         if self.active is not None:

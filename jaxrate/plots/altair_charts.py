@@ -15,6 +15,7 @@ from jaxrate.text_format import format_percent
 WIDTH = 640  # pixels
 HEIGHT = 360
 ROW_HEIGHT = 20
+DOT_AREA = 45  # square pixels of the dot of an interval
 MAX_ROWS_HEIGHT = 4000
 MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
@@ -233,7 +234,7 @@ def interval_chart(
                *(altair.Tooltip(f"{key}:Q", title=title, **number)
                  for key, title in (("value", text.x), ("low", "from"), ("high", "to")))]  # fmt: skip
     bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2).encode(x=x, x2="high:Q", y=y)
-    dots = chart.mark_tick(color=COLOURS[0], thickness=3, size=11).encode(
+    dots = chart.mark_circle(color=COLOURS[0], size=DOT_AREA, opacity=1).encode(
         x=altair.X("value:Q", scale=altair.Scale(zero=False)), y=y
     )
     hover = chart.mark_rule(strokeWidth=14, opacity=0).encode(x=x, x2="high:Q", y=y, tooltip=tooltip)

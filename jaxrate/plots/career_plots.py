@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
@@ -52,6 +53,9 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LABEL_COLUMNS = 60  # positions across the label of a peak at which lines are sought
+LABEL_ROOM = 1.6  # width of the label of a peak and the room about it, as axes become narrower by the layout
+MAX_LABEL_OFFSET = 40.0  # points from a peak to its label
 GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
 
 
@@ -140,13 +144,27 @@ def careers(
     return ax
 
 
+def _crosses(heights: HostArray, bottom: float) -> bool:
+    """Whether lines of these heights [n, k] go through a text that stands there, in points."""
+    return bool(((heights > bottom - 4.0) & (heights < bottom + LINE_SPACING * SMALL_FONT)).any())
+
+
 def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
-    """Label each peak with its time, above it and above earlier labels."""
+    """Label each peak with its time, above it and above earlier labels, where no line goes through it."""
     ax.autoscale_view()
+    careers_drawn = [line for line in ax.lines if line.get_gid() == "career"]
+    drawn_points = [points_per_pixel(ax) * ax.transData.transform(line.get_xydata()).T for line in careers_drawn]
     label_positions: list[tuple[float, float]] = []
     for when, at, mean, colour in peaks:
         x, y = points_per_pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
+        half = 0.5 * CHARACTER_WIDTH * SMALL_FONT * len(when)
+        side = "right" if x + half > points_per_pixel(ax) * ax.bbox.x1 else "center"  # names stand beside the axes
+        middle = x - (half if side == "right" else 0.0)
+        columns = middle + LABEL_ROOM * np.linspace(-half, half, LABEL_COLUMNS)
+        heights = np.array([np.interp(columns, a, b, left=np.nan, right=np.nan) for a, b in drawn_points])
         offset = 4.0
+        while offset < MAX_LABEL_OFFSET and _crosses(heights, y + offset):
+            offset += 1.0
         while any(
             abs(x - other) < CHARACTER_WIDTH * SMALL_FONT * (len(when) + 1)
             and abs(y + offset - height) < SMALL_FONT * LINE_SPACING
@@ -154,8 +172,6 @@ def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
         ):
             offset += 1.0
         label_positions.append((x, y + offset))
-        half = 0.5 * CHARACTER_WIDTH * SMALL_FONT * len(when)
-        side = "right" if x + half > points_per_pixel(ax) * ax.bbox.x1 else "center"  # names stand beside the axes
         label = ax.annotate(
             when, (at, mean), (0, offset), textcoords="offset points", ha=side, color=colour, fontsize=SMALL_FONT
         )

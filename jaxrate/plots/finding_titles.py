@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.close_leads import is_lead_close
+from jaxrate.league.close_leads import classify_lead
 from jaxrate.plots.name_labels import list_names
 from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 
@@ -30,9 +30,11 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     gap = float(values[0] - values[1]) if len(names) > 1 else -1.0
     if gap < 0.0:  # one row, or an order by another value
         return f"{names[0]} on top"
-    if is_lead_close(gap, None if deviations is None else deviations[:2].tolist()):
+    lead = classify_lead(gap, None if deviations is None else deviations[:2].tolist())
+    if lead == "level":
         return f"{names[0]} and {names[1]} almost level on top"
-    return f"{names[0]} on top, {format_amount(gap, unit)} ahead of {names[1]}"
+    on_top = "on top" if lead == "clear" else "probably the best"
+    return f"{names[0]} {on_top}, {format_amount(gap, unit)} ahead of {names[1]}"
 
 
 def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early: int = 0) -> str:
@@ -49,8 +51,11 @@ def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early
     (first, second), deviation = (lines[i] for i in order), lines[0].deviation
     deviations = None if deviation is None else [float(lines[i].deviation[-1]) for i in order]
     gap = float(first.mean[-1] - second.mean[-1])
-    if is_lead_close(gap, deviations):
+    lead = classify_lead(gap, deviations)
+    if lead == "level":
         return f"{first.name} and {second.name} ended almost level"
+    if lead == "probable":
+        return f"{first.name} probably ahead of {second.name} at the end, by {format_amount(gap, unit)}"
     return f"{first.name} ended {format_amount(gap, unit)} ahead of {second.name}"
 
 
@@ -163,9 +168,9 @@ def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: 
     return f"{names[0]} predicts best, beyond chance"
 
 
-def rank_set_title(names: Sequence[str], least: HostArray, count: int, level: float) -> str:
-    """Who may be first, from the least possible ranks [n] of the listed names."""
+def rank_set_title(leader: str, least: HostArray, level: float) -> str:
+    """Who may be first: the one with the highest rating, or so many, from the least possible ranks [n] of all."""
     possible = int((least == 1).sum())
     if possible == 1:
-        return f"{names[int(np.argmin(least))]} first, at {100 * level:g} % confidence"
-    return f"{possible:,} of {count:,} may be first, at {100 * level:g} % confidence"
+        return f"{leader} first, at {100 * level:g} % confidence"
+    return f"{possible:,} of {len(least):,} may be first, at {100 * level:g} % confidence"

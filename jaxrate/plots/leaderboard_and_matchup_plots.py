@@ -64,9 +64,8 @@ def leaderboard(
     for name, *shown in zip(labels, board.rating, strict=True):
         check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
-    scope = board.scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
     interval = "" if half_width is None else ", with 95 % intervals"
-    subtitle = f"Ratings by {system.name}{interval}" + (f"; {scope}" if " who " in scope else "")
+    subtitle = f"Ratings by {system.name}{interval}{_describe_listed_players(board.scope)}"
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:
@@ -81,6 +80,12 @@ def leaderboard(
     return ax
 
 
+def _describe_listed_players(scope: str) -> str:
+    """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
+    listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
+    return f"; {listed}" if " who " in listed else ""
+
+
 @enforce_argument_annotations
 def matchups(
     system: RatingSystem | Rated,
@@ -88,6 +93,8 @@ def matchups(
     players: Any = None,
     names: Any = None,
     *,
+    active: Any = None,
+    min_games: int | None = None,
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
     **options: Any,
@@ -100,26 +107,34 @@ def matchups(
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
-      players: two players or more. For up to 16, numbers are written into the cells if they fit. None: all
-        players, the best first.
+      players: two players or more. For up to 16, numbers are written into the cells if they fit. None: all who are on
+        `jr.leaderboard`, the best first.
       names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
+      active, min_games: as for `jr.leaderboard`, if no players are given.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: as for `forecasts.matchup_matrix`, or for unknown players.
+      ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for `active` or
+        `min_games` with players.
     """
-    is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
+    is_interactive, source, scope = is_altair_backend(backend, ax), describe_source(system), ""
+    if players is None:
+        num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
+        listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
+        board = best(system, state, names, top=num_players, **listing)
+        players, scope = board.player, _describe_listed_players(board.scope)
+    elif active is not None or min_games is not None:
+        raise ValueError("active and min_games choose players, and these are given")
     system, state, names = resolve_system_state_and_players(system, state, names)
-    ids = player_labels_by_id(range(count_of(state)) if players is None else players, names, count_of(state))
+    ids = player_labels_by_id(players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_ROWS)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
-    order = np.argsort(-mean, kind="stable").tolist() if players is None else [*ids]
-    chosen = thin_by_rating(order, mean[order])
+    chosen = thin_by_rating([*ids], mean[[*ids]])
     labels = [ids[i] for i in chosen]
     percent = 100.0 * np.asarray(win_probabilities(system, state, chosen, **options), np.float64)
     percent[np.diag_indices(len(labels))] = np.nan
     drawn = "each" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,}, at even distances"
-    subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even"
+    subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
     text = ChartText(favourite_title(labels, percent), subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)

@@ -95,6 +95,11 @@ def describe_source(history: Any) -> str:
     return f"Source: {count:,} {kind}{until}"
 
 
+def plural_of_rated(history: Any) -> str:
+    """What those who are rated are called: teams if `jaxrate rate` found the file to be about teams, else players."""
+    return "teams" if isinstance(history, Rated) and history.options.get("teams") else "players"
+
+
 def check_ratings_finite(name: str, *values: Any) -> None:
     """ValueError if some of a player's ratings or deviations are not finite."""
     if not all(np.isfinite(x).all() for x in values if x is not None):

@@ -260,7 +260,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
 
     The surprise z is the sum over its standard error sqrt(sum p (1 - p)), which holds if predictions are right (draws
     vary less). Rows are in the order of z, which stands at the right; brackets have the number of matches. Every match
-    counts once. Intervals are clipped to possible scores.
+    counts once.
 
     Args:
       prediction: [n] predictions for player 0, as from `jr.run`.
@@ -279,22 +279,21 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
         np.asarray(matches.score, np.float64),
     )
     prediction_metrics.brier_score(p, score)  # for its checks
-    player, both_predictions = np.asarray(matches.player).T.ravel(), np.concatenate([p, 1.0 - p])
+    player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
     enough = games >= max(min(min_games, games.max()), 1)
-    error, expected = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2))), np.bincount(player, both_predictions)
+    error = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2)))
     surprise = np.divide(total, error, out=np.zeros_like(total), where=error > 0)
     chosen = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]
     chosen = chosen[np.argsort(-surprise[chosen], kind="stable")]
     labels = [player_label(int(i), names) for i in chosen]
-    mean, half_width, share = (x[chosen] / games[chosen] for x in (total, Z_95 * error, expected))
-    clipped_half_width = np.minimum(half_width, np.maximum([mean + share, 1.0 - share - mean], 0.0))
+    mean, half_width = (x[chosen] / games[chosen] for x in (total, Z_95 * error))
     most = int(np.argmax(np.abs(surprise[chosen])))
     title = surprise_title(labels[most], float(mean[most]), float(surprise[chosen][most]), int(enough.sum()))
     subtitle = "Score above expected, with 95 % intervals; z is in standard errors"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    draw_intervals(ax, mean, clipped_half_width, COLOURS[0])
+    draw_intervals(ax, mean, half_width, COLOURS[0])
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
     about = draw_player_rows(ax, labels, values, head="z (matches)")
     ax.set_xlabel("score above expected, a match" + about)

@@ -29,10 +29,11 @@ from jaxrate.plots.plotted_data_and_checks import (
     check_drawable_count,
     describe_source,
     is_altair_backend,
+    plural_of_rated,
     rating_axis_label,
     rating_unit,
 )
-from jaxrate.plots.rating_line_data import default_step_length
+from jaxrate.plots.rating_line_data import YEAR, default_step_length
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
+SMOOTHED_STEPS = 5  # years whose median is a point of a line of ranks, where steps are years
 TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
 
@@ -98,21 +100,21 @@ def distribution(
     labels = player_labels_by_id(players, player_names, count_players(states)) if np.size(players) else {}
     check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
-    marked_ratings = {}
+    marked_ratings, plural = {}, plural_of_rated(system)
     for number, name in labels.items():
         key = number if player_names is None else player_names[number]
         if key not in rating_of:
-            raise ValueError(f"{name} is not listed among the {len(rating_of):,} players; see active and min_games")
+            raise ValueError(f"{name} is not listed among the {len(rating_of):,} {plural}; see active and min_games")
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}: how many players have each"
+    subtitle = f"Ratings by {rated_system.name}: how many {plural} have each"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel="players")
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel=plural)
     group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax
@@ -159,8 +161,10 @@ def ranks(
 
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
-    A rank is that on `jr.leaderboard(rated, as_of=...)`, by the same rules, at the end of each step. A line is
-    interrupted while the player is not listed, for example because they have not played for long.
+    A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
+    one. The plot begins when half of those who play are listed. A line is interrupted while the player is not listed,
+    for example because they have not played for long. By default, if steps are years, lines go through the medians of
+    five years.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
@@ -191,14 +195,23 @@ def ranks(
     length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
     moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
     grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
-    rank_table = ranks_of(rated, [*labels, *grey_ids], moments, active=active, min_games=min_games, cautious=cautious).T
+    everybody = range(len(trajectories.start) - 1)
+    all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
+    if min_games is None or min_games:
+        played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
+        listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
+        begin = int(np.argmax(2 * listed >= playing))
+        moments, all_ranks = moments[begin:], all_ranks[begin:]
+    rank_table = all_ranks[:, [*labels, *grey_ids]].T
+    is_smoothed = step is None and rated.clock == "dates" and length >= YEAR and len(moments) > SMOOTHED_STEPS
+    smooth = _running_median if is_smoothed else np.asarray
     displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
     at = displayed_times if rated.clock == "dates" else moments
     other_ranks = rank_table[len(labels) :]
     if len(other_ranks) > MAX_GREY_LINES:
         unnamed = quantile_bands(at, other_ranks, len(other_ranks))
     else:
-        seen = np.where(_is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
+        seen = smooth(np.where(_is_isolated(other_ranks), np.nan, other_ranks))  # a line through one point is invisible
         unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
     lines = []
     for name, rank in zip(labels.values(), rank_table, strict=False):
@@ -206,10 +219,11 @@ def ranks(
         if not len(listed):
             raise ValueError(f"{name} is never listed; see active and min_games")
         drawn_points = slice(listed[0], listed[-1] + 1)
-        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points]))
+        lines.append(ChartLine(name, at[drawn_points], smooth(rank)[drawn_points]))
     ranks_by_name = dict(zip(labels.values(), rank_table, strict=False))
     text = ChartText(ranks_title(ranks_by_name, len(moments), [*other_ranks]),
-                     f"Ranks on the leaderboard of each date by {rated.system.name}{unnamed.description}",
+                     f"Ranks on the leaderboard of each date by {rated.system.name}"
+                     f"{', medians of five dates' if is_smoothed else ''}{unnamed.description}",
                      "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
     if is_interactive:
         return line_chart([*unnamed.lines, *lines], text, bands=unnamed.bands, is_rank=True)
@@ -222,6 +236,18 @@ def ranks(
     label_time_axis(ax, text.x)
     label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"])
     return ax
+
+
+def _running_median(values: HostArray) -> HostArray:
+    """[..., m] the median of up to five values about each; NaN stays, and does not count."""
+    around = [(0, 0)] * (values.ndim - 1) + [(SMOOTHED_STEPS // 2,) * 2]
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.pad(values, around, constant_values=np.nan), SMOOTHED_STEPS, -1
+    )
+    result = np.full(values.shape, np.nan)
+    is_known = ~np.isnan(values)
+    result[is_known] = np.nanmedian(windows[is_known], axis=-1)
+    return result
 
 
 def _is_isolated(values: HostArray) -> HostArray:

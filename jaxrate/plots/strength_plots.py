@@ -6,8 +6,10 @@ import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
+from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import RANK_TICKS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
@@ -53,7 +55,7 @@ def intervals(
     rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
-    title = leader_title(labels, rating, strengths.standard_error[order], "points")
+    title = _order_title(strengths, order, labels)
     scope = f"{_count_players(strengths, len(order))}with 95 % intervals, each by itself, by {_model_name(strengths)}"
     text = ChartText(title, scope + squares, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
@@ -87,7 +89,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
-    title = rank_set_title(labels, ranks.least[order], len(ranks.players), ranks.level)
+    title = rank_set_title(labels[0], ranks.least, ranks.level)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
     source = f"Source: {ranks.votes:,.15g} votes on {len(ranks.players):,} players"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
@@ -152,6 +154,14 @@ def win_matrix(
     if is_interactive:
         return matrix_chart(labels, percent, text)
     return draw_percent_matrix(ax, labels, percent, text)
+
+
+def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
+    """Who may be first, as the plot of rank sets says it; without a covariance, who is on top."""
+    if strengths.converged and strengths.covariance is not None and len(labels) > 1:
+        ranks = find_rank_sets(strengths)
+        return rank_set_title(labels[0], ranks.least, ranks.level)
+    return leader_title(labels, strengths.rating[order], strengths.standard_error[order], "points")
 
 
 def _count_players(strengths: Strengths, drawn: int) -> str:

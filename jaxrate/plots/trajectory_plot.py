@@ -56,6 +56,7 @@ from jaxrate.system import RatingSystem
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
 MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 
 
@@ -73,7 +74,7 @@ def trajectory(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot ratings through a history, with 95 % intervals if the system has deviations.
+    """Plot ratings through a history; of one or two players with 95 % intervals if the system has deviations.
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
         jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
@@ -131,6 +132,8 @@ def trajectory(
     other_lines = [line for line in other_lines if line.name not in shown]
     unnamed = _unnamed_players(other_lines, step, thin if is_thinned else None)
     is_stepped = not (is_smoothed or after or is_thinned)
+    if len(now) > MAX_INTERVALS:
+        now = [line._replace(deviation=None) for line in now]
     bands = "" if now[0].deviation is None else ", with 95 % intervals"
     text = ChartText(title, f"Ratings by {rating_system.name} {known}{bands}{unnamed.description}", clock,
                      rating_axis_label(rating_system), describe_source(system))  # fmt: skip
@@ -187,13 +190,16 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
 
 
 def _label_line_ends_or_add_legend(ax: "Axes") -> None:
-    """Label the ends of up to eight lines, or add a legend and line styles; bands become paler with more lines."""
+    """Label the ends of up to eight lines, or add a legend and line styles; more than two lines have no intervals."""
     lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
     has_few_lines = len(lines) <= MAX_NAMED_LINES
     for number, line in enumerate([] if has_few_lines else lines):
         line.set(**line_style(number) | {"color": line.get_color()})
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
-        band.set_alpha(min(0.2, 0.3 / len(lines)))
+        if len(lines) > MAX_INTERVALS:
+            band.remove()
+        else:
+            band.set_alpha(min(0.2, 0.3 / len(lines)))
     label_line_ends(ax, lines if has_few_lines else [])
     if any(line.get_gid() == "then" for line in ax.lines):
         from matplotlib.lines import Line2D

@@ -106,6 +106,7 @@ def arena_page_html(
     if len(order) > 1.2 * TOP_ROWS:
         count = max(round((len(order) - TOP_ROWS) / TOP_ROWS), 1)
         bounds = [0, *np.linspace(TOP_ROWS, len(order), count + 1).round().astype(int).tolist()]
+    axis_parts = [(0, bounds[1]), *[(bounds[1], len(order))] * (len(bounds) - 2)]  # all later tables share an axis
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -133,7 +134,10 @@ def arena_page_html(
             findings=certain_findings(names, strengths, ranks, words),
             ranks=ranks,
             drift=drift,
-            tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
+            tables=[
+                _build_table(strengths, ranks, names, part, half_width, axis_players=order[slice(*axis_part)])
+                for part, axis_part in zip(pairwise(bounds), axis_parts, strict=True)
+            ],
             matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -149,11 +153,19 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
 
 
 def _build_table(
-    strengths: Strengths, ranks: RankSets | None, names: list[str], part: tuple[int, int], half_width: HostArray
+    strengths: Strengths,
+    ranks: RankSets | None,
+    names: list[str],
+    part: tuple[int, int],
+    half_width: HostArray,
+    axis_players: HostArray,
 ) -> RankingTable:
-    """The table of a part of the players, the best first: from one place to another, counted from 0."""
+    """The table of a part of the players, the best first: from one place to another, counted from 0.
+
+    The axis holds the intervals of `axis_players`.
+    """
     order, players = strengths.order, strengths.order[slice(*part)]
-    finite = players[np.isfinite(strengths.rating[players])]
+    finite = axis_players[np.isfinite(strengths.rating[axis_players])]
     low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
     axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
     rows = []

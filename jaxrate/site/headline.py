@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.league.close_leads import is_lead_close
+from jaxrate.league.close_leads import classify_lead
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.leaderboards import ranks_over_time
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
@@ -33,8 +33,8 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     if round(gap, data.digits) == 0:
         gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
     since = _lead_start(data)
-    is_close = _is_close(data)
-    title = _write_title(data, names, gap_text, since, is_close)
+    is_close = (certainty := _lead_certainty(data)) == "level"
+    title = _write_title(data, names, gap_text, since, certainty)
     leader = names[0] if is_close else "They"
     has, leads = ("have", "lead") if not is_close or noun.is_collective else ("has", "leads")
     sentence = f"{leader} {leads} by {gap_text}"
@@ -45,11 +45,13 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, is_close: bool) -> str:
+def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, certainty: str) -> str:
     leader, second = names
-    if is_close:
+    if certainty == "level":
         return f"{leader} and {second} are almost level at the top"
     plural = data.noun.is_collective
+    if certainty == "probable":
+        return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
     held = None if since is None or data.rated.last is None else data.rated.last - since
     if held is not None and held < RECENT_DAYS:
         return f"{leader} {'take' if plural else 'takes'} the lead"
@@ -58,12 +60,12 @@ def _write_title(data: SiteData, names: list[str], gap_text: str, since: float |
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
 
 
-def _is_close(data: SiteData) -> bool:
+def _lead_certainty(data: SiteData) -> str:
     """Whether the intervals leave open who of the first two is better."""
     if data.current.deviation is None or not data.current.deviation[:2].any():
-        return False
+        return "clear"
     gap = float(data.current.rating[0] - data.current.rating[1])
-    return is_lead_close(gap, data.current.deviation[:2].tolist())
+    return classify_lead(gap, data.current.deviation[:2].tolist())
 
 
 def _lead_start(data: SiteData) -> float | None:
