@@ -27,6 +27,11 @@ def format_decimals(x: float, digits: int, *, signed: bool = False) -> str:
     return text if text.strip("+-0.,") else text.lstrip("+-")
 
 
+def use_minus_sign(text: str) -> str:
+    """A number as text, with the sign of the minus in place of the hyphen."""
+    return text.replace("-", "\u2212")
+
+
 def format_range(least: int, greatest: int) -> str:
     """A range of whole numbers, as "1 to 4"; "1" if it has one."""
     return f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"

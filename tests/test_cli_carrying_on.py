@@ -290,3 +290,17 @@ def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
         code, text, errors = jaxrate("predict", tmp_path / "run", coming, *neutral)
         assert code == 0 and text.strip().startswith(head), errors + text
         assert re.search(r"^2026-06-01  Ada +Bo .* \d\d %  ", text, re.MULTILINE)
+
+
+def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path):
+    pytest.importorskip("jinja2")
+    for name in ("our_league", "later"):
+        day = 1 + (name == "later")
+        (tmp_path / f"{name}.csv").write_text(f"a,b,score,date\nAda,Bo,1,2020-01-0{day}\n", encoding="utf-8")
+    run, out = str(tmp_path / "run"), tmp_path / "site"
+    jaxrate("rate", str(tmp_path / "our_league.csv"), "--out", run)
+    jaxrate("rate", str(tmp_path / "later.csv"), "--state", run, "--out", run)
+    jaxrate("site", run, "--out", str(out))
+    assert "<title>Our league</title>" in (out / "index.html").read_text(encoding="utf-8")
+    assert "<title>Our league</title>" in jr.site.report_html(jr.load(run))
+    assert "<title>Mine</title>" in jr.site.report_html(jr.load(run), title="Mine")

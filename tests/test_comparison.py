@@ -52,10 +52,8 @@ def test_a_comparison_scores_what_run_predicts(data):
     head, *lines = str(found).splitlines()
     assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:9] == ["", note] and len(lines) == 11
     assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
-    assert (
-        lines[1].split()[-3:]
-        == f"{found.results[1].log_loss_difference[0]:+.4f} ± {found.results[1].log_loss_difference[1]:.4f}".split()
-    )
+    gap = found.results[1].log_loss_difference
+    assert lines[1].split()[-3:] == [f"{gap.difference:+.4f}", "±", f"{1.96 * gap.error:.4f}"]
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
 
 
@@ -145,12 +143,12 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
         "The side advantage is 50 Elo points for elo, by default.",
         "Not used by mine: the side.",
         *describe_constant_forecast(home),
-        "Log loss behind: that of a system less the best one's, ± the standard error of the difference.",
+        "Log loss behind: that of a system less the best one's, with its 95 % interval.",
     ]
 
 
 def test_a_constant_forecast_is_described(home):
-    sided = f"the same chance for all who have the side, has log loss {constant_forecast_log_loss(home):.4f}."
+    sided = f"which gives whoever has the side the same chance, has log loss {constant_forecast_log_loss(home):.4f}."
     assert describe_constant_forecast(home) == [f"The best constant forecast, {sided}"]
     sideless = home._replace(events=home.matches._replace(context=home.matches.context._replace(side=None)))
     assert describe_constant_forecast(sideless) == ["A constant forecast, one half for all, has log loss 0.6931."]

@@ -76,9 +76,22 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
         assert [str(np.datetime64(x, "D")) for x in told["time"]] == career["time"][last].astype(str).tolist()
         before = len(career["rating"]) - len(told["score"])
         assert len(told.get("past", {}).get("time", ())) <= before
-        if before:
-            ends = career["rating"][[1, before]]  # after the first match, and after the last one before the section
-            np.testing.assert_allclose([told["past"]["rating"][i] for i in (0, -1)], ends, atol=0.51)
+        if before:  # the line has points at even distances, in the section as before
+            drawn = [*told["past"]["number"], *(before + 1 + i for i in told["drawn"])]
+            assert drawn[0] == 1 and drawn[-1] == len(career["rating"]) and (np.diff(drawn) > 0).all()
+            left = (career["rating"] + career["change"])[np.array(told["past"]["number"]) - 1]
+            np.testing.assert_allclose(told["past"]["rating"], left, atol=0.51)
+
+
+def test_the_line_of_a_long_career_has_points_at_even_distances():
+    """As many in the section of the last events as before; the peak is one more."""
+    score = np.random.default_rng(0).integers(0, 2, 600).astype(float)
+    rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 600, "b": ["Bo"] * 600, "score": score}))
+    for told in data_of(jr.site.report_html(rated))["sections"].values():
+        drawn = [*told["past"]["number"], *(551 + i for i in told["drawn"])]
+        assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (120, 121)
+        step = np.diff(drawn)
+        assert set(step[-8:]) <= {4, 5, 6} and step.max() <= 6 and (step >= 4).sum() >= len(step) - 2
 
 
 def test_names_are_shown_literally():

@@ -339,7 +339,7 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
         assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
         kept = downloaded(browser, "#events").split("\r\n")
         rows = inside(page_of(folder, "player 03"), "career")["score"]
-        assert kept[0].startswith("date,opponent,result,chance") and len(kept) == len(rows) + 1
+        assert kept[0].startswith("date,opponent,result,expected") and len(kept) == len(rows) + 1
         host.shutdown()
     assert browser.get_log("browser") == []
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.league.all_careers import build_careers
 from jaxrate.site.accuracy_summary import _summarise_two_sided
+from jaxrate.site.career_charts import peak_positions
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.system_bars import describe_better_systems
@@ -203,7 +205,7 @@ def test_chances_that_err_to_one_side_are_said_to():
     )
     assert "favourites won more often than predicted: of 100 who were given 70 %, about 90 won." in one_sided.texts[2]
     even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
-    assert "points, on average: of 100 who were given 70 %, about 50 or 90 won." in even.texts[2]
+    assert "points, on average: of 100 who were given 70 %, 50 to 90 won." in even.texts[2]
 
 
 @pytest.mark.parametrize(("chance", "text"), [(0.4452, "45 %"), (0.445, "45 %"), (0.0125, "1.3 %"), (1, "> 99.9 %")])
@@ -220,3 +222,30 @@ def test_a_lead_within_the_interval_is_probable():
     board = jr.leaderboard(rated, active="all")
     assert 0.6 < NormalDist().cdf((board.rating[0] - board.rating[1]) / np.hypot(*board.deviation)) < 0.95
     assert "Ada is probably the best, " in jr.site.report_html(rated, active="all")
+
+
+def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path):
+    """An expected score, of which a draw is half, is no chance to win."""
+    even = {"a": ["Ada"] * 30, "b": ["Bo"] * 30, "time": range(30)}
+    for score, heading in (([1.0, 0.5, 0.0] * 10, "expected"), ([1.0, 1.0, 0.0] * 10, "chance")):
+        rated = jr.rate(jr.elo(), jr.read({**even, "score": score}))
+        columns = {"venue": np.array([None] * 30, object), "round": np.arange(30)}
+        jr.site.write_site(rated, tmp_path / heading, active="all", columns=columns)
+        player, about, pairs = (
+            (tmp_path / heading / name).read_text(encoding="utf-8")
+            for name in ("players/ada.html", "about.html", "pairs.html")
+        )
+        assert f'class="figure">{heading}</th>' in player and ">round</th>" in player and ">venue</th>" not in player
+        assert (">expected</dt>" in about) == ("a draw counts as half" in player) == (heading == "expected")
+        assert ("chances to win and to draw" in pairs) == (heading == "expected")
+        assert ">Predict a match</a>" in pairs and "<h1>Predict a match</h1>" in pairs
+
+
+def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
+    rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
+    careers = build_careers(rated)
+    start = careers.start
+    at = peak_positions(careers.mean, start[:-1], np.diff(start))
+    wanted = jr.leaderboard(rated, active="all")
+    peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
+    assert careers.mean[at].tolist() == [peaks[name] for name in rated.players.tolist()]

@@ -187,3 +187,13 @@ def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
     assert sections == set(names) and " teams, " in words and "player" not in words
     with pytest.raises(ValueError, match="noun must be two words"):
         jr.site.report_html(rated, noun="team")
+
+
+def test_a_preview_says_what_its_title_does_not_with_dates_in_words(folder):
+    index = text_of(folder / "index.html")
+    title, preview, description = (
+        re.search(f'<meta (?:property|name)="{name}" content="(.*?)">', index)[1]
+        for name in ("og:title", "og:description", "description")
+    )
+    assert title not in preview and description == f"{title}. {preview}"
+    assert not re.search(r"\d{4}-\d\d", preview) and re.search("since \\d+ [A-Z][a-z]+ 20\\d\\d", preview)

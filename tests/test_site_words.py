@@ -10,6 +10,7 @@ from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
+from jaxrate.site.wording import spell_dates
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -48,3 +49,9 @@ def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on(since, title
     noun = SimpleNamespace(is_collective=False, one="player")
     data = SimpleNamespace(noun=noun, rated=SimpleNamespace(last=1000.0))
     assert headline._write_title(data, ["Ada", "Bo"], "9 points", since, False) == title
+
+
+def test_dates_are_words_where_no_script_spells_them():
+    text = "Ada has led since 2021-02-07, 2021-13-01 and 12021-02-07 are no dates; next, 2020-12-31."
+    spelled = "Ada has led since 7 February 2021, 2021-13-01 and 12021-02-07 are no dates; next, 31 December 2020."
+    assert spell_dates(text) == spelled

@@ -29,7 +29,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
-from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.player_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
@@ -212,6 +212,7 @@ def rate(
         columns = columns_of_saved_run(rated.system, data, request.columns)
         teams = is_about_teams(file, request.columns) or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
+        rated.options.setdefault("title", title_from_file(file))
     are_teams = bool(rated.options.get("teams"))
     note_time_outside_history(report, rated, until)
     sections: list[str | TextTable] = [_summary_line(rated)]

@@ -64,7 +64,8 @@ def rate_leagues(
             for name, rated in rated_by_league.items():
                 folder = out / folders[name]
                 folder.mkdir(parents=True, exist_ok=True)
-                jr.save(folder, rated._replace(options={"columns": request.columns, "teams": are_teams}))
+                options = {"columns": request.columns, "teams": are_teams, "title": str(name)}
+                jr.save(folder, rated._replace(options=options))
             jr.data.write(_concatenate_ratings(by, rated_by_league), out / "leagues.parquet")
         report.note(f"saved {len(rated_by_league):,} runs to {out}")
     if as_json:

@@ -54,7 +54,7 @@ names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_ty
 )
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
 @click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="DIR", help="Where to write the site.")
-@click.option("--title", default="Ratings", show_default=True, metavar="TEXT", help="Title of the site.")
+@click.option("--title", metavar="TEXT", help="Title of the site.  [default: the name of the rated file]")
 @click.option("--description", metavar="TEXT", help="One sentence for search engines and link previews.")
 @click.option(
     "--address",
@@ -81,7 +81,7 @@ def site(
     report: ProgressReport,
     run: Path,
     out: Path,
-    title: str,
+    title: str | None,
     description: str | None,
     address: str | None,
     names: Path | None,

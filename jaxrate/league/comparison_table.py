@@ -12,7 +12,8 @@ from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_html_table, format_number, format_table
 
 LOSS_DIFFERENCE_HEAD = "log loss behind"
-LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, ± the standard error of the difference."
+LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, with its 95 % interval."
+INTERVAL_ERRORS = 1.96  # standard errors to either side: 95 %
 
 
 class SystemResult(NamedTuple):
@@ -54,7 +55,10 @@ class Comparison(NamedTuple):
         return table_to_json(self)
 
     def columns(self) -> ColumnTable:
-        """The table as columns, of numbers: a row for each result, and one for the blend."""
+        """The table as columns, of numbers: a row for each result, and one for the blend.
+
+        `behind_error` is the standard error of the difference `behind`.
+        """
         results = self.results
         columns: dict[str, Any] = {"system": [x.name for x in results]}
         if any(x.period is not None for x in results):
@@ -98,11 +102,7 @@ class Comparison(NamedTuple):
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [format_metric(*measure) for measure in result.quality.items()]
             if self.has_differences and result.log_loss_difference is not None:
-                rows[-1] += [
-                    f"{result.log_loss_difference.difference:+.4f} ± {result.log_loss_difference.error:.4f}"
-                    if len(rows) > 1
-                    else ""
-                ]
+                rows[-1] += [format_loss_difference(result.log_loss_difference) if len(rows) > 1 else ""]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
         if self.blend is not None:
             measures = [format_metric(*measure) for measure in self.blend.quality.items()]
@@ -120,6 +120,12 @@ class Comparison(NamedTuple):
             format_html_table(self.head, self.rows, left_aligned=("system", "form"))
             + f"<p>{html.escape(self.about)}</p>"
         )
+
+
+def format_loss_difference(gap: LogLossDifference) -> str:
+    """A difference with its 95 % interval, as "+0.0013 ± 0.0018"; of one match without."""
+    half_width = "" if gap.error != gap.error else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
+    return f"{gap.difference:+.4f}{half_width}"
 
 
 def system_result_label(result: SystemResult) -> str:

@@ -108,7 +108,7 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
         return []
     loss = constant_forecast_log_loss(data, last)
     has_side = isinstance(data.events, Matches) and data.events.context.side is not None
-    sided = "The best constant forecast, the same chance for all who have the side,"
+    sided = "The best constant forecast, which gives whoever has the side the same chance,"
     forecast = sided if has_side else "A constant forecast, one half for all,"
     return [] if np.isnan(loss) else [f"{forecast} has log loss {loss:.4f}."]
 

@@ -93,9 +93,9 @@ def leaderboard(
     if isinstance(rated, Smoothed) and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
-    view = _CautiousRatingOptions(system, params, cautious)
+    view = CautiousRatingOptions(system, params, cautious)
     if isinstance(rated, (Rated, Smoothed)):
-        leaderboards = _HistoryLeaderboardBuilder(
+        leaderboards = HistoryLeaderboardBuilder(
             rated, view, build_trajectories(rated), players, among, active, min_games
         )
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
@@ -124,8 +124,8 @@ def ranks_over_time(
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
     of the last list.
     """
-    view = _CautiousRatingOptions(rated.system, rated.system.params, cautious)
-    leaderboards = _HistoryLeaderboardBuilder(
+    view = CautiousRatingOptions(rated.system, rated.system.params, cautious)
+    leaderboards = HistoryLeaderboardBuilder(
         rated, view, build_trajectories(rated), rated.players, None, active, min_games
     )
     leaderboards._check_has_times("a rank through time")
@@ -165,7 +165,7 @@ def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
     return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
-class _CautiousRatingOptions(NamedTuple):
+class CautiousRatingOptions(NamedTuple):
     """How ratings are shown."""
 
     system: RatingSystem
@@ -190,13 +190,13 @@ class _RankedPlayersAtTime(NamedTuple):
     ranked_ids: HostArray  # ids of the listed players, best first
 
 
-class _HistoryLeaderboardBuilder:
+class HistoryLeaderboardBuilder:
     """Leaderboards of a history as of any time, all by the same rules."""
 
     def __init__(
         self,
         rated: Any,
-        view: _CautiousRatingOptions,
+        view: CautiousRatingOptions,
         trajectories: Trajectories,
         players: Any,
         among: Any,

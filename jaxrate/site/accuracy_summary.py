@@ -75,8 +75,9 @@ def _describe_calibration(error: float, bins: Calibration) -> str:
             bias = float(np.average(shift[near], weights=weight[near]))
         text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"
         return f"{text}: of 100 who were given 70 %, about {_add_to_seventy(bias)} won."
-    wins = dict.fromkeys((_add_to_seventy(-error), _add_to_seventy(error)))
-    return f"{text}: of 100 who were given 70 %, about {' or '.join(map(str, wins))} won."
+    wins = _add_to_seventy(-error), _add_to_seventy(error)
+    won = f"about {wins[0]}" if wins[0] == wins[-1] else f"{wins[0]} to {wins[-1]}"
+    return f"{text}: of 100 who were given 70 %, {won} won."
 
 
 def _add_to_seventy(points: float) -> int:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData
+from jaxrate.text_format import use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -49,7 +51,9 @@ def draw_career_charts(data: SiteData) -> list[str]:
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
     is_kept = np.append(bins[1:] != bins[:-1], True)
-    is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = True
+    peak = peak_positions(lines[0].mean, begin, count)
+    is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
+    kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
     gap = mark_events_after_pauses(data)[row]
     kept = np.flatnonzero(is_kept)
@@ -85,8 +89,21 @@ def draw_career_charts(data: SiteData) -> list[str]:
             if len(pieces) > 1:
                 bridges = "".join(f"M{line_points[x.start - 1]}L{line_points[x.start]}" for x in pieces[1:])
                 parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
+        parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
         charts[player] = _frame("".join(parts), *axis)
     return charts
+
+
+def peak_positions(mean: HostArray, start: HostArray, count: HostArray) -> HostArray:
+    """The place of each career's peak among the ratings of all: its first highest one from the tenth event on.
+
+    Of fewer events it is the last one, as in leaderboards.
+    """
+    career = np.repeat(np.arange(len(start)), count)
+    is_early = np.arange(len(mean)) - start[career] < np.minimum(count, PEAK_MIN_EVENTS)[career] - 1
+    score = np.where(is_early, -np.inf, mean)
+    at_peak = np.flatnonzero(score == np.maximum.reduceat(score, start)[career])
+    return at_peak[np.unique(career[at_peak], return_index=True)[1]]
 
 
 def mark_events_after_pauses(data: SiteData) -> HostArray:
@@ -141,7 +158,8 @@ def _lowest_and_highest_ratings_by_chart(
 def _frame(paths: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:
     """The chart around its lines: grid and labels."""
     heights = [
-        ((high - y) / (high - low), f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in round_marks(low, high, 6)
+        ((high - y) / (high - low), use_minus_sign(f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}"))
+        for y in round_marks(low, high, 6)
     ]
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in heights)
     tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in heights)

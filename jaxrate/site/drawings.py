@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.palette_png import encode_palette_png
+from jaxrate.text_format import use_minus_sign
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
 MAX_MARKS = 4  # labels of an axis, so that they have room in a column
@@ -68,7 +69,7 @@ def make_axis(low: float, high: float) -> Axis:
             break
     edge = MARK_ROOM * (high - low)
     low, high = min(low, marks[0] - edge), max(high, marks[-1] + edge)
-    return Axis(low, high, [(100 * (x - low) / (high - low), f"{x:,.10g}") for x in marks])
+    return Axis(low, high, [(100 * (x - low) / (high - low), use_minus_sign(f"{x:,.10g}")) for x in marks])
 
 
 def interval_bar(axis: Axis, rating: float, half_width: float | None) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import SiteData
+from jaxrate.site.site_data import SiteData, is_draw_half
+from jaxrate.text_format import use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
@@ -57,7 +58,8 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     if careers.opponent is not None:
         add("opponent", player_cells(data, linked)[careers.opponent], figure=False)
         add("result", _result_cells(data, columns), figure=False)
-        add("chance", _cells(_array(columns["chance"]), lambda x: figure_cell("chance", format_chance(x))))
+        chance = "expected" if is_draw_half(data.rated) else "chance"
+        add(chance, _cells(_array(columns["chance"]), lambda x: figure_cell(chance, format_chance(x))))
         if "draw" in columns:
             add("draw", _cells(_array(columns["draw"]), lambda x: figure_cell("draw", format_chance(x))))
     else:
@@ -67,11 +69,15 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         place = [f"{i:,} of {n:,}" for i, n in zip(columns["place"], columns["among"], strict=True)]
         add("place", np.array([figure_cell("place", x) for x in place], object))
         add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
-    add("rating", _cells(np.round(careers.mean, digits), lambda x: figure_cell("rating", f"{x:,.{digits}f}")))
+    add(
+        "rating",
+        _cells(np.round(careers.mean, digits), lambda x: figure_cell("rating", use_minus_sign(f"{x:,.{digits}f}"))),
+    )
     add(
         "change",
         _cells(
-            np.round(careers.mean - careers.before, digits) + 0.0, lambda x: figure_cell("change", f"{x:+,.{digits}f}")
+            np.round(careers.mean - careers.before, digits) + 0.0,
+            lambda x: figure_cell("change", use_minus_sign(f"{x:+,.{digits}f}")),
         ),
     )
     for name in data.columns:

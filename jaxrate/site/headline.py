@@ -7,12 +7,10 @@ import numpy as np
 
 from jaxrate.league.close_leads import classify_lead
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.leaderboards import ranks_over_time
-from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
+from jaxrate.league.lead_start import lead_start
+from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 
-MONTH_DAYS = MEAN_YEAR_DAYS / 12
-LOOKBACK_MONTHS = 36, 480  # in which the beginning of a lead is sought: first in the last few years
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"
 TOP_RISERS = 50  # ranks among which the greatest rise is sought
@@ -21,6 +19,11 @@ TOP_RISERS = 50  # ranks among which the greatest rise is sought
 class Headline(NamedTuple):
     title: str
     sentence: str
+
+    @property
+    def finding(self) -> str:
+        """Both in one text."""
+        return " ".join(x for x in (self.title and f"{self.title}.", self.sentence) if x)
 
 
 def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
@@ -32,7 +35,8 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     gap_text = f"{gap:,.{data.digits}f} point{'' if round(gap, data.digits) == 1 else 's'}"
     if round(gap, data.digits) == 0:
         gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
-    since = _lead_start(data)
+    rated = data.rated
+    since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
     is_close = (certainty := _lead_certainty(data)) == "level"
     title = _write_title(data, names, gap_text, since, certainty)
     leader = names[0] if is_close else "They"
@@ -40,7 +44,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     sentence = f"{leader} {leads} by {gap_text}"
     if since is not None:
         day = format_times(np.array([since]), dates=True)[0]
-        sentence = f"{leader} {has} led since {day[:7]}{'' if gap_text in title else f', now by {gap_text}'}"
+        sentence = f"{leader} {has} led since {day[:10]}{'' if gap_text in title else f', now by {gap_text}'}"
     parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
@@ -66,26 +70,6 @@ def _lead_certainty(data: SiteData) -> str:
         return "clear"
     gap = float(data.current.rating[0] - data.current.rating[1])
     return classify_lead(gap, data.current.deviation[:2].tolist())
-
-
-def _lead_start(data: SiteData) -> float | None:
-    """The month in which the leader took the lead, as its first day known; None without dates."""
-    rated = data.rated
-    if rated.clock != "dates" or rated.last is None or data.current.last is None:
-        return None
-    first = float(np.nanmin(data.careers.time))
-    for months in LOOKBACK_MONTHS:
-        times = rated.last - MONTH_DAYS * np.arange(months, -1, -1)
-        times = times[times >= first]
-        if not len(times):
-            return None
-        rank = ranks_over_time(rated, data.listed[:1], times, **data.leaderboard_options)[:, 0]
-        behind = np.flatnonzero(rank != 1)
-        if len(behind) and behind[-1] + 1 < len(times):
-            return float(times[behind[-1] + 1])
-        if len(behind):
-            return float(rated.last)
-    return float(times[0])
 
 
 def _greatest_rise_sentence(data: SiteData) -> str:

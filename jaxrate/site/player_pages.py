@@ -27,7 +27,8 @@ from jaxrate.site.site_data import (
     round_for_json,
     times_for_json,
 )
-from jaxrate.text_format import format_count
+from jaxrate.site.wording import spell_dates
+from jaxrate.text_format import format_count, use_minus_sign
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 ARCHIVE_EVENTS = 450  # on each page of earlier events
@@ -39,6 +40,7 @@ FIELDS = (
     "summary",
     "address",
     "description",
+    "preview",
     "slug",
     "chart",
     "opponents",
@@ -78,11 +80,12 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
         if kind not in templates:
             templates[kind] = _split_template(environment, "site_player.html", kind, heads)
         career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
-        summary = mark_figures(summaries[i])
+        summary, preview = mark_figures(summaries[i]), escape(spell_dates(summaries[i]))
         fields = {
             "heading": names[i],
             "summary": summary,
-            "description": f"{names[i]}: {escape(summaries[i])}",
+            "description": f"{names[i]}: {preview}",
+            "preview": preview,
             "slug": slug,
             "address": quote(slug),
             "chart": charts[i],
@@ -250,7 +253,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     rank = dict(zip(site_data.listed.tolist(), range(1, num_listed + 1), strict=True))
     texts = [""] * len(site_data.leaderboard_ids)
     for at, i in enumerate(site_data.leaderboard_ids.tolist()):
-        rating = f"{board.rating[at]:,.{digits}f}"
+        rating = use_minus_sign(f"{board.rating[at]:,.{digits}f}")
         if board.deviation is not None:
             rating += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
         opening = f"Number {rank[i]:,} of {group}, rating" if i in rank else "Rating"
@@ -260,7 +263,8 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
         if games:
-            text += f". Peak {columns['peak'][at]:,.{digits}f}{f' on {peaked[at]}' if peaked else ''}"
+            peak = use_minus_sign(f"{columns['peak'][at]:,.{digits}f}")
+            text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
             text += f", last played on {last[at]}" if last else ""
         texts[i] = f"{text}."
     return texts

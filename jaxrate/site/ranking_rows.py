@@ -10,6 +10,7 @@ from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar
 from jaxrate.site.event_rows import plural_event_noun
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, peak_definition
+from jaxrate.text_format import use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
 SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all lines
@@ -102,14 +103,14 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         if board.change is not None and board.rank_then is not None:
             cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
         cells.append(f'<td class="words name" data-name="name">{name}')
-        cells.append(f'<td class="figure rating" data-name="rating">{rating:,.{digits}f}')
+        cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(f"{rating:,.{digits}f}")}')
         cells.append(f'<td class="interval">{interval_bar(axis, rating, half)}')
         if board.change is not None:
             change = float(board.change[at])
-            text = "" if change != change else f"{change:+,.{digits}f}"
+            text = "" if change != change else use_minus_sign(f"{change:+,.{digits}f}")
             cells.append(f'<td class="figure change" data-name="change">{text}')
         cells.append(f'<td class="course">{course_line(lines.levels[at])}')
-        text = "" if peak != peak else f"{peak:,.{digits}f}{year}"
+        text = "" if peak != peak else use_minus_sign(f"{peak:,.{digits}f}") + year
         cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:

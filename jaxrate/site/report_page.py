@@ -16,7 +16,7 @@ from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.career_charts import draw_career_charts
+from jaxrate.site.career_charts import draw_career_charts, peak_positions
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
@@ -33,11 +33,11 @@ from jaxrate.site.site_data import (
     ratings_for_json,
 )
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
-from jaxrate.site.wording import describe_period, format_params_and_settings
+from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
-LONG_EVENTS, LONG_POINTS = 50, 70  # latest events in the section of a top player, and points of the line before them
+LONG_EVENTS, LONG_POINTS = 50, 70  # latest events in the section of a top player, and how many more points of the line
 SHORT_EVENTS, SHORT_POINTS = 10, 24  # the same of other current players
 SHORT_SECTIONS = 250  # of other current players, at most
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
@@ -47,7 +47,7 @@ SHOWN_EVENTS = 10  # in the first section, before scripts show more
 def report_html(
     rated: Rated,
     *,
-    title: str = "Ratings",
+    title: str | None = None,
     top: int = 50,
     players: Iterable[Any] = (),
     quality: Mapping[str, str] | None = None,
@@ -65,7 +65,7 @@ def report_html(
 
     Args:
       rated: a history from `jr.rate` or `jr.load`.
-      title: the heading of the page.
+      title: the heading of the page. None: as in `write_site`.
       top: number of the first players of the ranking whose sections have their last fifty matches or contests. Other
         current players have shorter sections.
       players: names of further players with such a section.
@@ -84,7 +84,7 @@ def report_html(
       ImportError: if jinja2 is not installed.
     """
     page, libraries = load_template_and_assets("page.html", STYLE_FILES, (*SHARED_SCRIPTS, "report.js"))
-    options = {"active": active, "min_games": min_games}
+    options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
     site_data = build_site_data(rated, {}, {}, points, smoothed, options, noun)
     chosen = [find_player_id(rated.players, name) for name in players]
     listed = site_data.listed.tolist()
@@ -112,6 +112,7 @@ def report_html(
         "dated": context["dated"],
         "digits": site_data.digits,
         "event": context["event"],
+        "halves": context["halves"],
         "events": context["events"],
         "noun": site_data.noun.one,
         "since": f"since {context['since']}" if context["since"] else None,
@@ -122,12 +123,13 @@ def report_html(
     }
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     shown = min(RANKING_ROWS, len(listed))
-    axis = ranking_axis(site_data, 0, shown) if shown else None
+    axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)
     return str(
         page.render(
             libraries,
             title=title,
-            headline=write_headline(site_data),
+            headline=headline,
+            description=spell_dates(headline.finding),
             rated=rated,
             site=context,
             event=context["event"],
@@ -183,11 +185,18 @@ def _player_section_data(
         del career["others"]
     del career["columns"]
     if first > begin:
-        at = np.linspace(begin, first - 1, min(points, first - begin)).astype(int)
+        at = np.linspace(begin, end - 1, min(points + events, end - begin)).astype(
+            int
+        )  # evenly, also over the last ones
         if "pauses" in columns:
-            after = begin + np.flatnonzero(columns["pauses"][begin:first])
+            after = begin + np.flatnonzero(columns["pauses"][begin:end])
             at = np.concatenate([at, after - 1, after])
-        at = np.unique(at).tolist()
+        career_length = np.array([end - begin])
+        at = np.unique(
+            [*at, begin + int(peak_positions(site_data.careers.mean[begin:end], np.zeros(1, int), career_length)[0])]
+        )
+        career["drawn"] = (at[at >= first] - first).tolist()
+        at = at[at < first].tolist()
         past: dict[str, Any] = {
             name: [columns[name][i] for i in at] for name in ("time", "rating", "spread") if name in columns
         }
@@ -197,8 +206,7 @@ def _player_section_data(
             past["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
         if "known" in columns:
             career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
-        if site_data.rated.clock is None:
-            career["past"]["number"] = [i - begin + 1 for i in at]
+        career["past"]["number"] = [i - begin + 1 for i in at]
     return career | {"summary": summary, "played": end - begin}
 
 

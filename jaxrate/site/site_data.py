@@ -28,7 +28,7 @@ from jaxrate.text_format import coarse_rating_decimals, format_count
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
-PAGE_TITLES = {"index": "Ranking", "pairs": "Head to head", "quality": "Accuracy", "about": "Method"}
+PAGE_TITLES = {"index": "Ranking", "pairs": "Predict a match", "quality": "Accuracy", "about": "Method"}
 
 
 class SiteData(NamedTuple):
@@ -71,6 +71,7 @@ def build_site_data(
     for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
+    event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
     hindsight = None if smoothed is None else smoothed_match_ratings(rated, smoothed)
     trajectories = build_careers(rated)
     count = len(rated.players)
@@ -131,7 +132,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     score = rated.predictions["score"].to_numpy() if matches else np.zeros(0)
     return {
         "title": title,
-        "pages": [*PAGE_TITLES.items()],
+        "pages": [*(PAGE_TITLES if matches else PAGE_TITLES | {"pairs": "Compare two"}).items()],
         "made": datetime.now(UTC).date().isoformat(),
         "moment": datetime.now(UTC).isoformat(timespec="seconds"),
         "event": event,
@@ -147,7 +148,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "dated": dated,
         "timed": rated.clock is not None,
         "draws": bool(((score > 0) & (score < 1)).any()),
-        "full": "win" in rated.predictions.column_names,
+        "halves": is_draw_half(rated),
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
         "chart_text": _chart_note(data, event),
@@ -159,14 +160,23 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def is_draw_half(rated: Rated) -> bool:
+    """Whether predictions are expected scores, of which a draw counts as half, and no chances to win."""
+    if rated.contests is not None or "win" in rated.predictions.column_names:
+        return False
+    score = rated.predictions["score"].to_numpy()
+    return bool(((score > 0) & (score < 1)).any())
+
+
 def peak_definition(data: SiteData) -> str:
     """What a peak is."""
     return f"the highest rating from the {PEAK_MIN_EVENTS}th {'match' if data.rated.contests is None else 'contest'} on"
 
 
 def _chart_note(data: SiteData, event: str) -> str:
-    text = f"The rating after each {event}. The first {FIRST_EVENTS} of a long career may leave the chart; the peak is "
-    text += f"{peak_definition(data)}."
+    text = (
+        f"The first {FIRST_EVENTS} of a long career may leave the chart; the dot is the peak, {peak_definition(data)}."
+    )
     careers, hindsight = data.careers, data.hindsight
     if careers.deviation is None:
         return text
@@ -179,15 +189,18 @@ def _chart_note(data: SiteData, event: str) -> str:
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:
-    before = "A chance is what was expected before the match" if event == "match" else "Expected is the place before"
+    before = "Chance: to win, as it was before the match"
+    if event == "contest":
+        before = "Expected is the place before the contest"
+    elif is_draw_half(data.rated):
+        before = "Expected: the score in percent, as it was before the match; a draw counts as half"
     moved = f" Ratings move at the end of each period, with the last {event} in it." if data.rated.period else ""
     margins = learns_from_margins(data.rated)
     margin_text = " Margins count too, so a win by less than expected lowers the rating." if margins else ""
-    contest = " the contest" if event == "contest" else ""
     seasons = data.rated.system.settings.get("seasons")
-    fading = f" Leads also fade {'between seasons' if seasons else 'with time'}, which is part of no change."
+    fading = f" Leads also fade {'between seasons' if seasons else 'with time'}; no change includes that."
     fading_text = fading if do_leads_fade(data.rated.system) else ""
-    return f"{before}{contest}. The rating is the one after it.{margin_text}{moved}{fading_text}"
+    return f"{before}. The rating is the one after it.{margin_text}{moved}{fading_text}"
 
 
 def round_for_json(values: HostArray, digits: int) -> list[Any]:

@@ -29,7 +29,7 @@ from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_a
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import FIRST_EVENTS, SiteData, build_site_data, leaderboard_columns, page_template_context
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
-from jaxrate.site.wording import describe_period, format_params_and_settings
+from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
@@ -41,7 +41,7 @@ def write_site(
     rated: Rated,
     folder: str | os.PathLike[str],
     *,
-    title: str = "Ratings",
+    title: str | None = None,
     description: str | None = None,
     names: Mapping[Any, str] | None = None,
     columns: Mapping[str, Any] | None = None,
@@ -68,7 +68,7 @@ def write_site(
     Args:
       rated: a history from `jr.rate` or `jr.load`.
       folder: a folder that is new, empty, or holds such a site, which is replaced.
-      title: the name of the site.
+      title: the name of the site. None: the name of the file, as "NFL", if `jaxrate rate` saved it, else "Ratings".
       description: a sentence for search engines and previews. None: the finding at the head of the ranking.
       names: display names of players, by their names in the history; others keep theirs.
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
@@ -91,7 +91,7 @@ def write_site(
     """
     folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
-    options = {"active": active, "min_games": min_games}
+    options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
     site_data = build_site_data(
         rated, names or {}, columns or {}, points, smoothed, options, noun, load_permalinks(folder)
     )
@@ -121,6 +121,7 @@ def write_site(
         "dated": context["dated"],
         "digits": site_data.digits,
         "event": context["event"],
+        "halves": context["halves"],
         "events": context["events"],
         "noun": site_data.noun.one,
         "stamp": context["stamp"],
@@ -131,12 +132,13 @@ def write_site(
     }
     templates = make_template_environment()
     templates.globals |= {"site": context, "shared": shared}
-    finding = " ".join(x for x in (f"{headline.title}." if headline.title else "", headline.sentence) if x)
     pages_html: dict[str, str] = {}
 
     def render_page(path: str, template: str, heading: str, **given: Any) -> None:
         about = {"page": template, "heading": heading, "root": "", "path": path}
-        about["description"] = description or finding or context["summary"]
+        about["description"] = description or spell_dates(headline.finding or context["summary"])
+        says_finding = path == "index.html" and headline.title and headline.sentence
+        about["preview"] = description or spell_dates(headline.sentence) if says_finding else about["description"]
         pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
     _render_ranking(render_page, site_data, lines, headline, title)
@@ -145,7 +147,7 @@ def write_site(
         render_page(
             "pairs.html",
             "pairs",
-            "Predict a match" if context["event"] == "match" else "Compare two",
+            dict(pages)["pairs"],
             few=count if count < len(site_data.names) else 0,
             sided=matchup_tables.home is not None,
             drawn=matchup_tables.draw is not None,
@@ -182,7 +184,7 @@ def write_site(
         entry = {
             "id": f"{address}#{_last_day_or_event_count(context)}",
             "title": headline.title or title,
-            "summary": finding,
+            "summary": headline.finding,
         }
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)

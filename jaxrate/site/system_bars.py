@@ -3,11 +3,9 @@
 import math
 from typing import NamedTuple
 
-from jaxrate.league.comparison_table import Comparison, system_result_label
+from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, system_result_label
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
-from jaxrate.text_format import join_names
-
-INTERVAL_ERRORS = 1.96  # errors to either side: 95 %
+from jaxrate.text_format import join_names, use_minus_sign
 
 
 class SystemRow(NamedTuple):
@@ -48,7 +46,7 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
                 name,
                 f"{loss:.4f}",
                 interval_bar(axis, loss - best, half),
-                "" if loss == best else f"{loss - best:+.4f}{'' if half is None else f' ± {half:.4f}'}",
+                "" if loss == best else use_minus_sign(f"{loss - best:+.4f}{'' if half is None else f' ± {half:.4f}'}"),
             )
             for name, loss, half in found
         ],

@@ -1,5 +1,7 @@
 """Texts about a rated history for pages."""
 
+import re
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +40,11 @@ def choose_player_or_team_noun(rated: Rated, noun: Any) -> PlayerOrTeamNoun:
     return make_noun(noun, TEAMS if rated.options.get("teams") else PLAYERS)
 
 
+def choose_title(rated: Rated, title: str | None) -> str:
+    """The title that is given, or else the name of the file if `jaxrate rate` saved it, or else "Ratings"."""
+    return title or str(rated.options.get("title") or "Ratings")
+
+
 def make_noun(noun: Any, default: PlayerOrTeamNoun = PLAYERS) -> PlayerOrTeamNoun:
     """The noun of two words that are given; the default for None."""
     if noun is None:
@@ -56,6 +63,16 @@ def format_times(values: HostArray, *, dates: bool) -> HostArray:
     unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
     texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
     return np.array([text.replace("T", " ") for text in texts], object)
+
+
+def spell_dates(text: str) -> str:
+    """A text with its ISO dates in words, as "7 February 2021", for those who read it outside of the pages."""
+
+    def spell(match: re.Match[str]) -> str:
+        day = date.fromisoformat(match[0])
+        return f"{day.day} {day:%B %Y}"
+
+    return re.sub(r"\b\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])\b", spell, text)
 
 
 def format_params_and_settings(rated: Rated) -> list[tuple[str, str]]:

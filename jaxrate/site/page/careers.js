@@ -7,23 +7,23 @@ const opponentOf = (career, i) => career.others[career.opponent[i]];
 const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
-// only the last events are known has points of the line before them, as `past`. `pauses` are the numbers of events before
-// which the line is broken. The first events of a career twice as long or longer may leave the chart.
+// only the last events are known has points of the line before them, as `past`, and of those that are known only `drawn`
+// are on the line, so that it has as many all along. `pauses` are the numbers of events before which it is broken. The first events of a career twice as long or longer may leave the chart.
 
 function showCareers(chart, careers, { dated, firstEvents }) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
   const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
   const line = (name, kind, career, key, spreads, textOf) => {
-    const { past, time, played } = career;
+    const { past, time, played, drawn } = career;
     const values = career[key];
     const first = (played ?? values.length) - values.length;
-    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number?.[i] ?? i + 1, y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "", broken: past.pauses?.includes(i) }));
-    const later = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
-    const count = first + later.length;
-    const numberOf = (i) => (i < earlier.length ? Math.round((i * (first - 1)) / Math.max(earlier.length - 1, 1)) : first + i - earlier.length);
-    const points = [...earlier, ...later];
-    const settled = count < 2 * firstEvents ? 0 : points.findIndex((_, i) => numberOf(i) >= firstEvents);
-    return { name, class: kind, points, first: settled };
+    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number[i], number: past.number[i], y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "", broken: past.pauses?.includes(i) }));
+    const known = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, number: first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
+    const points = [...earlier, ...(drawn ? drawn.map((i) => known[i]) : known)];
+    const settled = first + known.length < 2 * firstEvents ? 0 : points.findIndex(({ number }) => number > firstEvents);
+    const late = points.filter(({ number }) => number > firstEvents);
+    const peak = key !== "rating" ? null : late.length ? late.reduce((best, p) => (p.y > best.y ? p : best)) : points.at(-1);
+    return { name, class: kind, points, first: settled, peak };
   };
   const describeEvent = (career) => (i) => {
     const against = career.score ? ` against ${opponentOf(career, i)[1]}` : career.contest ? ` in ${career.contest[i]}` : "";
@@ -41,7 +41,7 @@ function showCareers(chart, careers, { dated, firstEvents }) {
 // The columns of the table of a career, whose rows { i } are events.
 
 function eventColumns(career, about, linked) {
-  const { dated, digits, event } = about;
+  const { dated, digits, event, halves } = about;
   const of = (key) => (row) => career[key][row.i];
   const rating = (x) => grouped(x, digits);
   const columns = [];
@@ -49,7 +49,7 @@ function eventColumns(career, about, linked) {
   if (career.score) {
     columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponentOf(career, row.i)[1], show: (_, row) => linked(opponentOf(career, row.i)) });
     columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i), mark: (_, row) => resultMarks[career.score[row.i]] });
-    columns.push({ name: "chance", title: career.draw ? "to win, before the match" : "before the match", value: of("chance"), show: percent });
+    columns.push({ name: halves ? "expected" : "chance", title: halves ? "the expected score before the match; a draw counts as half" : "to win, before the match", value: of("chance"), show: percent });
     if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
   } else {
     columns.push({ name: "contest", text: true, searched: true, value: (row) => String(career.contest[row.i]), show: (x) => make("bdi", {}, x) });

@@ -1,5 +1,5 @@
 // Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text, broken },
-// and `first` tells how many points at its beginning may leave the chart. A line is broken before a broken
+// `first` tells how many points at its beginning may leave the chart, and `peak` which one is marked. A line is broken before a broken
 // point, and dots lead over the gap. The
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
@@ -80,6 +80,7 @@ class Chart {
       const bridges = pieces.slice(1).map((x, i) => [pieces[i].at(-1), x[0]].map((p) => put(p, p.y)).join("L"));
       if (bridges.length) parts.push(svgElement("path", { class: `line ${line.class} pause`, d: `M${bridges.join("M")}` }));
     }
+    for (const { peak } of this.lines) if (peak) parts.push(svgElement("path", { class: "peak", d: `M${put(peak, peak.y)}h0` }));
     this.svg.replaceChildren(...parts);
     this.dots.forEach((dot) => dot.remove());
     this.dots = this.lines.map(() => make("i", { class: "dot", hidden: "" }));

@@ -14,7 +14,7 @@ const roundMarks = (low, high, most) => {
   for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) marks.push(Number((i * step).toPrecision(12)));
   return marks;
 };
-const shortNumber = (x) => x.toLocaleString(undefined, { maximumFractionDigits: 6 });
+const shortNumber = (x) => minus(x.toLocaleString(undefined, { maximumFractionDigits: 6 }));
 
 // The axis of rows { rating, half }: its ends and marks.
 

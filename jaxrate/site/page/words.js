@@ -18,7 +18,8 @@ const joinFigures = (name) => name.replace(/(?<=\d)-(?=\d)/g, "\u2011");
 
 // Numbers and dates as the reader's language has them.
 
-const grouped = (x, digits, options = {}) => x.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options });
+const minus = (text) => text.replace("-", "−");
+const grouped = (x, digits, options = {}) => minus(x.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }));
 const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
 const percent = (p) => {
   const digits = p > 0.02 && p < 0.98 ? 0 : 1;

@@ -1,0 +1,47 @@
+"""Since when the leader has led: the exact event, as lists of all days show it."""
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.league import lead_start as lead_start_module
+from jaxrate.league.lead_start import lead_start
+
+pytest.importorskip("pyarrow")
+
+DAYS = np.datetime64("2019-01-01") + np.arange(400)
+
+
+def rated_duels(seed, **options):
+    """A match of three players on every day, each about as good as the others."""
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 3, len(DAYS))
+    names = np.array(["Ada", "Bo", "Cy"])
+    columns = {"a": names[a], "b": names[(a + random.integers(1, 3, len(DAYS))) % 3]}
+    columns |= {"score": random.integers(0, 2, len(DAYS)).astype(float), "date": DAYS}
+    return jr.rate(jr.elo(k=20), jr.read(columns), **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
+    monkeypatch.setattr(lead_start_module, "FIRST_BLOCK", 1)
+    rated = rated_duels(seed)
+    first = [jr.leaderboard(rated, as_of=str(day), top=1).player[0] for day in DAYS]
+    leader = jr.leaderboard(rated, top=1).player[0]
+    number = max((i for i, name in enumerate(first) if name != leader), default=-1) + 1
+    assert 0 < number < len(DAYS)  # else these cases show nothing
+    assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
+
+
+def test_a_lead_in_rating_periods_begins_at_the_end_of_one():
+    rated = rated_duels(0, period=30)
+    start = lead_start(rated)
+    leader = jr.leaderboard(rated, top=1).player[0]
+    assert (start - (start // 30) * 30) == 0
+    assert jr.leaderboard(rated, as_of=str(np.datetime64(int(start), "D")), top=1).player[0] == leader
+
+
+def test_who_leads_from_the_first_match_on_has_led_since_then():
+    columns = {"a": ["Ada"] * 5, "b": ["Bo"] * 5, "score": np.ones(5), "date": DAYS[:5]}
+    assert np.datetime64(int(lead_start(jr.rate(jr.elo(), jr.read(columns)))), "D") == DAYS[0]
+    assert lead_start(jr.rate(jr.elo(), jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))) is None
