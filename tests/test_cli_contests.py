@@ -257,7 +257,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
         (("rate", "--team", "sid"), "games.csv: no column 'sid'; did you mean 'side'?"),
         (("rate", "--team", "contest"), "row 2 (counting from 0, line 4): rank 2.0 differs from 1.0 of the same team"),
         (("rate", "--team", "side", "--format", "pgn"), "--team cannot be combined with --format pgn"),
-        (("compare", "--team", "side", "--system", "elo_mmr"), "none of these systems rates teams: elo_mmr; try elo_m"),
+        (("compare", "--team", "side", "--system", "elo_mmr"), "none of these systems rates teams: elo_mmr; try skil"),
     ],
 )
 def test_mistakes_about_teams(jaxrate, tmp_path, arguments, message):

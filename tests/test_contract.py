@@ -40,6 +40,7 @@ SYSTEMS = {
     "trueskill": jr.trueskill(side_advantage=2.0, drift=0.5, draw_probability=0.3),
     "weng_lin": jr.weng_lin(side_advantage=2.0, drift=0.5, kappa=0.8),
     "skills": jr.skills(seasons=(20.0, 60.0), growth=30.0, reversion=400.0, match_growth=9.0, experience=12.0),
+    "skills_teams": jr.skills(draw_margin=40.0, growth=30.0, deviation_max=200.0, match_growth=9.0, experience=12.0),
     "blat_mmr": jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.4, side_advantage=20),
     "urnings": jr.urnings(outcomes=3, size=30),
     "elo_mmr": jr.elo_mmr(history=3, split_ties=True, newcomer=(0.6, 0.8), drift=20.0, rho=0.3),
@@ -107,6 +108,8 @@ def by_default(name, holds, form):
         return form in RUNNER.get(name, "").split()
     if holds in BY_STEP:
         return name == "elo" and form == "levels"
+    if EVERY[name].name == "skills" and (form == "rounds") != (name == "skills_teams"):
+        return False
     if form == "stream":
         return name in SYSTEMS and name not in ("elo_mmr", "elo_mmx") and holds is match_properties.streams_equal_levels
     if name == "elo_mmr_gumbel" or (name in ALIKE and holds in BY_SETTINGS):
@@ -117,11 +120,17 @@ def by_default(name, holds, form):
     return holds in BY_SETTINGS or not (name in VARIANTS or of_two)
 
 
+def main_events(name):
+    """The events that are tested most; contests of skills have a line of their own."""
+    contests = EVERY[name].name == "skills" and name != "skills_teams"
+    return jr.Periods if contests else EVERY[name].events[-1]
+
+
 def contract():
     """Every case of every system; most are in a run of `pytest -m full` only."""
     for name, system in EVERY.items():
         for one, case in testing.contract_cases(system):
-            last = FORMS[case.form] is system.events[-1]  # in the others float32 is left to `-m full`
+            last = FORMS[case.form] is main_events(name)  # in the others float32 is left to `-m full`
             default = by_default(name, one.assert_holds, case.form) and (case.double or last)
             marks = () if default else pytest.mark.full
             yield pytest.param(name, one.assert_holds, case.form, case.double, marks=marks)
@@ -142,8 +151,9 @@ def steps():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
             if kind in system.events and random_draw_rule(system.rules) is None:
                 slow = (name == "elo_mmr_gumbel" and form == "rounds") or name in ALIKE_IN_SLOPES
+                slow = slow or (system.name == "skills" and (form == "rounds") != (name == "skills_teams"))
                 other = (
-                    form == "levels" and kind is not system.events[-1] and (name in VARIANTS or name in CONTEST_SYSTEMS)
+                    form == "levels" and kind is not main_events(name) and (name in VARIANTS or name in CONTEST_SYSTEMS)
                 )
                 yield pytest.param(name, form, marks=pytest.mark.full if slow or other else ())
 
@@ -155,7 +165,7 @@ def test_slopes_of_one_step(name, form):
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if random_draw_rule(system.rules) is None])
 def test_slopes_of_one_step_are_finite(name):
-    form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[EVERY[name].events[-1]]
+    form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[main_events(name)]
     slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))
 
 

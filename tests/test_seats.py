@@ -72,7 +72,7 @@ def test_lists_refuse_the_same(teams, k):
 @pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder", "weng_lin"])
 def test_other_systems_refuse_and_name_the_row(name):
     system, events = jr.extend.SYSTEMS[name](), race(CARS)
-    message = rf"{name} rates nobody in several teams.*rate them by elo_mmx or trueskill"
+    message = rf"{name} rates nobody in several teams.*rate them by skills or elo_mmx or trueskill"
     with pytest.raises(ValueError, match=r"row 5 \(counting from 0\): " + message):
         jr.run(system, events)
     with pytest.raises(ValueError, match="row 5 .*" + message):
@@ -85,7 +85,7 @@ def test_a_comparison_leaves_the_others_out():
     data = jr.data.from_teams([CARS] * 6)
     table = jr.compare(data, ["trueskill", "weng_lin"])
     assert table.left_out == {"weng_lin": "it rates nobody in several teams"}
-    with pytest.raises(ValueError, match="in several teams: weng_lin; try elo_mmx or trueskill"):
+    with pytest.raises(ValueError, match="in several teams: weng_lin; try skills or elo_mmx or trueskill"):
         jr.compare(data, ["weng_lin"])
 
 

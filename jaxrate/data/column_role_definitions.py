@@ -128,22 +128,28 @@ COLUMN_ROLES = {
     ),
     "category": ColumnRole(
         "column of the category, as the surface; or two columns, one for each player, as their races",
+        "In contests one column: what each participant meets, as the map or the mode.",
         accepts="one or two columns",
+        history="both",
         takers=("formats",),
     ),
     "margin": ColumnRole(
         "column of the winning margin; or two columns, the points of each side, which also give the score",
         "The points are those of a (or the winner) and of b. Systems learn from the size of the margin; who won is as "
         "the score says, and a draw has no margin. It goes with the matches, and so do statistics and covariates, as "
-        "`context.columns`, and the dataset says which they are.",
+        "`context.columns`, and the dataset says which they are. In contests one column: the points of each "
+        "participant's team. Contests have all of these as `columns`, by participant.",
         accepts="one or two columns",
+        history="both",
         takers=("rate_files", "formats"),
     ),
     "statistics": ColumnRole(
         "column of another statistic, as expected goals: the first player's lead; or, by name, one for each side",
         'As {"xg": ("xg_a", "xg_b")}, whose difference it is. They need not have the sign of the result, and a value '
-        "may be missing: the statistic is then NaN.",
+        "may be missing: the statistic is then NaN. In contests one column each, of the participant, about 0 for "
+        "equals.",
         accepts="statistics",
+        history="both",
         takers=("rate_files", "formats"),
     ),
     "shares": ColumnRole(
@@ -154,7 +160,9 @@ COLUMN_ROLES = {
     ),
     "covariates": ColumnRole(
         "column of an advantage of the first player that is known beforehand, as komi or days of rest",
+        "In contests of each participant.",
         accepts="columns",
+        history="both",
         takers=("rate_files", "formats", "arena"),
     ),
     "rest": ColumnRole(
@@ -183,8 +191,9 @@ COLUMN_ROLES = {
     ),
     "columns": ColumnRole(
         "further column of numbers, passed to a system of your own",
-        "As `context.columns`.",
+        "As `context.columns`, in contests as `columns`.",
         accepts="columns",
+        history="both",
         takers=("rate_files", "formats"),
     ),
     "drop": ColumnRole(

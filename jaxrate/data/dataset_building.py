@@ -71,7 +71,7 @@ def _build_events(
     fields = (
         build_match_fields(roles, columns, *names)
         if of_matches
-        else read_participant_fields(roles, columns, names.players)
+        else read_participant_fields(roles, columns, *names[:3])
     )
     if sort and fields.clock is None:
         raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")

@@ -90,14 +90,20 @@ def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column],
         values["side"] = to_sides(roles.side, columns[roles.side])
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
-    values["columns"] = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
-    values["columns"] |= dict(zip(roles.margin, margin, strict=True))
-    for name, x in values["columns"].items():
+    values["columns"] = further_columns(roles, columns, n, margin)
+    return values
+
+
+def further_columns(
+    roles: ColumnRoles, columns: dict[str, Column], n: int, margin: list[HostArray]
+) -> dict[str, HostArray]:
+    """The further columns [n] of matches or participants by name, with those of the margin. RowError for bad values."""
+    values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
+    values |= dict(zip(roles.margin, margin, strict=True))
+    for name, x in values.items():
         fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
     for statistic in roles.statistics:
-        values["columns"][statistic.name] = (
-            np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
-        )
+        values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
     return values
 
 

@@ -1,11 +1,14 @@
 """A table with one row per participant of a contest: its columns as those of `Rounds`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_ids, to_numbers
+from jaxrate.data.match_tables import further_columns
+from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_errors, build_rounds, fail_where
@@ -15,8 +18,14 @@ from jaxrate.text_format import format_number, format_value_for_error
 NO_RANK_ADVICE = "give those who did not finish the same last place, or leave their rows out"
 
 
-def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], players: Any) -> EventBuilderInputs:
-    """Ids and numbers of the participants. `players` are names that have ids already.
+def read_participant_fields(
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    players: Any,
+    categories: Any,
+    mixtures: Mapping[Any, CategoryShares],
+) -> EventBuilderInputs:
+    """Ids and numbers of the participants. Names that have ids already are as in `read`.
 
     Raises:
       RowError: where a column does not hold what its role requires.
@@ -49,8 +58,14 @@ def read_participant_fields(roles: ColumnRoles, columns: dict[str, Column], play
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
+        count, labels = len(player), None
+        if roles.category:
+            category, labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
+            values["category"] = category[:, 0]
+        margin = [np.zeros(count) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
+        values["columns"] = further_columns(roles, columns, count, margin)
         time, clock = time_column_to_days_and_clock(roles.time, columns)
-    return EventBuilderInputs(values | time, players, clock, contests=contests)
+    return EventBuilderInputs(values | time, players, clock, labels, contests)
 
 
 def _check_one_time_in_contest(fields: EventBuilderInputs, differs: HostArray) -> None:
@@ -80,7 +95,6 @@ def contest_row_order(fields: EventBuilderInputs, sort: bool) -> HostArray | sli
 
 def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
     """The dataset of these rounds, whose participants stand in these rows of the source."""
-    del roles
     contests, players = fields.contests, fields.players
     assert contests is not None
     formatters = NameFormatters(
@@ -88,7 +102,9 @@ def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: 
     )
     events = build_rounds(**fields.values, formatters=formatters)
     order = fields.values["contest"][events.player_start[:-1]]
-    return Dataset(events, players, rows, None, fields.clock, contests[order])
+    names = players, rows, fields.categories, fields.clock, contests[order]
+    statistics = tuple(one.name for one in roles.statistics)
+    return Dataset(events, *names, tuple(roles.margin), tuple(roles.covariates), statistics=statistics)
 
 
 def _format_name_of_id(names: Any, i: int) -> str:

@@ -118,6 +118,7 @@ def resolve_roles(
         wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and values[name]]
         if wrong:
             raise ValueError(f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out")
+        check_participant_columns(values["category"], values["margin"], statistics)
     values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
     check_margin_covariates_statistics(layout, values["margin"], values["covariates"], statistics)
     if values["time"] is None:
@@ -126,7 +127,7 @@ def resolve_roles(
         )
     if values["neutral"] is not None and values["side"] is None:
         raise ValueError("neutral needs side: without it nobody has the side in any match")
-    if len(values["category"]) == 1:
+    if len(values["category"]) == 1 and layout.contest is None:
         values["category"] *= 2
     values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
     roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
@@ -139,6 +140,15 @@ def resolve_roles(
         raise ValueError("give season, which begins for all at once, or league_season, and not both")
     check_columns_exist_and_unique(names, roles.all_columns)
     return roles
+
+
+def check_participant_columns(category: list[str], margin: list[str], statistics: Sequence[Statistic]) -> None:
+    """ValueError unless category, margin and each statistic of contests are one column."""
+    pairs = {"category": category, "margin": margin}
+    pairs |= {f"statistic {one.name!r}": list(one.columns) for one in statistics}
+    for name, columns in pairs.items():
+        if len(columns) > 1:
+            raise ValueError(f"the {name} of contests is one column, of each participant, got {', '.join(columns)}")
 
 
 def is_margin_of_two_columns(margin: Any) -> bool:

@@ -240,42 +240,49 @@ def check_matches(matches: Matches) -> Matches:
         weight = to_checked_numbers("weight", weight, (n,))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
     if category is not None:
-        category = _check_category_ids_or_shares(category, n)
-    return Matches(player, score, time, Context(side, weight, category, _check_extra_match_columns(columns, n)))
+        check_not_traced("category", category)
+        category = np.stack([category] * 2, axis=-1) if np.ndim(category) == 1 else category
+        category = check_category_ids_or_shares(category, (n, 2))
+    columns = check_further_columns(columns, n, "the context", Context._fields)
+    return Matches(player, score, time, Context(side, weight, category, columns))
 
 
-def _check_extra_match_columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, Array] | None:
-    """Checked further columns of matches; None if there are none."""
+def check_further_columns(
+    columns: Mapping[str, Any] | None, n: int, owner: str, reserved_names: tuple[str, ...]
+) -> dict[str, Array] | None:
+    """Checked further columns [n] of matches or participants, none of them called as a part of its owner; None if there
+    are none.
+    """
     if columns is not None and not isinstance(columns, Mapping):
         raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
     for name in columns or ():
         if not isinstance(name, str):
             raise ValueError(f"the name of a column must be text, got {name!r}")
-        if name in Context._fields:
-            raise ValueError(f"a column must not be called {name!r}, as a part of the context is; rename it")
+        if name in reserved_names:
+            raise ValueError(f"a column must not be called {name!r}, as a part of {owner} is; rename it")
     return {
         name: to_checked_numbers(f"column {name!r}", values, (n,), allow_nan=True)
         for name, values in (columns or {}).items()
     } or None
 
 
-def _check_category_ids_or_shares(values: Any, n: int) -> np.ndarray[Any, Any]:
-    """Ids [n, 2], or shares [n, 2, C]."""
+def check_category_ids_or_shares(values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Ids of this shape, [n] or [n, 2], or shares [*shape, C]."""
     check_not_traced("category", values)
     array = np.asarray(values)
-    if array.ndim != 3:
-        return check_id_array("category", np.stack([array] * 2, axis=-1) if array.ndim == 1 else array, (n, 2))
-    if array.shape[:2] != (n, 2) or array.dtype.kind not in "biuf":
-        want = f"({n}, 2) ids or ({n}, 2, number of categories) shares"
+    if array.ndim != len(shape) + 1:
+        return check_id_array("category", array, shape)
+    if array.shape[:-1] != shape or array.dtype.kind not in "biuf":
+        sizes = ", ".join(map(str, shape))
+        want = f"({sizes}{',' * (len(shape) == 1)}) ids or ({sizes}, number of categories) shares"
         raise ValueError(f"category has shape {array.shape} and type {array.dtype}, expected {want}")
     share = array.astype(np.float64)
     off = ~((share >= 0).all(axis=-1) & (abs(share.sum(axis=-1) - 1.0) <= 1e-6))
 
     def say(row: int) -> str:
-        which = int(np.argmax(off[row]))
-        return (
-            f"the shares of categories of player {which} are {share[row, which].tolist()}; they are from 0 and sum to 1"
-        )
+        which = np.argmax(off[row])
+        whose, own = (f" of player {which}", share[row, which]) if len(shape) == 2 else ("", share[row])
+        return f"the shares of categories{whose} are {own.tolist()}; they are from 0 and sum to 1"
 
-    fail_where(off.any(axis=1), say)
+    fail_where(off.reshape(shape[0], -1).any(axis=1), say)
     return share

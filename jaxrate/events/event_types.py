@@ -52,6 +52,8 @@ class Rounds(NamedTuple):
     strict: Array | None = None  # [...] of any value: no teams tie. None: some may
     solo: Array | None = None  # [...] of any value: nobody has team-mates. None: some may.
     present: Array | None = None  # [...] how many stand before the padding. None: any number. (Filled in by runners.)
+    category: Array | None = None  # [..., P] what each meets, from 0; or [..., P, C] shares of C of them
+    columns: dict[str, Array] | None = None  # [..., P] any further numbers, by name; in padding those of another
 
 
 class Ragged(NamedTuple):
@@ -119,8 +121,10 @@ def slice_events(events: Any, low: int, high: int) -> Any:
     if isinstance(flat, Rounds):
         player, rank, team, weight = (x[player_slice] for x in flat[:4])
         ceiling, noise = (None if x is None else x[event_slice] for x in (flat.ceiling, flat.noise))
-        seat = None if flat.seat is None else flat.seat[player_slice]
+        seat, category = (None if x is None else x[player_slice] for x in (flat.seat, flat.category))
+        columns = flat.columns and {name: x[player_slice] for name, x in flat.columns.items()}
         rounds = Rounds(player, rank, team, weight, flat.time[event_slice], ceiling, noise, seat)
+        rounds = rounds._replace(category=category, columns=columns)
         return Ragged(rounds, starts - starts[0], None)
     pair_start = events.pair_start[low : high + 1]
     pair_slice = slice(pair_start[0], pair_start[-1])

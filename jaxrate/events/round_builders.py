@@ -10,6 +10,8 @@ from jaxrate.events.column_checks import (
     RowError,
     add_contest_to_errors,
     as_event_times,
+    check_category_ids_or_shares,
+    check_further_columns,
     check_id_array,
     fail_where,
     to_checked_numbers,
@@ -28,6 +30,8 @@ def rounds(
     time: Any = None,
     ceiling: Any = None,
     noise: Any = None,
+    category: Any = None,
+    columns: Any = None,
 ) -> Ragged:
     """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
 
@@ -49,6 +53,10 @@ def rounds(
       noise: [n] the same within a contest, above 0: by how much performances scatter more than usual there. It is a
         factor of the system's deviation beta, which may then be fitted, and leaves the drift alone: half an hour where
         two hours are usual may have a noise of 2, if 1 / beta^2 is in proportion to the duration. None: 1.
+      category: [n] integers from 0: what each participant meets, as the surface, the map or the mode of the game; or
+        [n, C] shares of C categories, which sum to one.
+      columns: by name, [n] numbers that a system reads of a participant: `skills` reads points, statistics and
+        covariates. NaN stands for a missing number.
 
     Raises:
       ValueError: names the first bad row, counting from 0, its contest, and what is wrong with it.
@@ -56,7 +64,8 @@ def rounds(
     Warns:
       UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
     """
-    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling, noise=noise)
+    further = {"ceiling": ceiling, "noise": noise, "category": category, "columns": columns}
+    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, **further)
     warn_single_participant(ragged, np.asarray(contest)[ragged.player_start[:-1]], stacklevel=3)
     return ragged
 
@@ -82,6 +91,8 @@ def build_rounds(
     time: Any = None,
     ceiling: Any = None,
     noise: Any = None,
+    category: Any = None,
+    columns: Any = None,
     formatters: NameFormatters = PLAIN_FORMATTERS,
 ) -> Ragged:
     """`rounds` without the warning about contests of one participant."""
@@ -108,6 +119,8 @@ def build_rounds(
             noise = to_checked_numbers("noise", noise, (n,))
             fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
         team = None if team is None else to_checked_numbers_keeping_integers("team", team, n)
+        category = None if category is None else check_category_ids_or_shares(category, (n,))
+        columns = check_further_columns(columns, n, "contests", Rounds._fields)
     begins_contest = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
     first_row = np.flatnonzero(begins_contest)
     contest_index = np.cumsum(begins_contest) - 1
@@ -156,6 +169,8 @@ def build_rounds(
             None if ceiling is None else ceiling[first_row],
             None if noise is None else noise[first_row],
             seat,
+            category=category,
+            columns=columns,
         ),
         np.append(first_row, n).astype(np.int64),
         None,

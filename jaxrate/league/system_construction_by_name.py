@@ -9,7 +9,7 @@ from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
 from jaxrate.data.seasons_and_margins import first_player_lead
 from jaxrate.default_side_advantage import smoothed_mean_side_score
-from jaxrate.events import Matches, Periods, Rounds, slice_events
+from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.system_adaptation import ADAPTATIONS, SIDE_LEADS, DataFacts
 from jaxrate.system import RatingSystem
@@ -113,7 +113,23 @@ def make_system_for_data(
             facts = fill_margin_size_and_statistic_noise(
                 facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
             )
+    elif isinstance(data.events.events, Rounds) and len(data.events.events.time):
+        count = max(round(len(data.events.events.time) * min(past_share, PAST_SHARE)), 1)
+        facts = fill_contest_margin_size_and_statistic_noise(facts, slice_events(data.events, 0, count))
     return make_system(name, explicit_settings, facts)
+
+
+def fill_contest_margin_size_and_statistic_noise(facts: DataFacts, contests: Ragged) -> DataFacts:
+    """With the size of margins of neighbours, and the deviation of statistics, as these contests have them."""
+    flat: Any = contests.events
+    if facts.margin:
+        points, first = np.asarray(flat.columns[facts.margin[0]], float), contests.player_start[:-1]
+        gaps = np.maximum(count_teams(contests) - 1, 1)
+        between = (np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)) / gaps
+        facts = facts._replace(margin_size=float(np.mean(between)))
+    values = (np.asarray(flat.columns[name], float) for name in facts.statistics)
+    noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in values)
+    return facts._replace(statistic_noise=tuple(noise))
 
 
 def fill_margin_size_and_statistic_noise(facts: DataFacts, matches: Matches) -> DataFacts:

@@ -240,6 +240,9 @@ def pad_round_to_power_of_two(ragged: Ragged) -> Rounds:
     num_padding = size - count
     padding_index = np.arange(count, size, dtype=np.int32)
     flag = np.zeros((), bool)  # its value does not matter
+    category, columns = jax.tree.map(
+        lambda x: np.concatenate([x, np.repeat(x[-1:], num_padding, axis=0)]), (flat.category, flat.columns)
+    )
     return Rounds(
         np.concatenate([flat.player, LAST_ID - padding_index]),
         np.concatenate([flat.rank, np.full(num_padding, LAST_ID, np.int32)]),
@@ -252,6 +255,8 @@ def pad_round_to_power_of_two(ragged: Ragged) -> Rounds:
         None if teams >= size else np.zeros(teams, bool),
         None if has_tied_teams(ragged) else flag,
         None if has_teammates(ragged) else flag,
+        category=category,
+        columns=columns,
     )
 
 

@@ -182,7 +182,7 @@ def arrange_blocks(
     return BlockPlan(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
 
 
-ROUND_COLUMNS = "weight", "time", "ceiling", "noise"
+ROUND_COLUMNS = "weight", "time", "ceiling", "noise", "category", "columns"
 PERIOD_COLUMNS = "score", "time", *Context._fields
 COLUMNS_BY_EVENT = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
 
@@ -307,7 +307,9 @@ def gather_events(  # type: ignore[no-untyped-def]
         count = starts[0][event + 1] - starts[0][event] if counted else None
         count = count if count is None else jnp.where(real, count, 0)
         gathered = Rounds(player, rank, team, weight, time, ceiling, noise, seat, teams, strict, solo, count)
-        return gathered, drop(at, inside)
+        category = None if ragged.category is None else get(ragged.category, at, inside, 0)
+        columns = jax.tree.map(lambda x: x.at[at].get(mode="clip"), ragged.columns)
+        return gathered._replace(category=category, columns=columns), drop(at, inside)
     assert starts[1] is not None
     at, inside = positions(starts[1], size[1])
     context = jax.tree.map(lambda x: get(x, at, inside, 0), ragged.context._replace(columns=None))

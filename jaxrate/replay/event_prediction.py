@@ -70,6 +70,8 @@ def predict(
             "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
         )
         check_contest_features_supported(system, events)
+        if not is_traced(events.events):
+            system.check(events)
         known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
         if is_traced(events.events):
             return _predict_traced_rounds(

@@ -54,10 +54,10 @@ def replay_first_season(case: SystemFormPrecision) -> Run:
     return replay_case_events(case, split_seasons(case)[0])
 
 
-def player_ratings(case: SystemFormPrecision, state: Any) -> Rating:
+def player_ratings(case: SystemFormPrecision, state: Any, params: Any = None) -> Rating:
     """The ratings and deviations of all players."""
     with strict_precision(case.double):
-        return jax.tree.map(np.asarray, ratings(case.system, state))
+        return jax.tree.map(np.asarray, ratings(case.system, state, params=params))
 
 
 def participant_ids(events: Any) -> Any:

@@ -121,7 +121,12 @@ def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
 
 
 FIXED_SCALES = ("topcoder",)  # constants in points are part of their rules
-POINT_EXPONENTS = {"points": 1, "points^2 per day": 2}  # units of hyperparameters, and their powers of points
+POINT_EXPONENTS = {  # units of hyperparameters, and their powers of points
+    "points": 1,
+    "points^2 per day": 2,
+    "points per sqrt(period)": 1,
+    "points per unit": 1,
+}
 
 
 def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
@@ -144,7 +149,7 @@ def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
         with strict_precision(case.double):
             float_params = as_float_arrays(other)
         result = replay_case_events(case, scaled, params=float_params)
-        mean, deviation = player_ratings(case, result.state)
+        mean, deviation = player_ratings(case, result.state, float_params)
         assert_close_leaves(f"ratings {label}", (mean - shift) / factor, first.mean, tolerance)
         if deviation is not None:
             assert_close_leaves(f"deviations of ratings {label}", deviation / factor, first.deviation, tolerance)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Matches, Ragged, matches, periods, rounds, slice_events
+from jaxrate.events import Matches, Ragged, Rounds, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
@@ -35,9 +35,12 @@ def player_count(form: str) -> int:
 
 def two_season_events(case: SystemFormPrecision) -> Any:
     """The events of both seasons: contests, or matches, which may be replayed in periods."""
-    if case.form == "rounds":
-        return make_noisy_contests() if "noise" in case.system.features else make_contests()
     random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
+    if case.form == "rounds":
+        contests = make_noisy_contests() if "noise" in case.system.features else make_contests()
+        rounds: Any = contests.events
+        columns = {name: random.uniform(0.5, 5.0, len(rounds.player)) for name in names}
+        return contests._replace(events=rounds._replace(columns=columns or None))
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     league = make_two_season_matches()
     league = league._replace(context=league.context._replace(columns=columns or None))
@@ -63,14 +66,18 @@ def column_names_read_only_to_update(system: RatingSystem, form: str) -> tuple[s
 
 @lru_cache
 def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool = False) -> tuple[str, ...]:
-    """The names of further columns of matches that the rules read, or, if `predicted`, that they read to predict."""
+    """The names of further columns of events that the rules read, or, if `predicted`, that they read to predict."""
+    event: Any
     if form == "rounds":
-        return ()
-    event = first_device_event(
-        form, make_two_season_matches()._replace(context=make_two_season_matches().context._replace(columns=None))
-    )
-    recorded_columns: Any = defaultdict(lambda: jnp.ones(event.score.shape))
-    event = event._replace(context=event.context._replace(columns=recorded_columns))
+        number, ones = jnp.arange(2, dtype=jnp.int32), jnp.ones(2)
+        recorded_columns: Any = defaultdict(lambda: ones)
+        event = Rounds(number, number, number, ones, jnp.zeros(()), columns=recorded_columns)
+    else:
+        event = first_device_event(
+            form, make_two_season_matches()._replace(context=make_two_season_matches().context._replace(columns=None))
+        )
+        recorded_columns = defaultdict(lambda: jnp.ones(event.score.shape))
+        event = event._replace(context=event.context._replace(columns=recorded_columns))
 
     def rate_first_event() -> Any:
         draw = random_draw_rule(system.rules)

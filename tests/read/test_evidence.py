@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxrate import read
+from jaxrate import read, skills
 from tests.read.tables import table
 
 POINTS = {"home": [3, 1, 0], "away": [1, 1, 2]}
@@ -169,9 +169,29 @@ def test_seasons_need_times_and_matches():
     with pytest.raises(ValueError, match="season needs a column of time"):
         read({name: x for name, x in scored().items() if name != "time"}, season="when")
     contests = {"contest": [1, 1], "player": ["Ann", "Bob"], "rank": [1, 2], "s": [1, 1]}
-    for roles in ({"season": "s"}, {"margin": "s"}, {"covariates": "s"}):
-        with pytest.raises(ValueError, match="contests take no (season|margin|covariates), which"):
-            read(contests, **roles)
+    with pytest.raises(ValueError, match="contests take no season, which"):
+        read(contests, season="s")
+
+
+def test_participants_have_categories_and_columns():
+    table = {
+        "contest": [1, 1, 1, 2, 2], "player": list("ABCAB"), "team": [0, 0, 1, 2, 3], "rank": [1, 1, 2, 2, 1],
+        "mode": ["duo", "duo", "duo", "solo", "solo"], "points": [6, 6, 3, 2, 9], "kills": [1.0, np.nan, 2, 0, 3],
+        "age": [1.0, 2, 3, 4, 5], "day": [2, 2, 2, 1, 1],
+    }  # fmt: skip
+    roles = {"category": "mode", "team": "team", "statistics": "kills", "covariates": "age", "margin": "points"}
+    data = read(table, time="day", sort=True, **roles)
+    assert (data.margin, data.covariates, data.statistics) == (("points",), ("age",), ("kills",))
+    flat = data.rounds.events
+    assert data.categories[flat.category].tolist() == ["solo", "solo", "duo", "duo", "duo"]
+    np.testing.assert_array_equal(flat.columns["kills"], [0, 3, 1, np.nan, 2])
+    assert flat.columns["points"].tolist() == [2, 9, 6, 6, 3] and flat.columns["age"].tolist() == [4, 5, 1, 2, 3]
+    skills("margin", 2, "age", margin="points", statistics="kills").check(data.rounds)
+    for wrong in ({"margin": ["points", "age"]}, {"category": ["mode", "team"]}, {"statistics": {"x": ("age", "day")}}):
+        with pytest.raises(ValueError, match="of contests is one column, of each participant, got"):
+            read(table, team="team", **wrong)
+    with pytest.raises(ValueError, match=r"row 1 .*column 'kills' is nan, not a finite number"):
+        read(table, team="team", covariates="kills")
 
 
 def test_names_of_seasons_are_plain():

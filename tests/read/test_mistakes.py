@@ -172,7 +172,7 @@ ARGUMENTS = {
         "'Cy' is in categories and in mixtures",
     ),
     "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
-    "columns of a contest": ({"contest": "a", "participant": "b", "columns": "score"}, "contests take no columns"),
+    "season of a contest": ({"contest": "a", "participant": "b", "season": "score"}, "contests take no season"),
     "category of a number": ({"category": 3}, "category must be one column or the pair"),
     "shares beyond one": (
         {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},

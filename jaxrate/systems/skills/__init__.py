@@ -9,4 +9,8 @@ aging.py                      what time does to beliefs
 match_statistics.py           what was counted beside the result
 match_strengths.py            what players bring to a match
 outcome_likelihoods.py        how likely results are, and what they say of the players
+team_rules.py                 what is expected before a contest of teams, and learnt after it
+team_performances.py          what members bring to a contest, and how well their teams should perform
+member_evidence.py            what was counted of each participant, and who quit
+team_results.py               what the result of a contest says of teams and members
 """

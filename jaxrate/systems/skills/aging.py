@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array
-from jaxrate.events import Periods
+from jaxrate.events import Periods, Rounds
 from jaxrate.system import elapsed_time, elapsed_within_period
 from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.settings_and_state import SIDES, Constants, ModelSettings, State, select_by_player_kind
@@ -46,11 +46,12 @@ def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: Stat
     return rows._replace(kind=kind, covariance=covariance)
 
 
-def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
+def apply_league_seasons(model: ModelSettings, constants: Constants, rows: Any, event: Any) -> State:
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
-    number = event.context.columns[model.league_season]
-    last: Any = rows.season
-    now, params = max_game_value_per_player(event, number, number, -jnp.inf), constants.params
+    params, last = constants.params, rows.season
+    holder: Any = event if isinstance(event, Rounds) else event.context
+    number = holder.columns[model.league_season]
+    now = number if holder is event else max_game_value_per_player(event, number, number, -jnp.inf)
     count = jnp.maximum(now - last, 0.0)
     keep, added = mean_reversion.season_lead_retention_and_added_variance(
         params.season_keep, params.season_growth, count

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
@@ -50,6 +50,27 @@ def learn_from_messages(
         terms = scaled[:, :, None] * x[:, None, :], surprise[:, None] * x, weight
         total = [sums.at[event.pair[:, side]].add(term) for sums, term in zip(total, terms, strict=True)]
     return _learn_period(model, constants, rows, *total)
+
+
+def learn_from_member_messages(
+    model: ModelSettings, constants: Constants, rows: State, event: Rounds, loading: Any, message: Message, count: Array
+) -> State:
+    """The rows [P] of participants after what a contest says of x^T theta of each, as of `rows.time`.
+
+    Who is in several teams has a message in each: they add up, as those of a rating period do.
+    """
+    information, surprise = message
+
+    def total(terms: Array) -> Array:
+        return terms if event.seat is None else jnp.zeros_like(terms).at[event.seat].add(terms)[event.seat]
+
+    if model.size == 1:
+        return _update_one_component_skill(model, constants, rows, (total(information), total(surprise), count))
+    if event.seat is None:
+        return _learn_match(model, constants, rows, loading, message, count)
+    scaled = information[:, None] * loading
+    matrix, vector = total(scaled[:, :, None] * loading[:, None, :]), total(surprise[:, None] * loading)
+    return _learn_period(model, constants, rows, matrix, vector, count)
 
 
 def _add_match_growth(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:

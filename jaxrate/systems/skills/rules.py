@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.rules import RatedEvent, Rules
 from jaxrate.system import RatingSystem
@@ -21,16 +21,21 @@ from jaxrate.systems.skills.outcome_likelihoods import (
 )
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
+from jaxrate.systems.skills.team_rules import learn_contest, predict_contest, predict_contest_outcomes
 
 
-def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods) -> Array:
-    """Expected score of the first player."""
+def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> Array:
+    """Expected score of the first player; of a contest the share [P] of the other teams that one's own should beat."""
+    if isinstance(event, Rounds):
+        return predict_contest(model, constants, rows, event)
     return expected_score(model, constants, upcoming_match_strengths(model, constants, rows, event))
 
 
 def predict_outcome_probabilities(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds
 ) -> OutcomeProbabilities:
+    if isinstance(event, Rounds):
+        return predict_contest_outcomes(model, constants, rows, event)
     return outcome_probabilities(constants, upcoming_match_strengths(model, constants, rows, event))
 
 
@@ -48,10 +53,12 @@ def upcoming_match_strengths(
 
 
 def update(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods, key: Array | None
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, key: Array | None
 ) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
     del key
+    if isinstance(event, Rounds):
+        return learn_contest(model, constants, rows, event)
     rows, end = assign_kinds_and_age_for_games(model, constants, rows, event), event.time
     pair = make_match_strengths(model, constants, rows, event, event.context.weight)
     after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))

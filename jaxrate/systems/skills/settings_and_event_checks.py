@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.events import Context, Matches, Ragged, fail_where
+from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
 from jaxrate.systems.skills.settings_and_state import SIDES, ModelSettings
@@ -40,6 +40,7 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
         "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
         "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
         "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
+        "quit_threshold": (model.quit is not None, params.initial_rating - DEFAULT_NOISE, "needs quit=..., a column"),
     }
     kinds = 'needs kinds="sides", or the columns of kinds'
     for name in ("growth", "initial_deviation", "match_growth", "experience"):
@@ -67,6 +68,9 @@ def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, .
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
+    if isinstance(flat, Rounds):
+        check_contests_fit(model, events, flat)
+        return
     context: Context = flat.context
     wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
     wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
@@ -84,17 +88,58 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     check_player_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
+    check_categories_fit(model, context.category, 2, "matches")
+
+
+def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> None:
+    """ValueError if contests lack what the model needs, or have other categories."""
+    if model.outcome == "margin" and len(model.margin) > 1:
+        raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
+    names = {*model.covariates, *model.statistics, *filter(None, [model.league_season, model.quit])}
+    names |= {*model.margin} if model.outcome == "margin" else set()
+    for name in sorted(names):
+        columns: dict[str, Any] = contests.columns or {}
+        if name not in columns:
+            where = "columns=... of `rounds` or `read`"
+            raise ValueError(f"skills needs the column {name!r} of the participants of contests: {where}")
+        values = np.asarray(columns[name])
+        if name == model.quit:
+            fail_where(~np.isnan(values) & ~np.isin(values, (0, 1)), partial(_invalid_quit_message, name, values))
+        elif name not in model.statistics:
+            fail_where(np.isnan(values), partial(_missing_number_message, name))
+    if model.outcome == "margin":
+        check_team_points(model, ragged, contests)
+    check_categories_fit(model, contests.category, 1, "contests")
+
+
+def check_team_points(model: ModelSettings, ragged: Any, contests: Any) -> None:
+    """ValueError unless all members of a team have the same points."""
+    first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
+    points, team = (np.asarray(x)[: len(first)] for x in (contests.columns[model.margin[0]], contests.team))
+    team = team + first
+    highest = np.full(len(points), -np.inf)
+    np.maximum.at(highest, team, points)
+
+    def say(row: int) -> str:
+        other = f"{highest[team[row]]:g} of a team-mate"
+        return f"column {model.margin[0]!r} is {points[row]:g}, and {other}; it holds the points of the team"
+
+    fail_where(points != highest[team], say)
+
+
+def check_categories_fit(model: ModelSettings, category: Any, axes: int, events: str) -> None:
+    """ValueError unless categories, ids of so many axes or shares of one more, are those of the model."""
     if not model.modifiers:
         return
-    category: Any = context.category
     if category is None:
-        raise ValueError("skills with categories needs those of the matches: category=... of `matches` or `read`")
+        maker = "rounds" if events == "contests" else "matches"
+        raise ValueError(f"skills with categories needs those of the {events}: category=... of `{maker}` or `read`")
     have = f"skills has {model.categories} of them; make it with categories=..."
-    if category.ndim == 3:
+    if category.ndim > axes:
         if category.shape[-1] != model.categories:
-            raise ValueError(f"the matches have shares of {category.shape[-1]} categories, but {have}")
+            raise ValueError(f"the {events} have shares of {category.shape[-1]} categories, but {have}")
         return
-    highest = np.max(category, axis=-1, initial=0)
+    highest = np.max(category, axis=-1, initial=0) if axes == 2 else np.asarray(category)
     fail_where(highest >= model.categories, lambda row: f"category {highest[row]}, counting from 0, but {have}")
 
 
@@ -120,3 +165,7 @@ def _missing_number_message(name: str, row: int) -> str:
 
 def _invalid_kind_message(name: str, values: Any, row: int) -> str:
     return f"column {name!r} is {values[row]:g}; it must be 1 for players of the second kind, 0 for those of the first"
+
+
+def _invalid_quit_message(name: str, values: Any, row: int) -> str:
+    return f"column {name!r} is {values[row]:g}; it must be 1 for participants who quit, and 0 for those who stayed"

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.hyperparameter_definitions import (
+    MAYBE_ANY,
     POSITIVE,
     HyperparameterRange,
     Parameter,
@@ -32,6 +33,8 @@ class ModelSettings(NamedTuple):
     side_since: float | None = None  # when the side advantage has its value; None: at all times
     statistics: tuple[str, ...] = ()  # the names of columns
     form: bool = False  # whether players have a form, beside their skill
+    team_performance: str = "sum"  # of a team: the "sum" of its members' performances, or their "mean"
+    quit: str | None = None  # the column that says who quit a contest; None: nobody does
 
     @property
     def modifiers(self) -> int:
@@ -47,6 +50,16 @@ STATISTIC_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a u
 STATISTIC_NOISE = Parameter(POSITIVE, "points", "deviation of the statistic about the difference of strengths")
 COVARIATE_PARAMETER = Parameter(
     HyperparameterRange("any number"), "points per unit", "rating points in a unit of the column"
+)
+
+SIZE_ADVANTAGE = Parameter(
+    MAYBE_ANY,
+    "points",
+    "worth of numbers in contests, per unit of the log of a team's size, where skills count from a newcomer's",
+    if_none="a player more is worth their rating",
+)
+QUIT_THRESHOLD = Parameter(
+    MAYBE_ANY, "points", "performance below which players quit", if_none="300 below a newcomer's rating, with quit"
 )
 
 

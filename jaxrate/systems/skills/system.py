@@ -49,13 +49,13 @@ the result tell of d one after the other, see statistics.py.
 A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
 precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
 and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter for online rating: one-fits-all
-approach", with a covariance for each player.)
+approach", with a covariance for each player.) Contests of teams: see team_rules.py.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from jaxrate.events import Matches, Periods, as_event_time
+from jaxrate.events import Matches, Periods, Rounds, as_event_time
 from jaxrate.factory_hyperparameters import collect_params, factory_hyperparameter_space
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import (
@@ -85,7 +85,9 @@ from jaxrate.systems.skills.settings_and_event_checks import (
 from jaxrate.systems.skills.settings_and_state import (
     COVARIATE_PARAMETER,
     GROWTH_UNIT,
+    QUIT_THRESHOLD,
     SIDES,
+    SIZE_ADVANTAGE,
     STATISTIC_NOISE,
     STATISTIC_SCALE,
     ModelSettings,
@@ -108,6 +110,8 @@ def skills(
     league_season: str | None = None,
     side_since: Any = None,
     statistics: str | Sequence[str] = (),
+    team_performance: str = "sum",
+    quit: str | None = None,
     *,
     growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill")] = 10.0,
     initial_rating: Annotated[float, RATING] = 1500.0,
@@ -226,9 +230,15 @@ def skills(
             if_none="30, with form_deviation",
         ),
     ] = None,
+    team_noise: Annotated[
+        float | None, Parameter(MAYBE_POSITIVE, "points", "deviation of what a team adds to its members, in contests")
+    ] = None,
+    size_advantage: Annotated[float | None, SIZE_ADVANTAGE] = None,
+    quit_threshold: Annotated[float | None, QUIT_THRESHOLD] = None,
     **weights: float,
 ) -> RatingSystem:
-    """One filter of matches and rating periods that takes margins, surfaces, covariates, sides, seasons and experience.
+    """One filter of matches, rating periods and contests of teams that takes margins, surfaces, covariates, sides,
+    seasons and experience.
 
     What the data do not have is off. A part that is on has usual values where none are given: `fit` finds better ones.
 
@@ -257,13 +267,17 @@ def skills(
       statistics: the names of columns of what was counted beside the result, as expected goals or the share of games:
         by how much the first player was ahead, NaN where it is missing. Each has two hyperparameters, NAME_scale, what
         a unit is worth (points, > 0; at first 25), and NAME_noise, its deviation about the difference of strengths
-        (points, > 0; at first 300).
+        (points, > 0; at first 300). In contests: of each participant, about 0 for equals.
+      team_performance: of a team in contests: the "sum" of its members' performances, or their "mean".
+      quit: the column that says which participants of contests quit: 1, and 0 for those who stayed; NaN: unknown.
       **weights: hyperparameters of covariates, by their names, and of statistics.
 
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
         a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
     """
+    if team_performance not in ("sum", "mean"):
+        raise ValueError(f"skills: team_performance must be 'sum' or 'mean', got {team_performance!r}")
     if outcome not in OUTCOMES:
         raise ValueError(f"skills: outcome must be {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}, got {outcome!r}")
     check_whole_number("skills", "categories", categories, 1, 100)
@@ -297,6 +311,8 @@ def skills(
         "league_season": league_season,
         "side_since": since,
         "statistics": statistics,
+        "team_performance": team_performance,
+        "quit": quit,
     }
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
     further, argument_names = (
@@ -318,10 +334,10 @@ def skills(
         "skills",
         params,
         space,
-        (Matches, Periods),
+        (Matches, Periods) if outcome == "logistic" or own_side or kinds else (Matches, Periods, Rounds),
         bind(init, model),
         make_rules(model),
         bind(summary, model),
-        EventCheck(("categories",), bind(check_events_fit, model)),
+        EventCheck(("categories", "teams", "seats"), bind(check_events_fit, model)),
         FactoryCall(skills, tuple(setting_values.items())),
     )

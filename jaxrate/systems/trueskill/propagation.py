@@ -1,8 +1,8 @@
 """Expectation propagation along the standing of a round: what each link says, passed down and up the chain of teams."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,6 @@ from jaxrate.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.rounds.round_teams import Teams
-from jaxrate.systems.trueskill.state_and_prediction import Constants, State, team_performance_moments
 
 EXTRA_SWEEPS = 8  # sweeps beyond the logarithm of the number of teams
 STEPS_PER_PRODUCT = 16  # steps of a chain that are multiplied in one turn
@@ -28,17 +27,29 @@ class NeighbourDifferenceMessage(NamedTuple):
     variance: Array  # r
 
 
-def propagate_standing_to_team_evidence(
-    sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
-) -> tuple[Array, Array]:
-    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
+LinkMoments: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
 
-    That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
-    w^2 sigma^4.
+
+def link_moments_with_margin(event: Rounds) -> LinkMoments:
+    """The moments of a difference beyond the margin, or within it where teams tie, as `truncated_normal_moments`."""
+    if event.strict is None:
+        return truncated_normal_moments
+    return lambda lead, margin, tied: normal_moments_above_margin(lead, margin)
+
+
+def propagate_standing_to_team_messages(
+    sweeps: int | None, link_moments: LinkMoments, mean: Array, variance: Array, margin: Array, teams: Teams
+) -> tuple[Array, Array]:
+    """What a standing says of each team's performance: the precision [T], and that times the distance of the mean.
+
+    Args:
+      sweeps: of expectation propagation; None: as many as it takes.
+      link_moments: of a difference N(lead, 1), of the lead, the margin and whether the two tie: what
+        `truncated_normal_moments` returns.
+      mean, variance: [T] M and V of the teams; 0 and 1 for padding.
+      margin: [T - 1] of neighbours.
+      teams: in the order of the standing.
     """
-    mean, variance = team_performance_moments(constants, rows, event, teams)
-    size = teams.size.astype(mean.dtype)
-    margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
     tied, mask = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
     gap, free = mean[:-1] - mean[1:], UNINFORMATIVE_VARIANCE * (variance[:-1] + variance[1:])
     pass_chain = chain_marginals_parallel if has_launch_overhead() else chain_marginals
@@ -47,10 +58,7 @@ def propagate_standing_to_team_evidence(
         """From the variance of each team and the distance of its mean from M, without the link's own message."""
         square = s[0, :-1] + s[1, -2::-1]
         spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
-        known = ahead / spread, margin / spread
-        _, w, left, centre = (
-            truncated_normal_moments(*known, tied) if event.strict is None else normal_moments_above_margin(*known)
-        )
+        _, w, left, centre = link_moments(ahead / spread, margin / spread, tied)
         w = jnp.maximum(w, 1.0 / UNINFORMATIVE_VARIANCE)
         return NeighbourDifferenceMessage(
             jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free)
@@ -68,7 +76,7 @@ def propagate_standing_to_team_evidence(
         return jax.tree.map(partial(jnp.where, number < enough), (link, *passed(link)), carry), None
 
     both = stack_pair(variance, variance[::-1])
-    most = sweeps or (1 if len(size) <= 2 else EXTRA_SWEEPS + (len(size) - 1).bit_length())
+    most = sweeps or (1 if len(mean) <= 2 else EXTRA_SWEEPS + (len(mean) - 1).bit_length())
     begin = NeighbourDifferenceMessage(gap, gap), both, jnp.zeros_like(both)
     (link, s, m), _ = lax.scan(sweep, begin, jnp.arange(most, dtype=jnp.int32))
     (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
@@ -76,8 +84,7 @@ def propagate_standing_to_team_evidence(
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
     from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
     precision = from_above[0] + from_below[0]
-    pull = from_above[0] * from_above[1] + from_below[0] * from_below[1]
-    return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
+    return precision, from_above[0] * from_above[1] + from_below[0] * from_below[1]
 
 
 def count_sweeps_for_teams(count: Array) -> Array:

@@ -77,23 +77,39 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
         return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
     teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
+    return expected_share_of_teams_beaten(teams, mean, variance, constants.margin, teams.size.astype(mean.dtype))
+
+
+def expected_share_of_teams_beaten(
+    teams: Teams, mean: Array, variance: Array, unit_margin: float | Array | None, margin_square: Array
+) -> Array:
+    """[P] for each participant the share of the other teams that one's own should beat.
+
+    Args:
+      teams: of the round.
+      mean, variance: [T] of the teams' performances.
+      unit_margin: the draw margin of two teams is this times sqrt(margin_square_1 + margin_square_2). None: no draws.
+      margin_square: [T].
+    """
     mask, deviation = teams.size > 0, jnp.sqrt(variance)
-    if len(event.rank) <= cdf_sums.DIRECT_LIMIT:
-        size = teams.size.astype(mean.dtype)
-        margin = constants.margin * jnp.sqrt(size[:, None] + size[None, :])
+    if len(teams.of) <= cdf_sums.DIRECT_LIMIT:
+        pair_square = margin_square[:, None] + margin_square[None, :]
+        margin = None if unit_margin is None else unit_margin * jnp.sqrt(pair_square)
         spread = jnp.sqrt(variance[:, None] + variance[None, :])
         p = expected_score(mean[:, None] - mean[None, :], spread, margin)
         others = mask[None, :] & ~jnp.eye(len(mask), dtype=bool)
         count = jnp.sum(mask.astype(mean.dtype)) - 1.0
         share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
         return gather_team_values_to_members(teams, jnp.where(count > 0, share, 0.5))
-    margin = constants.margin * jnp.sqrt(2.0 * teams.size.astype(mean.dtype))
+    margin = (0.0 if unit_margin is None else unit_margin) * jnp.sqrt(2.0 * margin_square)
     below, _ = expected_wins.expected_normal_wins_and_losses(mean, deviation, mask, TABLE_POINTS, margin)
     return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, mask))
 
 
-def expected_score(mean_lead: Array, deviation: Array, draw_margin: Array) -> Array:
-    """Expected score, a draw half a win, of who should perform better by so much."""
+def expected_score(mean_lead: Array, deviation: Array, draw_margin: Array | None) -> Array:
+    """Expected score, a draw half a win, of who should perform better by so much. Without a margin nobody draws."""
+    if draw_margin is None:
+        return 0.5 * erfc((-(0.5**0.5)) * mean_lead / deviation)
     low, high = (0.5 * erfc((0.5**0.5) * (x - mean_lead) / deviation) for x in (draw_margin, -draw_margin))
     return 0.5 * (low + high)
 

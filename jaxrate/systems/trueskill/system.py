@@ -57,8 +57,8 @@ from jaxrate.rules import Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import players_in_several_teams
-from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_by_standing
-from jaxrate.systems.trueskill.propagation import propagate_standing_to_team_evidence
+from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, teams_by_standing
+from jaxrate.systems.trueskill.propagation import link_moments_with_margin, propagate_standing_to_team_messages
 from jaxrate.systems.trueskill.state_and_prediction import (
     Constants,
     State,
@@ -68,6 +68,7 @@ from jaxrate.systems.trueskill.state_and_prediction import (
     predict,
     prepare,
     summary,
+    team_performance_moments,
 )
 
 
@@ -92,7 +93,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
         contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
         pull, information = (
             gather_team_values_to_members(teams, x)
-            for x in propagate_standing_to_team_evidence(sweeps, constants, rows, event, teams)
+            for x in standing_to_team_evidence(sweeps, constants, rows, event, teams)
         )
         square = event.weight * variance
         least = constants.noise / (variance + constants.noise)  # if the performance were known
@@ -103,6 +104,23 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
     if rows.time is None:
         return State(rating, variance, None)
     return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))
+
+
+def standing_to_team_evidence(
+    sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
+) -> tuple[Array, Array]:
+    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
+
+    That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
+    w^2 sigma^4.
+    """
+    mean, variance = team_performance_moments(constants, rows, event, teams)
+    size = teams.size.astype(mean.dtype)
+    margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
+    precision, pull = propagate_standing_to_team_messages(
+        sweeps, link_moments_with_margin(event), mean, variance, margin, teams
+    )
+    return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
 
 
 @system_factory

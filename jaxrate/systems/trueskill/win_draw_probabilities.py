@@ -26,24 +26,34 @@ def predict_outcome_probabilities(constants: Constants, rows: State, event: Matc
         draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
         draw = jnp.broadcast_to(draw, (2,))
         mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
-        quality = _match_quality(constants, mean, rows.variance + constants.noise, ones, ones > 0)
+        quality = match_quality(constants.noise * ones, mean, rows.variance + constants.noise, ones > 0)
         return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
     teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
-    win, mask = _win_probabilities(constants, teams, mean, variance), teams.size > 0
-    draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)
-    others = jnp.sum(mask.astype(mean.dtype)) - 1.0
-    square = sum_by_team(teams, event.weight**2)
+    square, size = sum_by_team(teams, event.weight**2), teams.size.astype(mean.dtype)
     now = sum_by_team(teams, event.weight**2 * (rows.variance + constants.noise))
-    quality = _match_quality(constants, mean, jnp.where(mask, now, 1.0), square, mask)
+    quality = match_quality(constants.noise * square, mean, jnp.where(teams.size > 0, now, 1.0), teams.size > 0)
     share = expected_score(constants, rows, event)
-    every = jnp.ones_like(share)
+    win = win_probabilities(teams, mean, variance, constants.margin, size)
+    return round_outcome_probabilities(teams, win, share, quality)
+
+
+def round_outcome_probabilities(teams: Teams, win: Array, share: Array, quality: Array) -> OutcomeProbabilities:
+    """[P] of participants, from what their teams [T] expect to win, the shares [P] that they beat, and the quality."""
+    mask = teams.size > 0
+    draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)
+    others, every = jnp.sum(mask.astype(win.dtype)) - 1.0, jnp.ones_like(share)
     return OutcomeProbabilities(win[teams.of], draw * every, 1.0 + (1.0 - share) * others, quality * every)
 
 
-def _win_probabilities(constants: Constants, teams: Teams, mean: Array, variance: Array) -> Array:
-    """[P] the probability that a team performs better than every other one by more than their margin."""
-    deviation, size, mask = jnp.sqrt(variance), teams.size.astype(mean.dtype), teams.size > 0
+def win_probabilities(
+    teams: Teams, mean: Array, variance: Array, unit_margin: float | Array, margin_square: Array
+) -> Array:
+    """[T] the probability that a team performs better than every other one by more than their margin.
+
+    The margin is as in `expected_share_of_teams_beaten`.
+    """
+    deviation, mask = jnp.sqrt(variance), teams.size > 0
     nodes, weights = (
         jnp.asarray(x, mean.dtype)
         for x in (performance_distributions.NORMAL_FINE.nodes, performance_distributions.NORMAL_FINE.weights)
@@ -52,7 +62,7 @@ def _win_probabilities(constants: Constants, teams: Teams, mean: Array, variance
 
     def one(k: Array) -> Array:
         at = mean[k] + deviation[k] * nodes
-        margin = constants.margin * jnp.sqrt(size + size[k])
+        margin = unit_margin * jnp.sqrt(margin_square + margin_square[k])
         behind = log_ndtr((at[:, None] - (mean + margin)[None, :]) / deviation[None, :])
         behind = jnp.where((mask & (number != k))[None, :], behind, 0.0)
         return jnp.exp(jnp.sum(behind, axis=1)) @ weights
@@ -60,8 +70,8 @@ def _win_probabilities(constants: Constants, teams: Teams, mean: Array, variance
     return lax.map(one, number)
 
 
-def _match_quality(constants: Constants, mean: Array, variance: Array, square: Array, mask: Array) -> Array:
-    """Match quality, of the teams' M, V without tau, and sums of w^2.
+def match_quality(noise: Array, mean: Array, variance: Array, mask: Array) -> Array:
+    """Match quality, of the noise of the teams' performances, their M, and V without tau.
 
     It is sqrt(det N / det C) exp(-g' C^-1 g / 2), where the differences of neighbours have covariances C (N if skills
     are known) and means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m of M
@@ -75,5 +85,4 @@ def _match_quality(constants: Constants, mean: Array, variance: Array, square: A
     precision = jnp.where(mask, 1.0 / variance, 0.0)
     centre = jnp.sum(precision * mean) / jnp.where(jnp.any(mask), jnp.sum(precision), 1.0)
     gap = jnp.sum(precision * (mean - centre) ** 2)
-    noise = jnp.where(mask, constants.noise * square, 1.0)
     return jnp.exp(0.5 * (log_det(noise) - log_det(variance) - gap))

@@ -1,0 +1,319 @@
+"""Skills of teams against the slow twin, matches of skills, TrueSkill and a dense Kalman filter."""
+
+import itertools
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.events import build_rounds, slice_events
+from jaxrate.league.system_construction_by_name import make_system_for_data
+from jaxrate.testing.case_and_assertions import assert_close_leaves
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
+from tests.reference.teams_twin import TeamSkills, participant
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+PLAYERS, CONTESTS, SEASONS = 14, 60, (31.0, 62.5, 63.0, 100.0)
+PARTS = {"growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "noise": 280.0}
+MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
+MORE = {"experience": 15.0, "match_growth": 7.0, "season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0}
+STATISTICS = {"kills_scale": 90.0, "kills_noise": 310.0, "laps_scale": 20.0, "laps_noise": 400.0}
+CASES = {  # settings and hyperparameters
+    "win": ({"categories": 3}, PARTS | MODIFIERS | {"team_noise": 90.0}),
+    "draws": ({"seasons": SEASONS, "covariates": ("car",)}, PARTS | MORE | {"draw_margin": 60.0, "car": 9.0}),
+    "mean": (
+        {"team_performance": "mean", "statistics": ("kills", "laps")},
+        PARTS | STATISTICS | {"draw_margin": 40.0, "size_advantage": 120.0, "match_growth": 7.0},
+    ),
+    "quits": (
+        {"categories": 3, "statistics": ("kills",), "quit": "quit"},
+        PARTS | MODIFIERS | {"kills_scale": 90.0, "kills_noise": 310.0, "quit_threshold": 1300.0},
+    ),
+    "margin": (
+        {"outcome": "margin", "categories": 3, "margin": "points"},
+        PARTS | MODIFIERS | {"margin_scale": 9.0, "compression": 8.0, "experience": 15.0, "team_noise": 50.0},
+    ),
+    "form": ({}, PARTS | {"form_deviation": 60.0, "form_reversion": 9.0, "experience": 15.0}),
+}  # fmt: skip
+
+
+def history(mixed=False, seed=0, n=CONTESTS, teams=(1, 2, 2, 2, 3, 4, 8), largest=3):
+    """Contests of teams of several sizes, with ties and partial play; in every ninth a player is in two teams."""
+    random, rows = np.random.default_rng(seed), []
+    for contest in range(n):
+        who, place = random.permutation(PLAYERS).tolist(), 0
+        number = int(random.choice(teams))
+        for team in range(number):
+            size = int(random.integers(1, min(largest, (PLAYERS - place) // (number - team)) + 1))
+            members = who[place : place + size]
+            if contest % 9 == 4 and team == 1 and number > 2:
+                members.append(who[0])
+            rank, points = int(random.integers(0, number)), float(random.integers(0, 30))
+            rows += [(contest, x, team, rank, points, random.choice([0.5, 1.0])) for x in members]
+            place += size
+    contest, player, team, rank, points, weight = np.array(rows).T
+    count, time = len(rows), np.sort(random.uniform(0, 120, n))
+    category = random.dirichlet(np.ones(3), count) if mixed else random.integers(0, 3, count)
+    columns = {
+        "points": points, "car": random.normal(size=count),
+        "quit": random.choice([0.0, 1.0, np.nan], count, p=[0.8, 0.1, 0.1]),
+        "kills": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 2, count)),
+        "laps": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 9, count)),
+    }  # fmt: skip
+    contest = contest.astype(int)
+    return build_rounds(
+        contest, player.astype(int), rank, team=team.astype(int), weight=weight, time=time[contest], category=category,
+        columns=columns,
+    )  # fmt: skip
+
+
+def by_twin(case, rounds):
+    """The twin after a history, and its predictions [sum P]."""
+    settings, params = CASES[case]
+    outcome = settings.get("outcome", "win")
+    own = {x: settings[x] for x in ("categories", "seasons", "team_performance") if x in settings}
+    names = settings.get("statistics", ())
+    covariates = {name: params[name] for name in settings.get("covariates", ())}
+    params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
+    statistics = {x: (CASES[case][1][f"{x}_scale"], CASES[case][1][f"{x}_noise"]) for x in names}
+    twin = TeamSkills(outcome, **own, **params, statistics=statistics, covariates=covariates)
+    flat, start, guess = rounds.events, rounds.player_start, []
+    for number, (low, high) in enumerate(itertools.pairwise(start)):
+        contest = [
+            participant(
+                *(int(x[i]) for x in (flat.player, flat.team, flat.rank)), flat.weight[i], flat.category[i],
+                **{name: x[i] for name, x in flat.columns.items()},
+            )
+            for i in range(low, high)
+        ]  # fmt: skip
+        guess += twin.contest(flat.time[number], contest)
+    return twin, np.array(guess)
+
+
+def system_of(case):
+    settings, params = CASES[case]
+    return jr.skills(**settings, **params)
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits", "margin"))
+def test_against_the_twin(x64, case):
+    rounds = history(mixed=case == "quits")
+    result = jr.run(system_of(case), rounds)
+    twin, guess = by_twin(case, rounds)
+    rows = [twin.players[i] for i in range(PLAYERS)]
+    digits = 1e-8 if x64 else 2e-4
+    np.testing.assert_allclose(result.prediction, guess, atol=digits)
+    for got, wanted, scale in (
+        (result.state.mean, [x.m for x in rows], 150.0),
+        (result.state.covariance, [x.P for x in rows], 150.0**2),
+    ):
+        np.testing.assert_allclose(got, np.reshape(wanted, np.shape(got)), atol=scale * digits)
+    if result.state.games is not None:
+        assert result.state.games.tolist() == [x.games for x in rows]
+
+
+@pytest.mark.parametrize("outcome", ["win", "draws", "margin"])
+def test_teams_of_one_are_matches(double, outcome):
+    random, n = np.random.default_rng(1), 150
+    player = np.array([random.permutation(9)[:2] for _ in range(n)])
+    score, time = random.integers(0, 3, n) / 2, np.sort(random.uniform(0, 120, n))
+    points, category = random.integers(0, 9, (n, 2)), random.integers(0, 2, (n, 2))
+    settings = {"categories": 2, "seasons": SEASONS, **PARTS, **MODIFIERS, **MORE}
+    settings |= {"win": {}, "draws": {"draw_margin": 70.0}, "margin": {"outcome": "margin", "compression": 6.0}}[
+        outcome
+    ]
+    columns = {"margin": points[:, 0] - points[:, 1]}
+    of_matches = jr.run(jr.skills(**settings), jr.matches(player, score, time, category=category, columns=columns))
+    rank, contest = np.stack([1.0 - score, score], axis=1).ravel(), np.repeat(np.arange(n), 2)
+    rounds = jr.rounds(
+        contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
+        columns={"margin": points.ravel()},
+    )  # fmt: skip
+    of_rounds = jr.run(jr.skills(**settings, team_noise=100.0), rounds)
+    assert_close_leaves("the state", of_rounds.state, of_matches.state, 1e-10)
+    np.testing.assert_allclose(of_rounds.prediction[::2], of_matches.prediction, atol=1e-12)
+
+
+GOLDEN = json.loads((Path(__file__).parent / "reference" / "trueskill.json").read_text())
+
+
+def like_trueskill(**changes):
+    """Systems of the two kinds whose hyperparameters correspond."""
+    trueskill = jr.trueskill(**changes)
+    params = trueskill.params
+    margin = float(2.0**0.5 * trueskill.rules.prepare(params).margin)
+    own = {"initial_rating": params.initial_rating, "initial_deviation": params.initial_deviation}
+    noise = 2.0**0.5 * params.beta
+    return trueskill, jr.skills(growth=0.0, noise=noise, match_growth=params.tau, draw_margin=margin, **own)
+
+
+def test_one_skill_is_trueskill(double):
+    trueskill, skills = like_trueskill(
+        beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=30, initial_deviation=130
+    )
+    rounds = history(n=80)
+    wanted, got = (jr.run(jr.forecasts.add_outcomes(system), rounds) for system in (trueskill, skills))
+    beliefs = got.state.mean, got.state.covariance
+    assert_close_leaves("the state", beliefs, (wanted.state.rating, wanted.state.variance), 1e-9)
+    assert_close_leaves("predictions", got.prediction[:3], wanted.prediction[:3], 1e-9)  # quality knows no drift there
+
+
+def test_rounds_of_the_trueskill_package(double):
+    _, skills = like_trueskill()
+    cases = [case for case in GOLDEN["rounds"] if len(case["teams"]) < 9]
+    rows, mean, deviation, wanted = [], [], [], []
+    for contest, case in enumerate(cases):
+        weights = case.get("weights") or [[1.0] * len(team) for team in case["teams"]]
+        for number, team in enumerate(case["teams"]):
+            rows += [(contest, case["ranks"][number], number, w) for w in weights[number]]
+            mean, deviation = mean + [x[0] for x in team], deviation + [x[1] for x in team]
+            wanted += case["out"][number]
+    contest, rank, team, weight = np.array(rows, float).T
+    rounds = jr.rounds(contest.astype(int), np.arange(len(rows)), rank, team=team.astype(int), weight=weight)
+    state = skills.init(skills.params, len(rows))
+    state = state._replace(mean=jnp.asarray(mean), covariance=jnp.asarray(deviation) ** 2)
+    after = jr.ratings(skills, jr.run(skills, rounds, state=state).state)
+    np.testing.assert_allclose(np.stack([after.mean, after.deviation], axis=1), wanted, rtol=1e-6)
+
+
+def test_margins_are_a_dense_kalman_filter(double):
+    """Of one contest of four teams, whose points are a level of which nothing is known and their performances."""
+    team, points = np.array([0, 0, 1, 1, 1, 2, 3]), np.array([7.0, 7, 2, 2, 2, 12, -3])
+    rounds = jr.rounds(np.zeros(7, int), np.arange(7), -points, team=team, columns={"margin": points})
+    noise, deviation, scale = 250.0, 180.0, 20.0
+    got = jr.run(jr.skills("margin", initial_deviation=deviation, noise=noise, margin_scale=scale), rounds).state
+    members = (team[None, :] == np.arange(4)[:, None]) * 1.0
+    noises = np.diag(members.sum(axis=1) * noise**2 / 2.0)
+    differences = members[:-1] - members[1:]
+    d = np.eye(4)[:-1] - np.eye(4)[1:]
+    mean, P = np.full(7, 1500.0), np.eye(7) * deviation**2
+    gain = P @ differences.T @ np.linalg.inv(differences @ P @ differences.T + d @ noises @ d.T)
+    mean, P = mean + gain @ (scale * d @ points[[0, 2, 5, 6]] - differences @ mean), P - gain @ differences @ P
+    np.testing.assert_allclose(got.mean, mean, rtol=1e-10)
+    np.testing.assert_allclose(got.covariance, np.diag(P), rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["quits", "margin"])
+def test_the_order_of_players_and_teams_does_not_matter(double, case):
+    """But for that of teams that tie, which are chained in the order of their numbers."""
+    random, rounds = np.random.default_rng(2), history(seed=5, teams=(1, 2, 3))
+    flat, start = rounds.events, rounds.player_start
+    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    rank = flat.rank + 0.01 * flat.team
+    order = np.lexsort([random.random(len(contest)), contest])
+    renamed = np.array([random.permutation(9) for _ in range(len(start))])[contest, flat.team]
+
+    def build(rows, team):
+        further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
+        return build_rounds(
+            contest[rows], flat.player[rows], rank[rows], team=team[rows], weight=flat.weight[rows],
+            time=flat.time[contest][rows], **further,
+        )  # fmt: skip
+
+    one = jr.run(system_of(case), build(np.arange(len(contest)), flat.team))
+    other = jr.run(system_of(case), build(order, renamed))
+    assert_close_leaves("the state", other.state, one.state, 1e-9)
+    np.testing.assert_allclose(other.prediction, one.prediction[order], atol=1e-10)
+
+
+@pytest.mark.parametrize("case", mark_full(CASES, "quits", "margin"))
+def test_slopes_are_differences(double, case):
+    rounds, system = history(n=12), system_of(case)
+    schedule = jr.extend.schedule_by_level(rounds)
+    on = {name: float(x) for name, x in system.params._asdict().items() if x is not None and name != "initial_rating"}
+
+    def total(values):
+        params = system.params._replace(**dict(zip(on, values, strict=True)))
+        state = system.init(params, PLAYERS)
+        result = jr.scan(system, params, state, schedule)
+        return jnp.sum(jnp.where(schedule.real, result.prediction, 0.0) ** 2) + 1e-4 * jnp.sum(result.state.mean)
+
+    values = jnp.asarray([*on.values()])
+    call, slopes = quick(total), quick(jax.jacfwd(total))(values)
+    step = 1e-5 * jnp.maximum(jnp.abs(values), 1.0)
+    differences = [(call(values + h) - call(values - h)) / (2.0 * s) for h, s in zip(jnp.diag(step), step, strict=True)]
+    np.testing.assert_allclose(slopes, differences, rtol=2e-5, atol=1e-9)
+
+
+def test_fields_of_participants_are_cut_and_checked():
+    rounds = history()
+    part = slice_events(rounds, 3, 7)
+    low, high = rounds.player_start[[3, 7]]
+    np.testing.assert_array_equal(part.events.category, rounds.events.category[low:high])
+    np.testing.assert_array_equal(part.events.columns["laps"], rounds.events.columns["laps"][low:high])
+    plain = [0, 0], [0, 1], [1, 2]
+    for wrong, message in (
+        ({"category": [0, -1]}, "row 1 (counting from 0): category is -1; ids run from 0"),
+        ({"category": [[0.5, 0.6], [0, 1]]}, "row 0 (counting from 0): the shares of categories are [0.5, 0.6]"),
+        (
+            {"category": [[1.0], [1.0], [1.0]]},
+            "category has shape (3, 1) and type float64, expected (2,) ids or (2, nu",
+        ),
+        ({"columns": {"kills": [1.0]}}, "column 'kills' has shape (1,), expected (2,)"),
+        ({"columns": {"rank": [1.0, 2.0]}}, "a column must not be called 'rank', as a part of contests is; rename it"),
+        ({"columns": [1.0, 2.0]}, "columns must be a dict of arrays by name"),
+    ):
+        with refused(message):
+            jr.rounds(*plain, **wrong)
+
+
+def test_contests_without_what_the_model_needs_are_refused():
+    rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
+    for system, events, message in (
+        (
+            jr.skills(categories=2),
+            plain,
+            "skills with categories needs those of the contests: category=... of `rounds`",
+        ),
+        (jr.skills(categories=2), rounds, "category 2, counting from 0, but skills has 2 of them"),
+        (
+            jr.skills(statistics="hits"),
+            plain,
+            "skills needs the column 'hits' of the participants of contests: columns=",
+        ),
+        (jr.skills(covariates="kills"), rounds, "column 'kills' has no number, which only statistics may lack"),
+        (
+            jr.skills("margin", margin="points"),
+            plain,
+            "row 1 (counting from 0): column 'points' is 1, and 2 of a team-",
+        ),
+        (jr.skills("margin", margin=("points", "laps")), rounds, "skills of contests takes one column as margin"),
+        (
+            jr.skills(quit="points"),
+            plain,
+            "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants",
+        ),
+        (jr.skills("logistic"), plain, "skills rates Matches or Periods, not Rounds"),
+        (jr.skills(own_side=True), plain, "skills rates Matches or Periods, not Rounds"),
+    ):
+        with refused(message):
+            jr.run(system, events)
+    with refused("skills: team_performance must be 'sum' or 'mean', got 'max'"):
+        jr.skills(team_performance="max")
+    with refused("skills: quit_threshold needs quit=..., a column"):
+        jr.skills(quit_threshold=1200.0)
+
+
+def test_contests_say_what_skills_begin_with():
+    """What is on, and scales by the first fifth: neighbours are 6 points apart, and kills have a deviation of 2."""
+    contest, points, kills = np.repeat(np.arange(10), 4), np.tile([12, 12, 6, 0], 10), np.tile([2, -2, 2, -2], 10)
+    table = {"contest": contest, "player": np.tile([*"ABCD"], 10), "team": np.tile([0, 0, 1, 2], 10)}
+    table |= {
+        "kills": kills * 1.0,
+        "points": np.where(contest < 2, points, 9 * points),
+        "rank": -points,
+        "mode": contest % 3,
+    }
+    table["kills"][1] = np.nan
+    data = jr.read(table, team="team", category="mode", margin="points", statistics="kills")
+    system = make_system_for_data("skills", {}, None, data)
+    known = {"outcome": "margin", "margin": ("points",), "categories": 3, "statistics": ("kills",)}
+    assert {name: system.settings[name] for name in known} == known
+    assert system.params.compression == 6.0 and system.params.margin_scale == 100.0
+    assert 140.0 < system.params.kills_scale < 160.0 and system.params.kills_noise == 300.0
+    system.check(data.rounds)
