@@ -1,4 +1,4 @@
-"""Doubles of the ATP by skills of teams, beside TrueSkill, and how fast teams are rated.
+"""Skills of teams beside TrueSkill: doubles, League of Legends, Formula 1; statistics, quits, and speed.
 
     python experiments/team_skills.py           # an hour; writes experiments/results/team_skills.json
     python experiments/team_skills.py --quick   # a minute, on small leagues; writes nothing unless --out is given
@@ -7,8 +7,10 @@ Doubles without walkovers: all is fitted to the first four fifths, and the last 
 the ten years before the first doubles and all later ones stand in the same history, as contests of two players. They
 are rated, and neither fitted nor scored: the modes of a player are the categories. Those of a date count after doubles
 of that date, which they cannot tell of. Experience is of all matches, and then also of doubles alone, as a covariate.
-Speeds are the best of a few calls that take turns, on contests of players drawn at random; replays start from a fresh
-state, store every prediction, and have their schedules made before.
+Of League of Legends and of Formula 1 the first half is fitted, and the last scored; the order within a split is that of
+the file. Leagues drawn from the model say what statistics and quits are worth. Speeds are the best of a few calls that
+take turns, on contests of players drawn at random; replays start from a fresh state, store every prediction, and have
+their schedules made before.
 """
 
 import time
@@ -16,116 +18,10 @@ from functools import partial
 
 import numpy as np
 from common import add_only, declare, find, keep, parse, race
+from team_histories import CATEGORIES, legends_rounds, make_rounds, race_table, races_rounds, tennis_tables
 
 import jaxrate as jr
 
-USUAL_MARGIN = 4  # games
-TEN_YEARS = 3653  # days before the first doubles
-SOURCES = "main", "qual_chall"
-SURFACES = "Hard", "Clay", "Grass"  # carpet counts as hard
-
-
-def read_columns(path, names, games=None):
-    """Columns of a parquet file without its walkovers, and the margins of a file of games; where it has none, usual."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, columns=[*names, "walkover"])
-    played = ~table["walkover"].to_numpy(zero_copy_only=False)
-    columns = {name: np.asarray(table[name].to_pylist()) for name in names}
-    if games is not None:
-        margin = pq.read_table(games, columns=["margin"])["margin"].to_numpy()
-        columns["margin"] = np.where(margin == 0, USUAL_MARGIN, margin)
-    return {name: x[played] for name, x in columns.items()}
-
-
-def tennis_tables(options):
-    """Doubles [n, 4] and singles [n, 2] with scores, days, surfaces and margins; None if a file is not there."""
-    if options.quick:
-        rng = np.random.default_rng(0)
-        strength = rng.normal(0, 1, 60)
-
-        def draw(n, size):
-            player = np.array([rng.permutation(60)[:size] for _ in range(n)])
-            sides = strength[player].reshape(n, 2, -1).sum(axis=2)
-            lead = sides[:, 0] - sides[:, 1] + rng.normal(0, size**0.5, n)
-            return {
-                "player": player,
-                "score": (lead > 0) * 1.0,
-                "t": np.sort(rng.integers(0, 300, n)),
-                "surface": rng.choice(SURFACES, n),
-                "margin": np.round(3 * lead),
-            }
-
-        return draw(600, 4), draw(600, 2)
-    paths = [find(options, name) for name in ("atp_doubles.parquet", "atp.parquet", "atp_games.parquet")]
-    if None in paths:
-        return None
-    doubles = read_columns(paths[0], ["t", "a1", "a2", "b1", "b2", "score", "surface", "margin"])
-    singles = read_columns(paths[1], ["t", "a", "b", "score", "surface", "source"], paths[2])
-    doubles["player"] = np.stack([doubles[x] for x in ("a1", "a2", "b1", "b2")], axis=1)
-    singles["player"] = np.stack([singles["a"], singles["b"]], axis=1)
-    recent = (singles["t"] >= doubles["t"][0] - TEN_YEARS) & (singles["t"] <= doubles["t"][-1])
-    recent &= np.isin(singles["source"], SOURCES)
-    return doubles, {name: x[recent] for name, x in singles.items()}
-
-
-def make_rounds(doubles, singles, categories):
-    """The history as rounds, and the number [sum P] of the doubles that a participant is in, or -1.
-
-    Categories: "none", "modes", "surfaces", or "modes and surfaces", half each.
-    """
-    parts = []
-    for mode, matches in (("doubles", doubles), ("singles", singles)):
-        if matches is None:
-            continue
-        n, size = matches["player"].shape
-        surface = np.array([max(0, SURFACES.index(x)) if x in SURFACES else 0 for x in matches["surface"]])
-        team = np.repeat([0, 1], size // 2)
-        parts.append(
-            {
-                "time": np.repeat(matches["t"], size).astype(float),
-                "later": np.full(n * size, mode == "singles"),
-                "match": np.repeat(np.arange(n), size),
-                "player": matches["player"].ravel(),
-                "rank": np.where(team[None] == 0, 1 - matches["score"][:, None], matches["score"][:, None]).ravel(),
-                "team": np.tile(team, n),
-                "mode": np.full(n * size, int(mode == "doubles")),
-                "surface": np.repeat(surface, size),
-                "points": ((team[None] == 0) * matches["margin"][:, None]).ravel(),
-            }
-        )
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    order = np.lexsort([columns["match"], columns["later"], columns["time"]])
-    columns = {name: x[order] for name, x in columns.items()}
-    key = columns["match"] * 2 + columns["later"]
-    contest = np.cumsum(np.diff(key, prepend=key[0]) != 0)
-    _, player = np.unique(columns["player"], return_inverse=True)
-    share = {
-        "none": None,
-        "modes": columns["mode"],
-        "surfaces": columns["surface"],
-        "modes and surfaces": 0.5
-        * np.concatenate([np.eye(2)[columns["mode"]], np.eye(len(SURFACES))[columns["surface"]]], axis=1),
-    }[categories]
-    rounds = jr.rounds(
-        contest, player, columns["rank"], team=columns["team"], time=columns["time"], category=share,
-        columns={"points": columns["points"], "doubles_played": earlier_doubles(player, ~columns["later"])},
-    )  # fmt: skip
-    return rounds, np.where(columns["later"], -1, columns["match"])
-
-
-def earlier_doubles(player, is_doubles):
-    """[n] log(1 + doubles that the player of each row played in rows before); 0 in singles."""
-    order = np.lexsort([np.arange(len(player)), player])
-    count = np.cumsum(is_doubles[order]) - is_doubles[order]
-    first = np.diff(player[order], prepend=-1) != 0
-    count = count - np.maximum.accumulate(np.where(first, count, 0))
-    found = np.zeros(len(player))
-    found[order] = np.log1p(count)
-    return np.where(is_doubles, found, 0.0)
-
-
-CATEGORIES = {"none": 1, "modes": 2, "surfaces": len(SURFACES), "modes and surfaces": 2 + len(SURFACES)}
 SKILLS = {"growth": 6.0, "initial_deviation": 95.0, "noise": 300.0, "match_growth": 2.0}
 FREE = "growth", "initial_deviation", "match_growth"
 EXPERIENCE = {"experience": 38.0}
@@ -194,6 +90,95 @@ def doubles(options):
         )
         print(rows[-1], flush=True)
     return {"log loss of the last fifth": rows}
+
+
+def legends(options):
+    """League of Legends: fitted to the first half of the games, and scored on the last."""
+    import pyarrow.parquet as pq
+
+    path = find(options, "lol_pro.parquet")
+    if path is None or options.quick:
+        return None
+    table = pq.read_table(path)
+    table = {name: table[name].to_numpy() for name in table.column_names if name not in ("league", "gamelength")}
+    order = np.argsort(table["period"], kind="stable")
+    table = {name: x[order] for name, x in table.items()}
+    count, rows, before = len(order), [], None
+    usual = {"growth": 10.0, "initial_deviation": 120.0, "match_growth": 8.0, "blue": 50.0}
+    aging = {"experience": 20.0, "reversion": 1500.0}
+    ways = {
+        "trueskill": (jr.trueskill, False, {"initial_deviation": 130.0, "tau": 10.0}),
+        "skills": (jr.skills, False, usual),
+        "skills, experience, reversion": (jr.skills, False, usual | aging),
+        "skills, experience, reversion, clubs": (jr.skills, True, usual | aging),
+    }
+    fixed = {
+        jr.trueskill: {"initial_rating": 1500.0, "beta": 212.0, "draw_probability": 0.0},
+        jr.skills: {"covariates": "blue", "size_advantage": 0.0, "period": 365.0},
+    }
+    for way, (factory, with_clubs, fitted) in ways.items():
+        rounds = legends_rounds(table, with_clubs)
+        contest = np.repeat(np.arange(count), np.diff(rounds.player_start))
+        fit = jr.fit(
+            factory(**fixed[factory], **fitted), rounds, free=list(fitted), steps=60, errors="products",
+            weight=(contest < count // 2) * 1.0,
+        )  # fmt: skip
+        prediction, first = np.asarray(jr.run(fit.system, rounds).prediction, float), rounds.player_start[:-1]
+        p = np.where(rounds.events.rank[first] == 0, prediction[first], 1.0 - prediction[first])[count // 2 :]
+        loss = -np.log(p)
+        before = loss if before is None else before
+        gain = loss - before
+        rows.append(
+            {"way": way, "games": count, "log_loss": float(loss.mean())}
+            | {"beside_trueskill": float(gain.mean()), "standard_error": float(gain.std() / len(gain) ** 0.5)}
+            | {name: float(getattr(fit.params, name)) for name in fitted}
+        )
+        print(rows[-1], flush=True)
+    return {"log loss of the last half": rows}
+
+
+def right_pairs(prediction, event):
+    """[E] the share of pairs of a race, which stand in the official order, that predictions have in this order."""
+    shares = []
+    for p in np.split(prediction, np.flatnonzero(np.diff(event)) + 1):
+        ahead = (p[:, None] - p[None, :])[np.triu_indices(len(p), 1)]
+        shares.append(np.mean(0.5 + 0.5 * np.sign(ahead)))
+    return np.array(shares)
+
+
+def races(options):
+    """Formula 1: fitted to the first half of the races, and scored on the last; errors are of means of races."""
+    path = None if options.quick else find(options, "f1.parquet")
+    if path is None:
+        return None
+    table = race_table(path)
+    event, rows, before = table["event"], [], None
+    late = event > event.max() // 2
+    usual = {"growth": 10.0, "initial_deviation": 120.0, "match_growth": 5.0, "experience": 20.0, "reversion": 2000.0}
+    trueskill = jr.trueskill(initial_rating=1500.0, initial_deviation=130.0, beta=212.0, tau=10.0, draw_probability=0.0)
+    for way, system, free, members in (
+        ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver",)),
+        ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver", "car")),
+        ("skills", jr.skills(**usual), usual, ("driver",)),
+        ("skills", jr.skills(**usual), usual, ("driver", "car")),
+        ("skills", jr.skills(**usual), usual, ("driver", "car", "constructor")),
+    ):
+        rounds, behind = races_rounds(table, members)
+        weight = np.repeat(~late, len(members)) * 1.0
+        fit = jr.fit(system, rounds, free=list(free), weight=weight, steps=25, errors="products")
+        p = np.asarray(jr.run(fit.system, rounds).prediction, float)[:: len(members)]
+        loss = (behind - 1.0) * np.log(p) - behind * np.log1p(-p)
+        loss = (np.bincount(event, loss) / np.bincount(event))[event.max() // 2 + 1 :]
+        before = loss if before is None else before
+        pairs = right_pairs(p[late], event[late])
+        rows.append(
+            {"way": way, "members": ", ".join(members), "races": len(loss), "log_loss": float(loss.mean())}
+            | {"beside_the_first": float(np.mean(loss - before))}
+            | {"standard_error": float(np.std(loss - before) / len(loss) ** 0.5), "pairs_right": float(pairs.mean())}
+            | {name: float(getattr(fit.params, name)) for name in free}
+        )
+        print(rows[-1], flush=True)
+    return {"log loss of the last half": rows}
 
 
 def random_contests(rng, contests, players, teams, size):
@@ -283,11 +268,13 @@ def evidence(options):
     return {"ten contests a player": rows}
 
 
-PARTS = {"doubles": doubles, "speed": speed, "evidence": evidence}
+PARTS = {"doubles": doubles, "legends": legends, "races": races, "speed": speed, "evidence": evidence}
 
 
 if __name__ == "__main__":
-    parser = declare(__doc__, "on small leagues", "atp_doubles.parquet and atp.parquet")
+    parser = declare(
+        __doc__, "on small leagues", "atp_doubles.parquet, atp.parquet, atp_games.parquet and lol_pro.parquet"
+    )
     add_only(parser, PARTS, "PART")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), metavar="WAY", help=", ".join(WAYS))
     keep(PARTS, parse(parser, __file__))

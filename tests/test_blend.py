@@ -94,7 +94,8 @@ def test_a_blend_predicts_upcoming_matches(data):
     found = jr.compare(data, systems, last=0.25)
     assert found.blend.quality == pytest.approx(blend.quality)
     assert found.blend.weights == pytest.approx(blend.weights) and list(found.blend.weights) == [*systems]
-    assert found.rows[-1] == ["(blend)", *(f"{x:.4f}" for x in blend.quality.values()), ""]
+    gap = blend.quality["log loss"] - min(one.quality["log loss"] for one in found.results)
+    assert found.rows[-1] == ["(blend)", *(f"{x:.4f}" for x in blend.quality.values()), f"{gap:+.4f}"]
     assert jr.compare(data, ["elo"]).blend is None
     assert repr(blend).startswith("Blend of ") and len(repr(blend).splitlines()) == 2
 

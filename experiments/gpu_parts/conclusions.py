@@ -55,7 +55,7 @@ def estimated_seconds(row):
         return (level and count_steps_of_row(row) * level), lambda ratio: {
             "says": f"a level takes {1e6 * level * ratio:.2g} us"
         }
-    counted = step_by_counts(row["system"], row.get("events", "matches"), number)
+    counted = counted_program_step(row["system"], row.get("events", "matches"), number)
     if counted is None:
         return None, None
     steps = count_steps_of_row(row)
@@ -77,7 +77,7 @@ def count_steps_of_row(row):
 STEP_MATCHES = 936_248 / 19_287  # of tennis, where a row does not count its steps
 
 
-def step_by_counts(system, events, settings):
+def counted_program_step(system, events, settings):
     """The row of `gpu_programs.json`."""
     if settings == 1:
         rows = steps_by_counts()

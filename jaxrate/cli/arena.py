@@ -156,7 +156,7 @@ def arena(
         with report.stage("writing the page"):
             source = describe_vote_source(file, votes, options.get("dates"))
             if votes.left_out:
-                source = f"{source}; {votes.left_out}, as no option names their column"
+                source = f"{source}; {votes.left_out}"
             text = jr.site.arena_page_html(
                 strengths, ranks=ranks, drift=drift, title=title_from_file(file), source=source, noun=noun
             )

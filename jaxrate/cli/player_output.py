@@ -59,16 +59,19 @@ def career_sections(
         "score": "{:g}".format,
         "change": partial(format_decimals, digits=digits, signed=True),
     }
+    names = [key for key in career_columns if key != "change"]
+    names.insert(names.index("rating"), "change")  # narrow terminals leave out the last columns
+    career_columns = {key: career_columns[key] for key in names}
     rows = [
         ["" if x != x else formats[key](x) if key in formats else x for key, x in zip(career_columns, row, strict=True)]
         for row in zip(*career_columns.values(), strict=True)
     ]
-    words = {"rating": f"rating after the {kind}", "deviation": "deviation before", "probability": "expected"}
-    headings = [words.get(key, key.replace("_", " ")) for key in career_columns]
+    headings = ["expected" if key == "probability" else key.replace("_", " ") for key in career_columns]
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [
         f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",
         TextTable(headings, rows, ("time", "opponent", "contest")),
+        f"Ratings are those after the {kind}" + (", deviations those before." if "deviation" in career else "."),
     ]
 
 

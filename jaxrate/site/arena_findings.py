@@ -69,6 +69,8 @@ def _players_surely_on_top_finding(
         if size >= len(order):
             break
         inside = [i for i in order.tolist() if ranks.greatest[i] <= size]
+        if [(ranks.least[i], ranks.greatest[i]) for i in inside] == [(1, 1), (2, 2)]:
+            return [f"{names[inside[0]]} and {names[inside[1]]} are surely first and second."]
         if len(inside) >= least:
             who = (
                 join_names([names[i] for i in inside])

@@ -24,7 +24,7 @@ MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of number
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
-TOP_ROWS = 25  # of more than 30 players, those in the first table, and about so many in each of the others
+TOP_ROWS = 25  # of more than 30 players, those in the first table
 MAX_DRIFT_ROWS = 10
 
 
@@ -104,9 +104,7 @@ def arena_page_html(
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
     bounds = [0, len(order)]
     if len(order) > 1.2 * TOP_ROWS:
-        count = max(round((len(order) - TOP_ROWS) / TOP_ROWS), 1)
-        bounds = [0, *np.linspace(TOP_ROWS, len(order), count + 1).round().astype(int).tolist()]
-    axis_parts = [(0, bounds[1]), *[(bounds[1], len(order))] * (len(bounds) - 2)]  # all later tables share an axis
+        bounds = [0, TOP_ROWS, len(order)]
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -134,10 +132,7 @@ def arena_page_html(
             findings=certain_findings(names, strengths, ranks, words),
             ranks=ranks,
             drift=drift,
-            tables=[
-                _build_table(strengths, ranks, names, part, half_width, axis_players=order[slice(*axis_part)])
-                for part, axis_part in zip(pairwise(bounds), axis_parts, strict=True)
-            ],
+            tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
             matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -158,14 +153,10 @@ def _build_table(
     names: list[str],
     part: tuple[int, int],
     half_width: HostArray,
-    axis_players: HostArray,
 ) -> RankingTable:
-    """The table of a part of the players, the best first: from one place to another, counted from 0.
-
-    The axis holds the intervals of `axis_players`.
-    """
+    """The table of a part of the players, the best first: from one place to another, counted from 0."""
     order, players = strengths.order, strengths.order[slice(*part)]
-    finite = axis_players[np.isfinite(strengths.rating[axis_players])]
+    finite = players[np.isfinite(strengths.rating[players])]
     low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
     axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
     rows = []

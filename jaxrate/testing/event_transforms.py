@@ -19,8 +19,11 @@ def shuffle_participants(contests: Ragged) -> tuple[Ragged, Any]:
     """The same contests with the rows of each in another order, and that order."""
     random = np.random.default_rng(4)
     order = np.concatenate([a + random.permutation(b - a) for a, b in pairwise(contests.player_start)])
-    columns = {name: getattr(contests.events, name)[order] for name in ("player", "rank", "team", "weight")}
-    return contests._replace(events=contests.events._replace(**columns)), order
+    rounds: Any = contests.events
+    fields = {name: getattr(rounds, name)[order] for name in ("player", "rank", "team", "weight")}
+    fields["category"] = None if rounds.category is None else rounds.category[order]
+    fields["columns"] = rounds.columns and {name: x[order] for name, x in rounds.columns.items()}
+    return contests._replace(events=rounds._replace(**fields)), order
 
 
 def rename_players(events: Any, new_ids: Any) -> Any:
@@ -36,7 +39,7 @@ def reverse_results(events: Any, first_event: int, evidence: tuple[str, ...] = (
     Args:
       events: matches or contests.
       first_event: index of the first event with a reversed result.
-      evidence: names of columns of matches that depend on the result, as margins do: their signs change.
+      evidence: names of columns that depend on the result, as margins do: their signs change.
     """
     if isinstance(events, Matches):
         is_reversed = np.arange(len(events.score)) >= first_event
@@ -49,4 +52,7 @@ def reverse_results(events: Any, first_event: int, evidence: tuple[str, ...] = (
     worse = [(x[:, None] < x[None, :]).sum(axis=1) for x in np.split(rank, start[1:-1])]
     is_reversed = np.arange(len(rank)) >= start[first_event]
     rank = np.where(is_reversed, np.concatenate(worse), rank).astype(np.int32)
-    return events._replace(events=events.events._replace(rank=rank))
+    columns = events.events.columns
+    reversed_columns = {name: np.where(is_reversed, -columns[name], columns[name]) for name in evidence}
+    columns = columns | reversed_columns if reversed_columns else columns
+    return events._replace(events=events.events._replace(rank=rank, columns=columns))

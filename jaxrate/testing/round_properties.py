@@ -23,7 +23,7 @@ from jaxrate.testing.case_and_assertions import (
     strict_precision,
 )
 from jaxrate.testing.replay_properties import player_ratings, replay_case_events, replay_first_season
-from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, split_seasons
+from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, column_names_read_by_rules, split_seasons
 
 
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
@@ -77,7 +77,8 @@ def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, An
     columns = [(i, who + k, r, time) for i, (who, time, rank) in enumerate(table) for k, r in enumerate(rank)]
     contest, player, rank, time = np.array(columns).T
     weights = np.full(len(rank), 0.5)
-    events = build_rounds(contest.astype(int), player.astype(int), rank, weight=weights, time=time)
+    further = dict.fromkeys(column_names_read_by_rules(case.system, case.form), 1.0 + rank)
+    events = build_rounds(contest.astype(int), player.astype(int), rank, weight=weights, time=time, columns=further)
     result = replay_case_events(case, events, schedule="auto", num_players=4 * len(IDLE_CASES))
     with strict_precision(case.double):
         state = jax.tree.map(jnp.asarray, result.state)

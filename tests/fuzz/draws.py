@@ -211,5 +211,13 @@ def contests(random, system):
         ceiling = random.choice([math.inf, random.uniform(LOWEST, HIGHEST)])
         columns.append([np.full(size, i), player, rank, team, weight, np.full(size, day[i]), np.full(size, ceiling)])
     contest, player, rank, team, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
-    with_teams = {"team": team} if "teams" in system.features else {}
-    return jr.rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling, **with_teams)
+    options = {"team": team} if "teams" in system.features else {}
+    if system.name == "skills":
+        n = len(player)
+        margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
+        of_team = spread(random, n, -3.0, 3.0)[(np.searchsorted(contest, contest) + team).astype(int)]
+        further = dict.fromkeys(margin, of_team)
+        for name in system.settings["statistics"]:
+            further[name] = np.where(random.integers(4, size=n), spread(random, n, -3.0, 3.0), np.nan)
+        options |= {"columns": further or None, "category": random.integers(0, 3, n)}
+    return jr.rounds(contest, player, rank, weight=weight, time=time, ceiling=ceiling, **options)

@@ -59,7 +59,7 @@ def kinds():
 def draw(random, kind, double, batch):
     """A case of this kind."""
     name, form, full = kind
-    static = draws.STATIC.get(name, ({},))
+    static = [x for x in draws.STATIC.get(name, ({},)) if FORMS[form] in jr.extend.SYSTEMS[name](**x).events]
     base = jr.extend.SYSTEMS[name](**static[random.integers(len(static))])
     if full and find_own_draw_predict_rule(base) is None:
         base = jr.forecasts.add_outcomes(jr.forecasts.calibrate(base))

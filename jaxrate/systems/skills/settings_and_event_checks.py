@@ -108,11 +108,11 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
         elif name not in model.statistics:
             fail_where(np.isnan(values), partial(_missing_number_message, name))
     if model.outcome == "margin":
-        check_team_points(model, ragged, contests)
+        check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
 
 
-def check_team_points(model: ModelSettings, ragged: Any, contests: Any) -> None:
+def check_team_mates_have_same_points(model: ModelSettings, ragged: Any, contests: Any) -> None:
     """ValueError unless all members of a team have the same points."""
     first = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start))
     points, team = (np.asarray(x)[: len(first)] for x in (contests.columns[model.margin[0]], contests.team))

@@ -71,7 +71,7 @@ def make_member_loadings(model: ModelSettings, event: Rounds) -> Array | None:
 
 def further_columns(event: Rounds) -> dict[str, Array]:
     """The further columns of the participants, which `check` found there."""
-    named_columns: Any = event.columns or {}
+    named_columns: Any = event.columns
     return named_columns
 
 

@@ -18,7 +18,7 @@ from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 from jaxrate.systems.skills.team_performances import MemberPerformances, TeamPerformances, further_columns
 from jaxrate.systems.trueskill.propagation import (
     LinkMoments,
-    link_moments_with_margin,
+    link_moments_with_draw_margin,
     propagate_standing_to_team_messages,
 )
 
@@ -33,7 +33,7 @@ def team_messages(
     margin, moments = jnp.zeros_like(mean[1:]), link_moments_with_half_draws(event)
     if constants.params.draw_margin is not None:
         margin = constants.params.draw_margin * jnp.sqrt(0.5 * (square[:-1] + square[1:]))
-        moments = link_moments_with_margin(event)
+        moments = link_moments_with_draw_margin(event)
     return propagate_standing_to_team_messages(None, moments, mean, variance, margin, teams)
 
 

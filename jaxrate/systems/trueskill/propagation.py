@@ -30,7 +30,7 @@ class NeighbourDifferenceMessage(NamedTuple):
 LinkMoments: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
 
 
-def link_moments_with_margin(event: Rounds) -> LinkMoments:
+def link_moments_with_draw_margin(event: Rounds) -> LinkMoments:
     """The moments of a difference beyond the margin, or within it where teams tie, as `truncated_normal_moments`."""
     if event.strict is None:
         return truncated_normal_moments
