@@ -249,3 +249,18 @@ def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     wanted = jr.leaderboard(rated, active="all")
     peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
     assert careers.mean[at].tolist() == [peaks[name] for name in rated.players.tolist()]
+
+
+def test_a_chart_of_few_matches_holds_its_band_and_says_only_what_it_shows(tmp_path):
+    """Cy plays twice, Ada and Bo often; only long careers clip first matches, and only they have peaks."""
+    n = 30
+    table = {"a": ["Ada"] * n + ["Cy"] * 2, "b": ["Bo"] * (n + 2), "score": [1.0, 0.0] * (n // 2 + 1)}
+    rated = jr.rate(jr.glicko(), jr.read(table | {"date": np.arange(n + 2).astype("datetime64[D]")}))
+    jr.site.write_site(rated, tmp_path, active="all")
+    cy, ada = ((tmp_path / "players" / f"{x}.html").read_text(encoding="utf-8") for x in ("cy", "ada"))
+    band = re.search('class="area first" d="(.*?)"', cy)[1]
+    heights = [int(y) for y in re.findall(r" (-?\d+)", band)]
+    assert 0 < min(heights) < 100 and 900 < max(heights) < 1000
+    for text in ("may leave the chart", "The dot is the peak", 'class="peak"', "Peak 1"):
+        assert text in ada and text not in cy
+    assert "dotted line" not in ada and ". Last played on " in cy

@@ -9,12 +9,12 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, peak_definition
 from jaxrate.text_format import use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
-BAND_ROOM = 0.6  # of the height of a line: what bands add at most, since those of first events are wide
+EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them, so that dots and bands are seen whole
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
@@ -89,9 +89,35 @@ def draw_career_charts(data: SiteData) -> list[str]:
             if len(pieces) > 1:
                 bridges = "".join(f"M{line_points[x.start - 1]}L{line_points[x.start]}" for x in pieces[1:])
                 parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
-        parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
+        if count[i] >= PEAK_MIN_EVENTS:
+            parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
         charts[player] = _frame("".join(parts), *axis)
     return charts
+
+
+def write_chart_notes(data: SiteData) -> list[str]:
+    """What the chart of each player shows besides the line."""
+    careers, hindsight = data.careers, data.hindsight
+    event, events = ("match", "matches") if data.rated.contests is None else ("contest", "contests")
+    band = ""
+    if careers.deviation is not None:
+        band = "The band is the margin of error at the time: the 95 % interval from the results until then."
+        if hindsight is not None and careers.opponent is not None and len(careers.mean):
+            mean, _ = (careers.select_own_side(*x.T) for x in hindsight)
+            outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
+            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of matches."
+    counts = np.diff(careers.start)
+    pauses = np.diff(np.append(0, np.cumsum(mark_events_after_pauses(data)))[careers.start])
+    texts = {
+        f"The first {FIRST_EVENTS} {events} may leave the chart.": counts >= 2 * FIRST_EVENTS,
+        f"The dot is the peak, {peak_definition(event)}.": counts >= PEAK_MIN_EVENTS,
+        "A dotted line leads over a pause of years.": pauses > 0,
+        band: np.full(len(counts), bool(band)),
+    }
+    return [
+        " ".join(text for text, is_true in zip(texts, row, strict=True) if is_true)
+        for row in np.transpose([*texts.values()]).tolist()
+    ]
 
 
 def peak_positions(mean: HostArray, start: HostArray, count: HostArray) -> HostArray:
@@ -137,7 +163,7 @@ def _horizontal_positions_and_axis_ends(
 def _lowest_and_highest_ratings_by_chart(
     lines: list[_Line], chart_start: HostArray, count: HostArray
 ) -> tuple[HostArray, HostArray]:
-    """The lowest and highest ratings of each chart, without the first events of a career twice as long or longer."""
+    """The ends of each chart's axis: it holds lines and bands, but for the first events of long careers."""
     number = np.arange(count.sum()) - np.repeat(chart_start, count)
     is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
 
@@ -145,14 +171,11 @@ def _lowest_and_highest_ratings_by_chart(
         return np.minimum.reduceat(np.where(is_first, np.inf, values), chart_start)
 
     half_widths = [np.zeros(len(x.mean)) if x.half_width is None else x.half_width for x in lines]
-    low = np.min([lowest(x.mean) for x in lines], axis=0)
-    high = np.max([-lowest(-x.mean) for x in lines], axis=0)
-    room = BAND_ROOM * (high - low) + 1e-9
-    band_low = np.min([lowest(x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
-    band_high = np.max([-lowest(-x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
-    low, high = np.maximum(band_low, low - room), np.minimum(band_high, high + room)
+    low = np.min([lowest(x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
+    high = np.max([-lowest(-x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
     is_flat = high - low < 1e-6
-    return np.where(is_flat, low - 1.0, low), np.where(is_flat, high + 1.0, high)
+    room = np.where(is_flat, 1.0, EDGE_ROOM * (high - low))
+    return low - room, high + room
 
 
 def _frame(paths: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.event_rows import (
     EventTableCells,
     build_event_table_cells,
@@ -43,6 +44,7 @@ FIELDS = (
     "preview",
     "slug",
     "chart",
+    "note",
     "opponents",
     "met",
     "upsets",
@@ -60,6 +62,7 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
     """
     columns = career_columns(site_data)
     rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data)
+    notes = write_chart_notes(site_data)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     count = len(site_data.slugs)
     opponents, met, upsets = [""] * count, [0] * count, iter([np.zeros(0, int)] * count)
@@ -89,6 +92,7 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
             "slug": slug,
             "address": quote(slug),
             "chart": charts[i],
+            "note": notes[i],
             "opponents": opponents[i],
             "met": f"{met[i]:,}",
             "upsets": rows.rows(some_upsets),
@@ -262,10 +266,11 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        if games:
+        if games >= PEAK_MIN_EVENTS:
             peak = use_minus_sign(f"{columns['peak'][at]:,.{digits}f}")
             text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
-            text += f", last played on {last[at]}" if last else ""
+        if games and last:
+            text += f"{', last' if games >= PEAK_MIN_EVENTS else '. Last'} played on {last[at]}"
         texts[i] = f"{text}."
     return texts
 

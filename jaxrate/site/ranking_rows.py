@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.event_rows import plural_event_noun
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, peak_definition
+from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, has_peaks, peak_definition
 from jaxrate.text_format import use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
@@ -75,7 +76,9 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
     if data.current.change is not None:
         heads.insert(1, ("move", "move", f"since {since}"))
         heads.append(("figure change", "change", f"since {since}"))
-    heads += [("course", lines.heading, ""), ("figure peak", "peak", peak_definition(data))]
+    heads.append(("course", lines.heading, ""))
+    if has_peaks(data):
+        heads.append(("figure peak", "peak", peak_definition("match" if data.rated.contests is None else "contest")))
     heads.append(("figure more", plural_event_noun(data), ""))
     if data.current.last is not None:
         heads += [("words more", "last played", ""), ("words more", "peak on", "")]
@@ -89,7 +92,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
 def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
-    events, rows = plural_event_noun(data), []
+    events, with_peaks, rows = plural_event_noun(data), has_peaks(data), []
     for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
         rating = float(board.rating[at])
@@ -110,8 +113,10 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             text = "" if change != change else use_minus_sign(f"{change:+,.{digits}f}")
             cells.append(f'<td class="figure change" data-name="change">{text}')
         cells.append(f'<td class="course">{course_line(lines.levels[at])}')
-        text = "" if peak != peak else use_minus_sign(f"{peak:,.{digits}f}") + year
-        cells.append(f'<td class="figure peak" data-name="peak">{text}')
+        if with_peaks:
+            has_peak = peak == peak and games >= PEAK_MIN_EVENTS
+            text = use_minus_sign(f"{peak:,.{digits}f}") + year if has_peak else ""
+            cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:
             for heading, time in (("last played", board.last[at]), ("peak on", board.peak_time[at])):

@@ -16,7 +16,7 @@ from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.career_charts import draw_career_charts, peak_positions
+from jaxrate.site.career_charts import draw_career_charts, peak_positions, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
@@ -97,8 +97,9 @@ def report_html(
     for i, levels in zip(listed, lines.levels, strict=True):
         board["course"][place[i]] = levels
     columns, summaries = career_columns(site_data), summarise_players(site_data, context)
+    notes = write_chart_notes(site_data)
     sections = {
-        place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes)
+        place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes) | {"note": notes[i]}
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
@@ -143,7 +144,7 @@ def report_html(
             shown=shown,
             total=len(listed),
             options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
-            first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries),
+            first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes),
             quality=quality or {},
             bins=bins,
             reliability=reliability_dot_plot(bins),
@@ -215,7 +216,7 @@ def _make_section_link_function(sections: Mapping[int, Any], place: list[int]) -
 
 
 def _first_section(
-    site_data: SiteData, columns: dict[str, Any], ids: list[int], summaries: list[str]
+    site_data: SiteData, columns: dict[str, Any], ids: list[int], summaries: list[str], notes: list[str]
 ) -> dict[str, Any] | None:
     """The section of the first player as it is shown without scripts."""
     if not ids:
@@ -225,6 +226,7 @@ def _first_section(
     return {
         "name": site_data.names[player],
         "summary": summaries[player],
+        "note": notes[player],
         "chart": draw_career_charts(site_data)[player],
         "heads": heading_row(rows.headings),
         "rows": rows.rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),

@@ -151,9 +151,8 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "halves": is_draw_half(rated),
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
-        "chart_text": _chart_note(data, event),
         "first_events": FIRST_EVENTS,
-        "peak": peak_definition(data),
+        "peak": peak_definition(event) if has_peaks(data) else "",
         "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
         "table_text": _explain_table_columns(data, event),
@@ -168,24 +167,14 @@ def is_draw_half(rated: Rated) -> bool:
     return bool(((score > 0) & (score < 1)).any())
 
 
-def peak_definition(data: SiteData) -> str:
+def peak_definition(event: str) -> str:
     """What a peak is."""
-    return f"the highest rating from the {PEAK_MIN_EVENTS}th {'match' if data.rated.contests is None else 'contest'} on"
+    return f"the highest rating from the {PEAK_MIN_EVENTS}th {event} on"
 
 
-def _chart_note(data: SiteData, event: str) -> str:
-    text = (
-        f"The first {FIRST_EVENTS} of a long career may leave the chart; the dot is the peak, {peak_definition(data)}."
-    )
-    careers, hindsight = data.careers, data.hindsight
-    if careers.deviation is None:
-        return text
-    text += " The band is the margin of error at the time: the 95 % interval from the results until then."
-    if hindsight is None or careers.opponent is None:
-        return text
-    mean, _ = (careers.select_own_side(*x.T) for x in hindsight)
-    outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean()) if len(mean) else 0.0
-    return f"{text} Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of matches."
+def has_peaks(data: SiteData) -> bool:
+    """Whether anybody has events enough for a peak."""
+    return bool((np.asarray(data.full_leaderboard.games) >= PEAK_MIN_EVENTS).any())
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:

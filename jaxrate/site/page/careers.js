@@ -22,7 +22,7 @@ function showCareers(chart, careers, { dated, firstEvents }) {
     const points = [...earlier, ...(drawn ? drawn.map((i) => known[i]) : known)];
     const settled = first + known.length < 2 * firstEvents ? 0 : points.findIndex(({ number }) => number > firstEvents);
     const late = points.filter(({ number }) => number > firstEvents);
-    const peak = key !== "rating" ? null : late.length ? late.reduce((best, p) => (p.y > best.y ? p : best)) : points.at(-1);
+    const peak = key !== "rating" ? null : late.length ? late.reduce((best, p) => (p.y > best.y ? p : best)) : null;
     return { name, class: kind, points, first: settled, peak };
   };
   const describeEvent = (career) => (i) => {

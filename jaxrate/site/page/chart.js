@@ -4,7 +4,7 @@
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
 const UNITS = 1000;
-const BAND_ROOM = 0.6; // of the height of lines: what bands add at most, since those of first events are wide
+const EDGE_ROOM = 0.05; // of the height of lines and bands: free above and below them
 const years = (low, high, most) => {
   const year = (x) => new Date(x * 864e5).getUTCFullYear();
   const [first, last] = [year(low) + 1, year(high)];
@@ -52,13 +52,12 @@ class Chart {
     const least = (values) => values.reduce((a, b) => Math.min(a, b));
     const most = (values) => values.reduce((a, b) => Math.max(a, b));
     const settled = this.lines.flatMap((line) => line.points.slice(line.first));
-    const [xs, ys] = [points.map((p) => p.x), settled.map((p) => p.y)];
+    const xs = points.map((p) => p.x);
     let [x0, x1] = [least(xs), most(xs)];
     if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
-    const room = BAND_ROOM * (most(ys) - least(ys)) + 1e-9;
-    let y0 = Math.max(least(settled.map((p) => p.y - p.spread)), least(ys) - room);
-    let y1 = Math.min(most(settled.map((p) => p.y + p.spread)), most(ys) + room);
-    if (y1 - y0 < 1e-6) [y0, y1] = [y0 - 1, y1 + 1];
+    let [y0, y1] = [least(settled.map((p) => p.y - p.spread)), most(settled.map((p) => p.y + p.spread))];
+    const room = y1 - y0 < 1e-6 ? 1 : EDGE_ROOM * (y1 - y0);
+    [y0, y1] = [y0 - room, y1 + room];
     this.x = (x) => (x - x0) / (x1 - x0);
     this.y = (y) => (y1 - y) / (y1 - y0);
     const put = (p, y) => `${(UNITS * this.x(p.x)).toFixed(1)} ${(UNITS * this.y(y)).toFixed(1)}`;

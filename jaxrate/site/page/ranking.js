@@ -1,7 +1,7 @@
 // The ranking, which the page has already: its columns, to be sorted and searched once the data of all players are there.
 
 function ranking(table, about, { source, linked }) {
-  const { dated, digits, events, noun, since, peak: peakText } = about;
+  const { dated, digits, events, noun, since, peak: peakText, firstEvents } = about;
   const [search, choice] = ["search", "who"].map(byId);
   let board;
   let axis = { low: 0, high: 1, marks: [] };
@@ -23,7 +23,7 @@ function ranking(table, about, { source, linked }) {
   columns.push({ name: "±", kept: true, value: of("spread") });
   if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
   columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });
-  columns.push({ name: "peak", kind: "peak", title: peakText, value: of("peak"), show: (x, { i }) => peak(x, i) });
+  if (has("peak")) columns.push({ name: "peak", kind: "peak", title: peakText, value: ({ i }) => peakOf(i), show: (x, { i }) => peak(x, i) });
   columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
   if (dates) {
     columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
@@ -40,7 +40,11 @@ function ranking(table, about, { source, linked }) {
     if (x === 0) return "–";
     return make("span", { class: x > 0 ? "up" : "drop" }, x === Infinity ? "new" : `${x > 0 ? "▲" : "▼"} ${grouped(Math.abs(x), 0)}`);
   }
+  function peakOf(i) {
+    return board.games[i] > firstEvents ? board.peak[i] : null;
+  }
   function peak(x, i) {
+    if (x === null) return "";
     const year = dated && board.peaked?.[i] != null ? [" ", make("small", {}, day(board.peaked[i]).slice(0, 4))] : [];
     return make("span", {}, rating(x), ...year);
   }
@@ -50,7 +54,7 @@ function ranking(table, about, { source, linked }) {
   };
   const chosen = () => {
     const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => choice?.value === "all" || choice?.value === "best" || board.current[i]);
-    if (choice?.value === "best") rows.sort((a, b) => board.peak[b.i] - board.peak[a.i]);
+    if (choice?.value === "best") rows.sort((a, b) => (peakOf(b.i) ?? -Infinity) - (peakOf(a.i) ?? -Infinity) || 0);
     rows.forEach((row, i) => (row.rank = i + 1));
     return rows;
   };

@@ -29,6 +29,7 @@ function open(place) {
   choice.value = place;
   byId("name").replaceChildren(make("bdi", {}, board.name[place]));
   byId("summary").textContent = spelledNumber(career.summary).replace(/\d{4}-\d\d-\d\d/g, spelledDate);
+  byId("note").textContent = career.note;
   byId("search-events").value = "";
   const several = career.played > 1;
   byId("chart").hidden = !several;
