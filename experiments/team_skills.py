@@ -237,7 +237,7 @@ def draw_league(rng, players, contests, teams, size, statistics):
     return skill, jr.rounds(contest, player.ravel(), ranks, team=np.tile(team, contests), columns=columns)
 
 
-def evidence(options):
+def rating_errors_by_evidence(options):
     """How far ratings are off the skills that leagues were drawn from, with the model's own hyperparameters."""
     rows, leagues = [], 2 if options.quick else 20
     ways = {
@@ -268,7 +268,7 @@ def evidence(options):
     return {"ten contests a player": rows}
 
 
-PARTS = {"doubles": doubles, "legends": legends, "races": races, "speed": speed, "evidence": evidence}
+PARTS = {"doubles": doubles, "legends": legends, "races": races, "speed": speed, "evidence": rating_errors_by_evidence}
 
 
 if __name__ == "__main__":

@@ -324,18 +324,15 @@ class LiveHistory:
         players = np.array(current.names, object if isinstance((*current.names, "")[0], str) else None)
         unpack_records: Any = unpack_matches if kind is Matches else unpack_contests
         events, rows = unpack_records(current.log[past.number :], self.layouts, self.float_type)
-        prediction, before, after, inferred = compiled_event_programs.unflatten_output_rows(
-            rows, self.shapes[kind], kind
-        )
+        *history, inferred = compiled_event_programs.unflatten_output_rows(rows, self.shapes[kind], kind)
         performances = (
             None if inferred is None else mask_performances_of_contests_without_effect(self.system, inferred, events)
         )
         row_numbers = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, row_numbers, self.categories, current.clock)
-        earlier = (
-            base if base is not None and count_rated_matches_or_participations(base) else None
-        )  # an empty table fits any events
-        rated = build_rated(self.system, data, None, earlier, History(state, prediction, before, after), performances)
+        # An empty table fits any events.
+        earlier = base if base is not None and count_rated_matches_or_participations(base) else None
+        rated = build_rated(self.system, data, None, earlier, History(state, *history), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(
             current,
