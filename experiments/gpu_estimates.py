@@ -1,6 +1,7 @@
 """What a step should take on a GPU by the counts of `gpu_programs.py`, and the table that `jaxrate plan` reads."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 KERNEL_SECONDS = 2.5e-6  # from one kernel of a graph to the next
@@ -21,10 +22,11 @@ def unit_seconds(row):
     return row["bytes"] / row["size"] ** (2 if row["events"] == "rounds" else 1) / BANDWIDTH
 
 
-def steps_by_counts():
-    """The rows of `gpu_programs.json` of this version, one setting at a time."""
+@cache
+def steps_by_counts(settings=1):
+    """The rows of `gpu_programs.json` of this version, of so many settings at a time."""
     rows = json.loads((RESULTS / "gpu_programs.json").read_text())["results"]["step"]
-    return [row for row in rows if row["version"] == "now" and row["settings"] == 1]
+    return [row for row in rows if row["version"] == "now" and row["settings"] == settings]
 
 
 def steps_by_estimates():

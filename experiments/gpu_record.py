@@ -13,6 +13,7 @@ and GPU, in `jaxrate/replay/kernel/`, and `algorithm_preferences.json` of BlatMM
 
 import json
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -115,6 +116,10 @@ def main():
                 for title, x in tabulate_conclusions(records).items()
             }
         )
+    # What a busy machine had no time for has no place in the code, and is no failure of it.
+    has_crashed = any(x.get("stopped", "").startswith("exit status") for x in records.values())
+    if options.quick and (has_crashed or any(x["place"] for x in conclusions.failures(records))):
+        sys.exit("the quick form has failures")
 
 
 if __name__ == "__main__":

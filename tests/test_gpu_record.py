@@ -76,14 +76,21 @@ for number in (1, 2, 3):
     content["running"] = {"case": case, "since": time.time()}
     write()
     if number == 2:
-        sys.exit(75) if how == "crash" else time.sleep(60)
+        if how == "lost":
+            content["rows"].append({"case": case, "error": "Gone: it is lost", "device_lost": True})
+            content["running"] = None
+            write()
+        time.sleep(60) if how == "hang" else sys.exit(75)
     content["rows"].append({"case": case, "seconds": 1.0})
 content["running"] = None
 write()
 """
 
 
-@pytest.mark.parametrize(("how", "error"), [("crash", "the device answers no more"), ("hang", "no end after 0.5 s")])
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [("crash", "the device answers no more"), ("lost", "Gone: it is lost"), ("hang", "no end after 0.5 s")],
+)
 def test_a_case_that_crashes_or_hangs_is_written_and_the_rest_goes_on(parts, tmp_path, monkeypatch, how, error):
     child, options = parts("child_process"), Namespace(out=tmp_path, quick=True, device="cpu")
     path = child.record_path("fit", options)

@@ -19,6 +19,7 @@ from gpu_parts.smallest_case import smallest_failing_case
 
 SEARCH_SECONDS = 30.0  # for the smallest case that fails
 MESSAGE_LENGTH = 600
+TURNS = 3  # of which the best counts
 COMPILERS = 8  # programs that are compiled at once
 
 
@@ -31,7 +32,7 @@ def parse_options():
     parser.add_argument("--compile-first", action="store_true")
     parser.add_argument("--case", type=json.loads, help="run this case alone")
     options = parser.parse_args()
-    options.turns = 1 if options.quick else 3
+    options.turns = 1 if options.quick else TURNS
     return options
 
 
@@ -73,6 +74,7 @@ def run_case(module, case, options, known=()):
     try:
         return module.run(case, options) | {"case_seconds": time.perf_counter() - start}
     except Exception as error:
+        traceback.print_exc()  # into the log of the part
         failed = {"error": error_message(error), "place": error_place(error)}
     if is_device_lost():
         return failed | {"device_lost": True}
@@ -82,8 +84,8 @@ def run_case(module, case, options, known=()):
     def fails(other):
         try:
             module.run(other, options)
-        except Exception:
-            return True
+        except Exception as error:
+            return error_place(error) == failed["place"]
         return False
 
     smallest, tried = smallest_failing_case(case, fails, 1.0 if options.quick else SEARCH_SECONDS)
@@ -121,7 +123,8 @@ def main():
     if options.compile_first:
         record.begin(COMPILING)
         is_safe = options.part == "kernel" or has_kernel_passed(options.out)
-        compile_cases(module, [case for case in left if is_safe or case.get("engine") != "kernel"], options)
+        compiled = [case for case in left if PARTS[case.get("part", options.part)].compiles_first]
+        compile_cases(module, [case for case in compiled if is_safe or case.get("engine") != "kernel"], options)
     for case in left:
         record.begin(case)
         found = run_case(module, case, options, [row.get("place") for row in record.rows])

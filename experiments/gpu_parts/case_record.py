@@ -12,10 +12,10 @@ TABLE = "table"  # the name of the table in which the row of a case stands
 class CaseRecord:
     """What is known of a part, in a file that is whole at any time."""
 
-    def __init__(self, path, keeps_rows=True):
+    def __init__(self, path):
         self.path = Path(path)
         self.content = {"part": self.path.stem, "running": None, "rows": [], "ended": False, "seconds": 0.0}
-        if keeps_rows and self.path.exists():
+        if self.path.exists():
             self.content = json.loads(self.path.read_text())
 
     @property
@@ -27,10 +27,10 @@ class CaseRecord:
         return any(row["case"] == case for row in self.rows)
 
     def forget_failures(self):
-        """Cases that failed are run once more."""
-        self.content["rows"] = [row for row in self.rows if "error" not in row]
-        self.content["ended"] = False
-        self.write()
+        """Cases that failed are run once more, as if the part had never been stopped."""
+        self.content |= {"rows": [row for row in self.rows if "error" not in row], "ended": False}
+        self.content.pop("stopped", None)
+        self.stop_running()
 
     def begin(self, case):
         self.content["running"] = {"case": case, "since": time.time()}
@@ -39,6 +39,10 @@ class CaseRecord:
     def end(self, case, numbers):
         """Write what a case gave: its numbers, or the error with the smallest case that shows it."""
         self.rows.append({"case": case} | rounded(numbers, 6))
+        self.stop_running()
+
+    def stop_running(self):
+        """No case is running any more."""
         self.content["running"] = None
         self.write()
 

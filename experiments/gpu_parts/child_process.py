@@ -108,14 +108,17 @@ def run_part(part, options, end):
         running = record.content["running"]
         if ended == "done":
             return record
-        if time.monotonic() >= end or running is None:
+        last = record.rows[-1] if record.rows else {}
+        is_lost = "device_lost" in last and "smallest" not in last  # the row of its case is written already
+        if time.monotonic() >= end or (running is None and not is_lost):
             why = ended if running else f"{ended}: {last_line(path.with_suffix('.log'))}"  # outside of any case
-            record.content |= {"running": None, "stopped": f"{why}, after {len(record.rows)} cases"}
-            record.write()
+            record.content["stopped"] = f"{why}, after {len(record.rows)} cases"
+            record.stop_running()
             return record
         compile_first = False
-        if running["case"] != COMPILING:
+        if running and running["case"] != COMPILING:
             record.end(running["case"], {"error": ended})
+        record.stop_running()
         add_smallest_case(record, part, options, end)
     return CaseRecord(path)
 

@@ -21,16 +21,15 @@ from jaxrate.replay.schedule import PlanShape, make_plan_of_shape
 
 GAMES = 2_000_000_000
 CHUNK = {"matches": 10_000_000, "players": 1_000_000}
-FILE = {"matches": 10_000_000, "players": 1_000_000}
 DISTINCT = 2  # chunks that lie on the device
 
 
 def cases(options):
-    chunk, file = ({"matches": 2_000, "players": 300},) * 2 if options.quick else (CHUNK, FILE)
+    chunk = {"matches": 2_000, "players": 300} if options.quick else CHUNK
     games = 6_000 if options.quick else GAMES if options.device == "gpu" else GAMES // 20
     yield {"table": "chunks", "way": "on the device", "system": "glicko", "games": games} | chunk
     yield {"table": "chunks", "way": "from the host", "system": "glicko", "games": 4 * chunk["matches"]} | chunk
-    yield {"table": "chunks", "way": "from files", "system": "glicko", "games": file["matches"]} | file
+    yield {"table": "chunks", "way": "from files", "system": "glicko", "games": chunk["matches"]} | chunk
 
 
 def run(case, options):
@@ -43,9 +42,7 @@ def plan_chunks(case):
     """Chunks of different games that one program rates."""
     found = [simulate_history("uniform", case["players"], case["matches"], None, seed) for seed in range(DISTINCT)]
     plans = [jr.extend.schedule_by_level(x) for x in found]
-    shape = PlanShape(
-        max(x.number.shape[1] for x in plans), max(x.size for x in plans), max(x.number.shape[0] for x in plans)
-    )
+    shape = PlanShape(*map(max, zip(*map(PlanShape.of, plans), strict=True)))
     return found, [make_plan_of_shape(x, shape) for x in found], shape
 
 

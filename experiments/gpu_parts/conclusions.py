@@ -2,7 +2,7 @@
 
 import json
 
-from gpu_estimates import RESULTS, step_seconds, steps_by_counts, unit_seconds
+from gpu_estimates import BANDWIDTH, KERNEL_SECONDS, RESULTS, step_seconds, steps_by_counts, unit_seconds
 
 SHOWN = "system", "events", "history", "engine", "settings"
 
@@ -52,38 +52,23 @@ def estimated_seconds(row):
     number = row.get("settings", 1)
     if row["engine"] == "kernel":
         level = level_seconds_by_counts(row["system"], number)
-        return (level and count_steps_of_row(row) * level), lambda ratio: {
-            "says": f"a level takes {1e6 * level * ratio:.2g} us"
-        }
+        return (level and row["steps"] * level), lambda ratio: {"says": f"a level takes {1e6 * level * ratio:.2g} us"}
     counted = counted_program_step(row["system"], row.get("events", "matches"), number)
     if counted is None:
         return None, None
-    steps = count_steps_of_row(row)
-    launches, work = steps * step_seconds(counted), row.get("units", row["rated"] / number) * unit_seconds(counted)
+    launches, work = row["steps"] * step_seconds(counted), row["units"] * unit_seconds(counted)
 
     def says(ratio):
         if launches > work:
-            return {"says": f"a launch takes {2.5 * ratio:.2g} us, estimated 2.5"}
-        return {"says": f"memory gives {3.35 / ratio:.2g} TB a second, estimated 3.35"}
+            return {"says": f"a launch takes {1e6 * KERNEL_SECONDS * ratio:.2g} us, estimated {1e6 * KERNEL_SECONDS:g}"}
+        return {"says": f"memory gives {BANDWIDTH / 1e12 / ratio:.2g} TB a second, estimated {BANDWIDTH / 1e12:g}"}
 
     return max(launches, work), says
 
 
-def count_steps_of_row(row):
-    """The steps of a history; of many settings as of one."""
-    return row.get("steps") or row["rated"] / row.get("settings", 1) / STEP_MATCHES
-
-
-STEP_MATCHES = 936_248 / 19_287  # of tennis, where a row does not count its steps
-
-
 def counted_program_step(system, events, settings):
     """The row of `gpu_programs.json`."""
-    if settings == 1:
-        rows = steps_by_counts()
-    else:
-        every = json.loads((RESULTS / "gpu_programs.json").read_text())["results"]["step"]
-        rows = [row for row in every if row["version"] == "now" and row["settings"] == settings]
+    rows = steps_by_counts(settings)
     return next((row for row in rows if (row["system"], row["events"]) == (system, events)), None)
 
 

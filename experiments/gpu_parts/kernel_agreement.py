@@ -4,7 +4,8 @@ A barrier that does not hold shows as numbers that differ, or that are not the s
 `engine="kernel"` may be the default where it is faster.
 """
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
+from functools import partial
 from unittest.mock import patch
 
 import jax
@@ -39,10 +40,8 @@ def cases(options):
 
 
 def run(case, options):
-    rate, turns = (
-        replay_several_settings if "settings" in case else replay_case,
-        1 if options.device == "cpu" else REPEATS,
-    )
+    rate = replay_several_settings if "settings" in case else replay_case
+    turns = REPEATS if options.turns and options.device == "gpu" else 1  # once to compile
     with jax.enable_x64(case["precision"] == "float64"):
         wanted = rate(case, "scan")
         with interpretation() if options.device == "cpu" else nullcontext():
@@ -61,16 +60,10 @@ def replay_case(case, engine):
     return jax.tree.map(np.asarray, replay(system, plan, first_state(system, plan.num_players), engine))
 
 
-@contextmanager
 def interpretation():
     """The kernel is interpreted, without a GPU."""
-    original = levels_kernel.replay_levels_in_kernel
-
-    def interpret(*arguments, **options):
-        return original(*arguments, **options, interpret=True)
-
-    with patch.object(levels_kernel, "replay_levels_in_kernel", interpret):
-        yield
+    interpret = partial(levels_kernel.replay_levels_in_kernel, interpret=True)
+    return patch.object(levels_kernel, "replay_levels_in_kernel", interpret)
 
 
 def replay_several_settings(case, engine):

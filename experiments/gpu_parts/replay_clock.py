@@ -12,18 +12,12 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.replay.execution import execute_plan
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.system import random_draw_rule
-
-TURNS = 3  # of which the best counts
+from jaxrate.testing.case_and_assertions import make_key
 
 
 def system_of(case):
     """The system that a case names, with its settings."""
     return jr.extend.SYSTEMS[case["system"]](**case.get("settings_of_system", {}))
-
-
-def make_key(system):
-    return None if random_draw_rule(system.rules) is None else jax.random.key(0)
 
 
 def arrange_events(case):
@@ -56,7 +50,7 @@ def first_state(system, players):
     return jax.block_until_ready(system.init(system.params, players))
 
 
-def best_seconds(prepare, function, turns=TURNS):
+def best_seconds(prepare, function, turns):
     """Seconds of a function of what is prepared anew, outside of the clock: of the first call, which may compile, and
     the best of the others; and the result of the last.
     """
