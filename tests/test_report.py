@@ -11,7 +11,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.site.system_bars import draw_system_bars
 from tests.browser import downloaded, findings, pointed, texts, wait_for
 from tests.test_pairs import predicted
 
@@ -345,10 +344,3 @@ def test_what_is_downloaded_has_the_decimals(opened, history):
     found = np.array([row.split(",")[at] for row in kept[1:]], float)
     np.testing.assert_allclose(found, rating, atol=0.0051)
     assert (found != found.round()).any() and "." not in texts(opened, "#board tbody td:nth-child(3)")[0]
-
-
-def test_a_difference_from_a_single_match_has_no_interval():
-    """Its standard error is not known: the report of the README's first file was an error."""
-    table = {"a": list("xyzx"), "b": list("yzxy"), "score": [1, 0.5, 1, 0]}
-    bars = draw_system_bars(jr.compare(jr.read(table), ["elo", "glicko"], last=0.25))
-    assert len(bars.rows) >= 2 and not any("nan" in row.bar + row.text for row in bars.rows)

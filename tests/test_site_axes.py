@@ -13,7 +13,7 @@ from jaxrate.site.accuracy_summary import _summarise_two_sided
 from jaxrate.site.career_charts import peak_positions
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
-from jaxrate.site.system_bars import describe_better_systems
+from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -184,6 +184,13 @@ def test_the_report_draws_how_far_systems_are_behind():
     told = f"<p>{first} predicted better than {second}, whose ratings are shown here.</p>"
     assert (told in page) == (second == rated.system.name) and ("predicted better" in page) == (told in page)
     assert describe_better_systems(compared, second) and not describe_better_systems(compared, first)
+
+
+def test_a_difference_from_a_single_match_has_no_interval():
+    """Its standard error is not known: the report of the README's first file was an error."""
+    table = {"a": list("xyzx"), "b": list("yzxy"), "score": [1, 0.5, 1, 0]}
+    bars = draw_system_bars(jr.compare(jr.read(table), ["elo", "glicko"], last=0.25))
+    assert len(bars.rows) >= 2 and not any("nan" in row.bar + row.text for row in bars.rows)
 
 
 def test_the_report_shows_the_points_of_its_file(tmp_path):

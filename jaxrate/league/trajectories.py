@@ -110,20 +110,22 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     ids = [lookup_ids(table[name], rated.players) for name in name_columns]
     time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
     final = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
-    found, left = (
+    ratings_before, ratings_after = (
         [_flatten_sides(table, f"{name}{suffix}", sides) for name in ("rating", "deviation")]
         for suffix in ("", "_after")
     )
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
         rows = _first_participation_rows(table["contest"], player)
-        found, left = ([None if x is None else x[rows] for x in ratings] for ratings in (found, left))
+        ratings_before, ratings_after = (
+            [None if x is None else x[rows] for x in ratings] for ratings in (ratings_before, ratings_after)
+        )
         trajectories = _build_trajectories_from_columns(
-            len(rated.players), player[rows], 1, times[rows], None, found, left, final
+            len(rated.players), player[rows], 1, times[rows], None, ratings_before, ratings_after, final
         )
         return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
     return _build_trajectories_from_columns(
-        len(rated.players), player, len(sides), times, rated.period, found, left, final
+        len(rated.players), player, len(sides), times, rated.period, ratings_before, ratings_after, final
     )
 
 
@@ -154,15 +156,15 @@ def _build_trajectories_from_columns(
     players_per_row: int,
     time: HostArray,
     period: float | None,
-    found: list[Any],
-    left: list[Any],
+    ratings_before: list[Any],
+    ratings_after: list[Any],
     final: list[Any] | None,
 ) -> Trajectories:
     """The trajectories of players [R]; rows have `players_per_row` each.
 
     Args:
-      found: means and deviations [R] before events; None without `final`, and where there are none.
-      left: those that the events left; None or NaN where they are not known.
+      ratings_before: means and deviations [R] before events; None without `final`, and where there are none.
+      ratings_after: those that the events left; None or NaN where they are not known.
       final: those of the state [num_players].
     """
     order = np.argsort(player, kind="stable")
@@ -179,15 +181,15 @@ def _build_trajectories_from_columns(
     ends = arrange_by_point(time if period is None else period_end(time, period), -np.inf)
     row = arrange_by_point(np.arange(len(player)) // players_per_row, -1)
     if final is None:
-        means, deviations = (arrange_by_point(x, np.nan) for x in left)
+        means, deviations = (arrange_by_point(x, np.nan) for x in ratings_after)
         return Trajectories(start, row, points, ends, means, deviations, means, deviations)
-    later: list[Any] = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in found]
+    later: list[Any] = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in ratings_before]
     for values, last in zip(later, final, strict=True):
         if values is not None:
             values[start[1:] - 1] = last
     is_last_of_period = np.append(ends[1:] != ends[:-1], True) if period is not None else np.ones(start[-1], bool)
     after: list[Any] = []
-    for values, known in zip(later, left, strict=True):
+    for values, known in zip(later, ratings_after, strict=True):
         if values is None or known is None:
             after.append(values)
         else:
