@@ -23,6 +23,7 @@ from team_histories import CATEGORIES, legends_rounds, make_rounds, race_table, 
 import jaxrate as jr
 
 SKILLS = {"growth": 6.0, "initial_deviation": 95.0, "noise": 300.0, "match_growth": 2.0}
+TRUESKILL = partial(jr.trueskill, initial_rating=1500.0, initial_deviation=130.0, beta=212.0, draw_probability=0.0)
 FREE = "growth", "initial_deviation", "match_growth"
 EXPERIENCE = {"experience": 38.0}
 REVERSION = {"reversion": 3500.0}
@@ -52,19 +53,30 @@ def log_loss(prediction, rounds, number, scored):
     """The mean over doubles [n] that are scored, and its standard error; one row of a winner says it."""
     rows = np.flatnonzero((number >= 0) & (rounds.events.rank == 0))
     rows = rows[np.unique(number[rows], return_index=True)[1]]
-    loss = -np.log(np.asarray(prediction, float)[rows])[scored]
-    return float(loss.mean()), float(loss.std() / len(loss) ** 0.5)
+    loss = -np.log(prediction[rows])[scored]
+    return mean_and_error(loss)
 
 
-def fit_and_score(system, free, rounds, number, count, steps):
-    cut = round(0.8 * count)
-    weight = ((number >= 0) & (number < cut)) * 1.0
+def mean_and_error(values):
+    """The mean [n], and its standard error."""
+    return float(np.mean(values)), float(np.std(values) / len(values) ** 0.5)
+
+
+def fit_and_predict(system, free, rounds, weight, steps):
+    """The predictions [P] of the system fitted to participations [P], the values fitted, and the seconds of the fit."""
     start = time.perf_counter()
     fit = jr.fit(system, rounds, free=list(free), weight=weight, steps=steps, errors="products")
     seconds = time.perf_counter() - start
-    prediction = jr.run(fit.system, rounds).prediction
-    loss, error = log_loss(prediction, rounds, number, np.arange(count) >= cut)
     values = {name: float(getattr(fit.params, name)) for name in free}
+    return np.asarray(jr.run(fit.system, rounds).prediction, float), values, seconds
+
+
+def fit_and_score(system, free, rounds, number, count, steps):
+    """A row of doubles."""
+    cut = round(0.8 * count)
+    weight = ((number >= 0) & (number < cut)) * 1.0
+    prediction, values, seconds = fit_and_predict(system, free, rounds, weight, steps)
+    loss, error = log_loss(prediction, rounds, number, np.arange(count) >= cut)
     return {"log_loss": loss, "standard_error": error, "fit_seconds": seconds, **values}
 
 
@@ -75,10 +87,9 @@ def doubles(options):
     matches, singles = tables
     count, steps = len(matches["score"]), 3 if options.quick else 60
     plain, number = make_rounds(matches, None, "none")
-    trueskill = jr.trueskill(initial_rating=1500.0, initial_deviation=130.0, beta=212.0, tau=5.0, draw_probability=0.0)
     rows = [
         {"way": "trueskill", "doubles": count, "contests": count}
-        | fit_and_score(trueskill, ("initial_deviation", "tau"), plain, number, count, steps)
+        | fit_and_score(TRUESKILL(tau=5.0), ("initial_deviation", "tau"), plain, number, count, steps)
     ]
     for way in list(WAYS)[::7] if options.quick else options.ways:
         with_singles, categories, settings, fitted = WAYS[way]
@@ -106,32 +117,25 @@ def legends(options):
     count, rows, before = len(order), [], None
     usual = {"growth": 10.0, "initial_deviation": 120.0, "match_growth": 8.0, "blue": 50.0}
     aging = {"experience": 20.0, "reversion": 1500.0}
+    skills = partial(jr.skills, covariates="blue", size_advantage=0.0, period=365.0)
     ways = {
-        "trueskill": (jr.trueskill, False, {"initial_deviation": 130.0, "tau": 10.0}),
-        "skills": (jr.skills, False, usual),
-        "skills, experience, reversion": (jr.skills, False, usual | aging),
-        "skills, experience, reversion, clubs": (jr.skills, True, usual | aging),
-    }
-    fixed = {
-        jr.trueskill: {"initial_rating": 1500.0, "beta": 212.0, "draw_probability": 0.0},
-        jr.skills: {"covariates": "blue", "size_advantage": 0.0, "period": 365.0},
+        "trueskill": (TRUESKILL, False, {"initial_deviation": 130.0, "tau": 10.0}),
+        "skills": (skills, False, usual),
+        "skills, experience, reversion": (skills, False, usual | aging),
+        "skills, experience, reversion, clubs": (skills, True, usual | aging),
     }
     for way, (factory, with_clubs, fitted) in ways.items():
         rounds = legends_rounds(table, with_clubs)
         contest = np.repeat(np.arange(count), np.diff(rounds.player_start))
-        fit = jr.fit(
-            factory(**fixed[factory], **fitted), rounds, free=list(fitted), steps=60, errors="products",
-            weight=(contest < count // 2) * 1.0,
-        )  # fmt: skip
-        prediction, first = np.asarray(jr.run(fit.system, rounds).prediction, float), rounds.player_start[:-1]
+        weight, first = (contest < count // 2) * 1.0, rounds.player_start[:-1]
+        prediction, values, _ = fit_and_predict(factory(**fitted), fitted, rounds, weight, 60)
         p = np.where(rounds.events.rank[first] == 0, prediction[first], 1.0 - prediction[first])[count // 2 :]
         loss = -np.log(p)
         before = loss if before is None else before
-        gain = loss - before
+        gain, error = mean_and_error(loss - before)
         rows.append(
             {"way": way, "games": count, "log_loss": float(loss.mean())}
-            | {"beside_trueskill": float(gain.mean()), "standard_error": float(gain.std() / len(gain) ** 0.5)}
-            | {name: float(getattr(fit.params, name)) for name in fitted}
+            | {"beside_trueskill": gain, "standard_error": error, **values}
         )
         print(rows[-1], flush=True)
     return {"log loss of the last half": rows}
@@ -155,7 +159,7 @@ def races(options):
     event, rows, before = table["event"], [], None
     late = event > event.max() // 2
     usual = {"growth": 10.0, "initial_deviation": 120.0, "match_growth": 5.0, "experience": 20.0, "reversion": 2000.0}
-    trueskill = jr.trueskill(initial_rating=1500.0, initial_deviation=130.0, beta=212.0, tau=10.0, draw_probability=0.0)
+    trueskill = TRUESKILL(tau=10.0)
     for way, system, free, members in (
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver",)),
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver", "car")),
@@ -165,17 +169,15 @@ def races(options):
     ):
         rounds, behind = races_rounds(table, members)
         weight = np.repeat(~late, len(members)) * 1.0
-        fit = jr.fit(system, rounds, free=list(free), weight=weight, steps=25, errors="products")
-        p = np.asarray(jr.run(fit.system, rounds).prediction, float)[:: len(members)]
+        prediction, values, _ = fit_and_predict(system, free, rounds, weight, 25)
+        p = prediction[:: len(members)]
         loss = (behind - 1.0) * np.log(p) - behind * np.log1p(-p)
         loss = (np.bincount(event, loss) / np.bincount(event))[event.max() // 2 + 1 :]
         before = loss if before is None else before
-        pairs = right_pairs(p[late], event[late])
+        pairs, (gain, error) = right_pairs(p[late], event[late]), mean_and_error(loss - before)
         rows.append(
             {"way": way, "members": ", ".join(members), "races": len(loss), "log_loss": float(loss.mean())}
-            | {"beside_the_first": float(np.mean(loss - before))}
-            | {"standard_error": float(np.std(loss - before) / len(loss) ** 0.5), "pairs_right": float(pairs.mean())}
-            | {name: float(getattr(fit.params, name)) for name in free}
+            | {"beside_the_first": gain, "standard_error": error, "pairs_right": float(pairs.mean()), **values}
         )
         print(rows[-1], flush=True)
     return {"log loss of the last half": rows}
@@ -273,7 +275,9 @@ PARTS = {"doubles": doubles, "legends": legends, "races": races, "speed": speed,
 
 if __name__ == "__main__":
     parser = declare(
-        __doc__, "on small leagues", "atp_doubles.parquet, atp.parquet, atp_games.parquet and lol_pro.parquet"
+        __doc__,
+        "on small leagues",
+        "atp_doubles.parquet, atp.parquet, atp_games.parquet, lol_pro.parquet and f1.parquet",
     )
     add_only(parser, PARTS, "PART")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), metavar="WAY", help=", ".join(WAYS))

@@ -1,8 +1,6 @@
 """Skills of teams against the slow twin, matches of skills, TrueSkill and a dense Kalman filter."""
 
 import itertools
-import json
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +13,7 @@ from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.teams_twin import TeamSkills, participant
+from tests.test_trueskill import GOLDEN, flat, one_history
 
 pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS, CONTESTS, SEASONS = 14, 60, (31.0, 62.5, 63.0, 100.0)
@@ -139,9 +138,6 @@ def test_teams_of_one_are_matches(double, outcome):
     np.testing.assert_allclose(of_rounds.prediction[::2], of_matches.prediction, atol=1e-12)
 
 
-GOLDEN = json.loads((Path(__file__).parent / "reference" / "trueskill.json").read_text())
-
-
 def like_trueskill(**changes):
     """Systems of the two kinds whose hyperparameters correspond."""
     trueskill = jr.trueskill(**changes)
@@ -165,18 +161,11 @@ def test_one_skill_is_trueskill(double):
 
 def test_rounds_of_the_trueskill_package(double):
     _, skills = like_trueskill()
-    cases = [case for case in GOLDEN["rounds"] if len(case["teams"]) < 9]
-    rows, mean, deviation, wanted = [], [], [], []
-    for contest, case in enumerate(cases):
-        weights = case.get("weights") or [[1.0] * len(team) for team in case["teams"]]
-        for number, team in enumerate(case["teams"]):
-            rows += [(contest, case["ranks"][number], number, w) for w in weights[number]]
-            mean, deviation = mean + [x[0] for x in team], deviation + [x[1] for x in team]
-            wanted += case["out"][number]
-    contest, rank, team, weight = np.array(rows, float).T
-    rounds = jr.rounds(contest.astype(int), np.arange(len(rows)), rank, team=team.astype(int), weight=weight)
-    state = skills.init(skills.params, len(rows))
-    state = state._replace(mean=jnp.asarray(mean), covariance=jnp.asarray(deviation) ** 2)
+    small = [(case["teams"], case["ranks"], case.get("weights")) for case in GOLDEN["rounds"] if len(case["teams"]) < 9]
+    wanted = flat(case["out"] for case in GOLDEN["rounds"] if len(case["teams"]) < 9)
+    rounds, before, _ = one_history(small)
+    state = skills.init(skills.params, len(wanted))
+    state = state._replace(mean=jnp.asarray(before.rating), covariance=jnp.asarray(before.variance))
     after = jr.ratings(skills, jr.run(skills, rounds, state=state).state)
     np.testing.assert_allclose(np.stack([after.mean, after.deviation], axis=1), wanted, rtol=1e-6)
 

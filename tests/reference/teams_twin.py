@@ -21,11 +21,9 @@ OFF = {
 }  # fmt: skip
 
 
-def participant(player, team, rank, weight=1.0, category=0, season=None, **columns):
+def participant(player, team, rank, weight=1.0, category=0, **columns):
     """One who takes part; `category` is that which they meet, or shares; columns are numbers by name."""
-    return SimpleNamespace(
-        player=player, team=team, rank=rank, weight=weight, category=category, season=season, columns=columns
-    )
+    return SimpleNamespace(player=player, team=team, rank=rank, weight=weight, category=category, columns=columns)
 
 
 def slopes(lead, deviation, margin, tied):
@@ -52,16 +50,10 @@ class TeamSkills(Skills):
         self.beta = self.p.noise / math.sqrt(2.0)
 
     def age(self, contest, time):
-        for one in {one.player: one for one in contest}.values():
-            row = self.player(one.player)
+        for row in [self.player(name) for name in {one.player for one in contest}]:
             if row.time is not None:
                 self.pass_time(row, row.time, time)
                 self.pass_seasons(row, row.time, time)
-            if one.season is not None:
-                last = one.season if row.season is None else row.season
-                for _ in range(int(one.season - last)):
-                    self.begin_season(row)
-                row.season = max(one.season, last)
 
     def describe(self, contest):
         """The prior of z, each team's row a and constant, and each participant's row x of theta and constant."""
