@@ -33,6 +33,18 @@ def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lis
     assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
 
 
+def test_newcomers_who_are_not_on_the_list_take_no_lead():
+    """Of many who have played ten times or more, those with fewer matches are not listed, whatever their rating."""
+    random, settled = np.random.default_rng(0), [f"player {i:02}" for i in range(24)]
+    rows = [(settled[i], settled[(i + k) % 24], random.integers(2) * 1.0) for k in range(1, 12) for i in range(24)]
+    rows += [("Meteor", settled[i], 1.0) for i in range(9)]
+    a, b, score = zip(*rows, strict=True)
+    day = DAYS[0] + np.arange(len(rows)) // 9
+    rated = jr.rate(jr.elo(k=40), jr.read({"a": list(a), "b": list(b), "score": list(score), "date": day}))
+    assert jr.leaderboard(rated, min_games=1, top=1).player[0] == "Meteor" != jr.leaderboard(rated, top=1).player[0]
+    assert lead_start(rated) == lead_start(rated, min_games=10) < lead_start(rated, min_games=1)
+
+
 def test_a_lead_in_rating_periods_begins_at_the_end_of_one():
     rated = rated_duels(0, period=30)
     start = lead_start(rated)

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.league.leaderboards import CautiousRatingOptions, HistoryLeaderboardBuilder
+from jaxrate.league.leaderboards import make_history_leaderboards
 from jaxrate.league.rated_history import Rated
-from jaxrate.league.trajectories import build_trajectories
 
 FIRST_BLOCK = 64  # times of the lists that are looked at first, the latest; each block of earlier ones is twice as long
 
@@ -19,9 +18,8 @@ def lead_start(rated: Rated, *, active: Any = None, min_games: int | None = None
 
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
-    trajectories = build_trajectories(rated)
-    options = CautiousRatingOptions(rated.system, rated.system.params, 0.0)
-    leaderboards = HistoryLeaderboardBuilder(rated, options, trajectories, rated.players, None, active, min_games)
+    leaderboards = make_history_leaderboards(rated, active, min_games, None)
+    trajectories = leaderboards.trajectories
     leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
     if not leader or not leaderboards.has_all_times:
         return None

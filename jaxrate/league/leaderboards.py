@@ -93,7 +93,7 @@ def leaderboard(
     if isinstance(rated, Smoothed) and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
-    view = CautiousRatingOptions(system, params, cautious)
+    view = _CautiousRatingOptions(system, params, cautious)
     if isinstance(rated, (Rated, Smoothed)):
         leaderboards = HistoryLeaderboardBuilder(
             rated, view, build_trajectories(rated), players, among, active, min_games
@@ -124,17 +124,25 @@ def ranks_over_time(
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
     of the last list.
     """
-    view = CautiousRatingOptions(rated.system, rated.system.params, cautious)
-    leaderboards = HistoryLeaderboardBuilder(
-        rated, view, build_trajectories(rated), rated.players, None, active, min_games
-    )
+    leaderboards = make_history_leaderboards(rated, active, min_games, float(times[-1]), cautious)
     leaderboards._check_has_times("a rank through time")
-    leaderboards.min_games = leaderboards.resolve_min_games(float(times[-1]))
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
     for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
         ranked_ids = leaderboards.ranked_list_at(float(now), points).ranked_ids
         row[ranked_ids] = np.arange(1, len(ranked_ids) + 1)
     return all_ranks[:, list(players)]
+
+
+def make_history_leaderboards(
+    rated: Rated | Smoothed, active: Any, min_games: int | None, now: float | None, cautious: float = 0.0
+) -> "HistoryLeaderboardBuilder":
+    """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
+    view = _CautiousRatingOptions(rated.system, rated.system.params, cautious)
+    leaderboards = HistoryLeaderboardBuilder(
+        rated, view, build_trajectories(rated), rated.players, None, active, min_games
+    )
+    leaderboards.min_games = leaderboards.resolve_min_games(now)
+    return leaderboards
 
 
 def _eligible_player_mask(among: Any, players: Any, num_players: int) -> HostArray:
@@ -148,8 +156,8 @@ def _eligible_player_mask(among: Any, players: Any, num_players: int) -> HostArr
 
 def _ranked_ids(mean: Any, is_listed: HostArray) -> HostArray:
     """The ids of the listed players, best first."""
-    order = np.argsort(-np.asarray(mean), kind="stable")
-    return np.asarray(order[is_listed[order]])
+    listed = np.flatnonzero(is_listed)
+    return np.asarray(listed[np.argsort(-np.asarray(mean)[listed], kind="stable")])
 
 
 def _player_names(players: Any, player_ids: HostArray, num_players: int) -> HostArray:
@@ -165,7 +173,7 @@ def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
     return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
-class CautiousRatingOptions(NamedTuple):
+class _CautiousRatingOptions(NamedTuple):
     """How ratings are shown."""
 
     system: RatingSystem
@@ -196,7 +204,7 @@ class HistoryLeaderboardBuilder:
     def __init__(
         self,
         rated: Any,
-        view: CautiousRatingOptions,
+        view: _CautiousRatingOptions,
         trajectories: Trajectories,
         players: Any,
         among: Any,
