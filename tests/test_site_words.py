@@ -55,3 +55,5 @@ def test_dates_are_words_where_no_script_spells_them():
     text = "Ada has led since 2021-02-07, 2021-13-01 and 12021-02-07 are no dates; next, 2020-12-31."
     spelled = "Ada has led since 7 February 2021, 2021-13-01 and 12021-02-07 are no dates; next, 31 December 2020."
     assert spell_dates(text) == spelled
+    names = "gpt-4o-2024-05-13 leads 2024-02-31-turbo and 2023-02-29 by 3 points"
+    assert spell_dates(names) == names

@@ -69,10 +69,13 @@ def spell_dates(text: str) -> str:
     """A text with its ISO dates in words, as "7 February 2021", for those who read it outside of the pages."""
 
     def spell(match: re.Match[str]) -> str:
-        day = date.fromisoformat(match[0])
+        try:
+            day = date.fromisoformat(match[0])
+        except ValueError:  # it only looks like one
+            return match[0]
         return f"{day.day} {day:%B %Y}"
 
-    return re.sub(r"\b\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])\b", spell, text)
+    return re.sub(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])", spell, text)
 
 
 def format_params_and_settings(rated: Rated) -> list[tuple[str, str]]:
