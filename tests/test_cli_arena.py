@@ -136,7 +136,7 @@ def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, fi
 
 
 def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
-    monkeypatch.setattr("jaxrate.cli.arena.MAX_RANKED", 4)
+    monkeypatch.setattr("jaxrate.arena.rank_inference.MAX_RANKED", 4)
     code, text, errors = jaxrate("arena", file)
     assert code == 0 and "no rank ranges: they are limited to 4 players" in errors
     assert "\nmodel" in text and re.search(r"rating +95 % interval", text)

@@ -10,7 +10,6 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.all_careers import build_careers
 from jaxrate.site.accuracy_summary import _summarise_two_sided
-from jaxrate.site.career_charts import peak_positions
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
@@ -251,8 +250,7 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
 def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
     careers = build_careers(rated)
-    start = careers.start
-    at = peak_positions(careers.mean, start[:-1], np.diff(start))
+    at = careers.peak
     wanted = jr.leaderboard(rated, active="all")
     peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
     assert careers.mean[at].tolist() == [peaks[name] for name in rated.players.tolist()]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.metrics.checked_match_metrics import wilson_interval
 from jaxrate.site.page_templates import join_figures, mark_figures
-from jaxrate.site.reliability_plot import reliability_dot_plot, wilson_interval
+from jaxrate.site.reliability_plot import reliability_dot_plot
 from tests.browser import narrowed, wait_for
 
 pytest.importorskip("jinja2")

@@ -23,6 +23,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.rated_history import find_player_id
 from jaxrate.text_format import format_decimals, format_html_table, format_range, format_table
 
+MAX_RANKED = 500  # players, of whom the command line and plots compare all pairs for their ranks
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of differences
 
 

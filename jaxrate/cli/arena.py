@@ -42,7 +42,6 @@ STOP_REASONS = {
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_METHODS = "curvature", "sandwich", "bootstrap"
 Z_95 = 1.96  # deviations to either side: 95 %
-MAX_RANKED = 500  # players, of whom all pairs are compared for their ranks
 READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "skip_incomplete", "normalise_names"
 
 
@@ -196,6 +195,8 @@ def _parse_anchors(texts: tuple[str, ...]) -> dict[str, float]:
 
 def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
     """The ranks that hold for all players together; None if there are too many players."""
+    from jaxrate.arena.rank_inference import MAX_RANKED
+
     if not strengths.converged:
         return None
     if strengths.covariance is None or len(strengths.players) > MAX_RANKED:

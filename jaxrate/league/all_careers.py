@@ -22,6 +22,7 @@ class Careers(NamedTuple):
     mean: HostArray  # [M] the rating that the event left
     deviation: HostArray | None  # [M] of that rating; None if the system has none
     before: HostArray  # [M] the rating before the event
+    peak: HostArray  # [num_players] the row of each player's peak, as on leaderboards; -1 without events
 
     def gather(self, values: HostArray) -> HostArray:
         """[M] the values of a column [n] of the predictions, row by row of the careers."""
@@ -48,9 +49,10 @@ def build_careers(rated: Rated) -> Careers:
         first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
         opponent = np.where(first, b, a)
     before = trajectories.later_mean[np.flatnonzero(is_event) - 1]
-    return Careers(
-        start, row, first, opponent, trajectories.time[is_event], trajectories.mean[is_event], deviation, before
-    )
+    peak = trajectories.peak_points(trajectories.mean, trajectories.points_at())
+    peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)
+    time, mean = trajectories.time[is_event], trajectories.mean[is_event]
+    return Careers(start, row, first, opponent, time, mean, deviation, before, peak)
 
 
 def smoothed_match_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:

@@ -20,6 +20,14 @@ class Calibration(NamedTuple):
     error: float  # expected calibration error: mean of |observed - predicted| by weight
 
 
+def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
+    """Wilson's 95 % intervals of probabilities, from the shares of events in which they came true."""
+    spread = 1.96**2 / count
+    middle = (share + 0.5 * spread) / (1.0 + spread)
+    half_width = np.sqrt(spread * share * (1.0 - share) + 0.25 * spread**2) / (1.0 + spread)
+    return np.minimum(middle - half_width, share), np.maximum(middle + half_width, share)
+
+
 def probability_clip_margin(prediction: Any) -> float:
     """The distance from 0 and 1 at which predictions of this precision are clipped."""
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24

@@ -117,10 +117,7 @@ def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, .
     """Mean prediction and mean score of each bin that is not empty, Wilson's 95 % interval, and its count."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
-    share = Z_95**2 / count
-    middle = (observed + 0.5 * share) / (1.0 + share)
-    half = np.sqrt(share * observed * (1.0 - observed) + 0.25 * share**2) / (1.0 + share)
-    return predicted, observed, np.minimum(middle - half, observed), np.maximum(middle + half, observed), count
+    return predicted, observed, *checked_match_metrics.wilson_interval(observed, count), count
 
 
 def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:

@@ -167,10 +167,9 @@ def points_per_pixel(ax: "Axes") -> float:
     return 72.0 / get_figure(ax).dpi
 
 
-def text_line_height_share(ax: "Axes", axis_name: str = "y") -> float:
-    """The height of a line of small text as a share of the height or width of the axes."""
-    pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
-    return LINE_SPACING * SMALL_FONT / (pixels * points_per_pixel(ax))
+def text_line_height_share(ax: "Axes") -> float:
+    """The height of a line of small text as a share of the height of the axes."""
+    return LINE_SPACING * SMALL_FONT / (ax.bbox.height * points_per_pixel(ax))
 
 
 def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:

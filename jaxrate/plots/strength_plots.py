@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
-from jaxrate.arena.rank_inference import RankSets
+from jaxrate.arena.rank_inference import MAX_RANKED, RankSets
 from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
@@ -91,8 +91,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     labels = [player_label(i, ranks.players) for i in order]
     title = rank_set_title(labels[0], ranks.least, ranks.level)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
-    source = f"Source: {ranks.votes:,.15g} votes on {len(ranks.players):,} players"
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_votes(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
@@ -157,8 +156,9 @@ def win_matrix(
 
 
 def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
-    """Who may be first, as the plot of rank sets says it; without a covariance, who is on top."""
-    if strengths.converged and strengths.covariance is not None and len(labels) > 1:
+    """Who may be first, as the plot of rank sets says it; without a covariance, or of very many, who is on top."""
+    is_rankable = strengths.converged and strengths.covariance is not None and len(strengths.players) <= MAX_RANKED
+    if is_rankable and len(labels) > 1:
         ranks = find_rank_sets(strengths)
         return rank_set_title(labels[0], ranks.least, ranks.level)
     return leader_title(labels, strengths.rating[order], strengths.standard_error[order], "points")
@@ -174,8 +174,8 @@ def _model_name(strengths: Strengths) -> str:
     return strengths.model.replace("_", "-").title()
 
 
-def _describe_votes(strengths: Strengths) -> str:
-    return f"Source: {strengths.votes:,.15g} votes on {len(strengths.players):,} players"
+def _describe_votes(result: Strengths | RankSets) -> str:
+    return f"Source: {result.votes:,.15g} votes on {len(result.players):,} players"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

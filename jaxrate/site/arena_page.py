@@ -17,6 +17,7 @@ from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
 from jaxrate.site.wording import MODELS, make_noun
+from jaxrate.text_format import format_range
 
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
 INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95 %
@@ -102,9 +103,7 @@ def arena_page_html(
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    bounds = [0, len(order)]
-    if len(order) > 1.2 * TOP_ROWS:
-        bounds = [0, TOP_ROWS, len(order)]
+    bounds = [0, TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [0, len(order)]
     percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
@@ -148,11 +147,7 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
 
 
 def _build_table(
-    strengths: Strengths,
-    ranks: RankSets | None,
-    names: list[str],
-    part: tuple[int, int],
-    half_width: HostArray,
+    strengths: Strengths, ranks: RankSets | None, names: list[str], part: tuple[int, int], half_width: HostArray
 ) -> RankingTable:
     """The table of a part of the players, the best first: from one place to another, counted from 0."""
     order, players = strengths.order, strengths.order[slice(*part)]
@@ -169,7 +164,7 @@ def _build_table(
             bar = interval_bar(axis, rating, float(half_width[i]) or None)
         if ranks is not None:
             least, greatest = int(ranks.least[i]), int(ranks.greatest[i])
-            text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
+            text = format_range(least, greatest)
             is_border = bool(ranks.greatest[order[:place]].max() <= place < len(strengths.players))
         rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
         score = f"{100.0 * strengths.score[i]:.0f} %" if np.isfinite(strengths.score[i]) else ""

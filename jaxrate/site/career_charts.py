@@ -1,5 +1,6 @@
 """The charts of all careers, drawn at once: lines with bands as SVG, and labels in percent of its size."""
 
+from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, peak_definition
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, peak_definition
 from jaxrate.text_format import use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
@@ -29,8 +30,11 @@ class _Line(NamedTuple):
     half_width: HostArray | None
 
 
-def draw_career_charts(data: SiteData) -> list[str]:
-    """The inside of the chart of each player; empty for those with fewer than two events."""
+def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int] | None = None) -> list[str]:
+    """The inside of the chart of each player, or of some by id; empty for the others and for fewer than two events.
+
+    `pauses` [M] says of each event whether a long pause comes before it.
+    """
     careers = data.careers
     counts = np.diff(careers.start)
     lines = [_Line("first", careers.mean, None if careers.deviation is None else 1.96 * careers.deviation)]
@@ -38,10 +42,11 @@ def draw_career_charts(data: SiteData) -> list[str]:
         mean, deviation = (careers.select_own_side(*x.T) for x in data.hindsight)
         lines.append(_Line("second now", mean, 1.96 * deviation))
     charts = [""] * len(counts)
-    drawn = np.flatnonzero(counts > 1)
+    is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
+    drawn = np.flatnonzero(is_drawn)
     if not len(drawn):
         return charts
-    row = np.flatnonzero(np.repeat(counts > 1, counts))
+    row = np.flatnonzero(np.repeat(is_drawn, counts))
     lines = [_Line(x.style, x.mean[row], None if x.half_width is None else x.half_width[row]) for x in lines]
     count = counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
@@ -51,11 +56,11 @@ def draw_career_charts(data: SiteData) -> list[str]:
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
     is_kept = np.append(bins[1:] != bins[:-1], True)
-    peak = peak_positions(lines[0].mean, begin, count)
+    peak = begin + (careers.peak - careers.start[:-1])[drawn]
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
     kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
-    gap = mark_events_after_pauses(data)[row]
+    gap = pauses[row]
     kept = np.flatnonzero(is_kept)
     is_broken = np.logical_or.reduceat(gap, np.append(0, kept[:-1] + 1))
     has_gap = np.logical_or.reduceat(gap, begin).tolist()
@@ -95,10 +100,10 @@ def draw_career_charts(data: SiteData) -> list[str]:
     return charts
 
 
-def write_chart_notes(data: SiteData) -> list[str]:
+def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     """What the chart of each player shows besides the line."""
     careers, hindsight = data.careers, data.hindsight
-    event, events = ("match", "matches") if data.rated.contests is None else ("contest", "contests")
+    _, events = event_nouns(data.rated)
     band = ""
     if careers.deviation is not None:
         band = "The band is the margin of error at the time: the 95 % interval from the results until then."
@@ -107,29 +112,17 @@ def write_chart_notes(data: SiteData) -> list[str]:
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
             band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of matches."
     counts = np.diff(careers.start)
-    pauses = np.diff(np.append(0, np.cumsum(mark_events_after_pauses(data)))[careers.start])
+    num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {
         f"The first {FIRST_EVENTS} {events} may leave the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak, {peak_definition(event)}.": counts >= PEAK_MIN_EVENTS,
-        "A dotted line leads over a pause of years.": pauses > 0,
+        f"The dot is the peak, {peak_definition(data.rated)}.": counts >= PEAK_MIN_EVENTS,
+        "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),
     }
     return [
         " ".join(text for text, is_true in zip(texts, row, strict=True) if is_true)
         for row in np.transpose([*texts.values()]).tolist()
     ]
-
-
-def peak_positions(mean: HostArray, start: HostArray, count: HostArray) -> HostArray:
-    """The place of each career's peak among the ratings of all: its first highest one from the tenth event on.
-
-    Of fewer events it is the last one, as in leaderboards.
-    """
-    career = np.repeat(np.arange(len(start)), count)
-    is_early = np.arange(len(mean)) - start[career] < np.minimum(count, PEAK_MIN_EVENTS)[career] - 1
-    score = np.where(is_early, -np.inf, mean)
-    at_peak = np.flatnonzero(score == np.maximum.reduceat(score, start)[career])
-    return at_peak[np.unique(career[at_peak], return_index=True)[1]]
 
 
 def mark_events_after_pauses(data: SiteData) -> HostArray:

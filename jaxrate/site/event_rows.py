@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import SiteData, is_draw_half
+from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
 from jaxrate.text_format import use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
@@ -175,7 +175,7 @@ def most_met_opponent_rows_and_counts(
     chosen = np.concatenate([ranked[a : min(b, a + MAX_OPPONENTS)] for a, b in pairwise(bounds)])
     names = player_cells(data)[opponent[chosen]].tolist()
     figures = [met, won, *([met - won - lost] if has_draws else []), lost]
-    headings = [plural_event_noun(data), "won", *(["drawn"] if has_draws else []), "lost"]
+    headings = [event_nouns(data.rated)[1], "won", *(["drawn"] if has_draws else []), "lost"]
     cells = [
         [figure_cell(name, f"{x:,}") for x in values[chosen].tolist()]
         for name, values in zip(headings, figures, strict=True)
@@ -186,10 +186,6 @@ def most_met_opponent_rows_and_counts(
     sizes = np.diff(bounds)
     ends = np.append(0, np.cumsum(np.minimum(sizes, MAX_OPPONENTS))).tolist()
     return ["".join(rows[a:b]) for a, b in pairwise(ends)], sizes.tolist()
-
-
-def plural_event_noun(data: SiteData) -> str:
-    return "matches" if data.rated.contests is None else "contests"
 
 
 def heading_row(headings: Iterable[tuple[str, bool]]) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.event_rows import (
@@ -60,9 +61,10 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
     Returns:
       The paths of the pages of players, and of those of their earlier events.
     """
-    columns = career_columns(site_data)
-    rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data)
-    notes = write_chart_notes(site_data)
+    pauses = mark_events_after_pauses(site_data)
+    columns = career_columns(site_data, pauses)
+    rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
+    notes = write_chart_notes(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     count = len(site_data.slugs)
     opponents, met, upsets = [""] * count, [0] * count, iter([np.zeros(0, int)] * count)
@@ -163,8 +165,8 @@ def _remove_files(folder: Path, suffix: str) -> None:
                 os.unlink(entry.path)
 
 
-def career_columns(site_data: SiteData) -> dict[str, Any]:
-    """[M] the columns of all players' careers, for JSON."""
+def career_columns(site_data: SiteData, pauses: HostArray) -> dict[str, Any]:
+    """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event."""
     careers, table = site_data.careers, site_data.rated.predictions
     columns: dict[str, Any] = {
         "rating": ratings_for_json(site_data, careers.mean),
@@ -174,7 +176,7 @@ def career_columns(site_data: SiteData) -> dict[str, Any]:
         columns["spread"] = half_widths_for_json(site_data, careers.deviation)
     if site_data.rated.clock is not None:
         columns["time"] = times_for_json(site_data, careers.time)
-        columns["pauses"] = mark_events_after_pauses(site_data)
+        columns["pauses"] = pauses
     if careers.opponent is not None:
         columns["opponent"] = careers.opponent
         score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)

@@ -8,9 +8,8 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
-from jaxrate.site.event_rows import plural_event_noun
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, has_peaks, peak_definition
+from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, event_nouns, has_peaks, peak_definition
 from jaxrate.text_format import use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
@@ -78,8 +77,8 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
         heads.append(("figure change", "change", f"since {since}"))
     heads.append(("course", lines.heading, ""))
     if has_peaks(data):
-        heads.append(("figure peak", "peak", peak_definition("match" if data.rated.contests is None else "contest")))
-    heads.append(("figure more", plural_event_noun(data), ""))
+        heads.append(("figure peak", "peak", peak_definition(data.rated)))
+    heads.append(("figure more", event_nouns(data.rated)[1], ""))
     if data.current.last is not None:
         heads += [("words more", "last played", ""), ("words more", "peak on", "")]
     titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
@@ -92,7 +91,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
 def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
-    events, with_peaks, rows = plural_event_noun(data), has_peaks(data), []
+    events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
     for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
         rating = float(board.rating[at])

@@ -1,10 +1,10 @@
 """The diagram of predicted chances and how often they came true."""
 
-import math
 from typing import NamedTuple
 
+from jaxrate.metrics.checked_match_metrics import wilson_interval
+
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
-QUANTILE = 1.96  # of 95 % intervals
 
 
 class DotPlot(NamedTuple):
@@ -29,11 +29,3 @@ def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
 
 def _height(share: float) -> str:
     return f" {round(PICTURE_SIZE * (1 - share))}"
-
-
-def wilson_interval(share: float, count: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a probability, from the share of events in which it came true."""
-    spread = QUANTILE**2 / count
-    middle = (share + 0.5 * spread) / (1 + spread)
-    half_width = QUANTILE * math.sqrt(share * (1 - share) / count + 0.25 * spread / count) / (1 + spread)
-    return max(middle - half_width, 0.0), min(middle + half_width, 1.0)

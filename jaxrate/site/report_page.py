@@ -16,7 +16,7 @@ from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.career_charts import draw_career_charts, peak_positions, write_chart_notes
+from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
@@ -25,12 +25,12 @@ from jaxrate.site.player_pages import career_columns, player_career, summarise_p
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
-    FIRST_EVENTS,
     SiteData,
     build_site_data,
     leaderboard_columns,
     page_template_context,
     ratings_for_json,
+    script_settings,
 )
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
 from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
@@ -96,8 +96,10 @@ def report_html(
     board["course"] = [""] * len(place)
     for i, levels in zip(listed, lines.levels, strict=True):
         board["course"][place[i]] = levels
-    columns, summaries = career_columns(site_data), summarise_players(site_data, context)
-    notes = write_chart_notes(site_data)
+    pauses = mark_events_after_pauses(site_data)
+    columns, summaries = career_columns(site_data, pauses), summarise_players(site_data, context)
+    notes = write_chart_notes(site_data, pauses)
+    charts = draw_career_charts(site_data, pauses, [*long_ids, *short_ids][:1])  # that which is shown without scripts
     sections = {
         place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes) | {"note": notes[i]}
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
@@ -107,21 +109,8 @@ def report_html(
     if len(site_data.names) > 1 and rated.categories is None:
         matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
     count = 0 if matchup_tables is None else matchup_tables.even.left.shape[1]
-    data = {
-        "board": board,
-        "sections": sections,
-        "dated": context["dated"],
-        "digits": site_data.digits,
-        "event": context["event"],
-        "halves": context["halves"],
-        "events": context["events"],
-        "noun": site_data.noun.one,
-        "since": f"since {context['since']}" if context["since"] else None,
-        "course": lines.heading,
-        "firstEvents": FIRST_EVENTS,
-        "peak": context["peak"],
-        "pairs": matchup_tables and encode_matchup_tables(matchup_tables),
-    }
+    data = {"board": board, "sections": sections} | script_settings(site_data, context, lines.heading)
+    data["pairs"] = matchup_tables and encode_matchup_tables(matchup_tables)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     shown = min(RANKING_ROWS, len(listed))
     axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)
@@ -144,7 +133,7 @@ def report_html(
             shown=shown,
             total=len(listed),
             options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
-            first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes),
+            first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
             quality=quality or {},
             bins=bins,
             reliability=reliability_dot_plot(bins),
@@ -186,16 +175,11 @@ def _player_section_data(
         del career["others"]
     del career["columns"]
     if first > begin:
-        at = np.linspace(begin, end - 1, min(points + events, end - begin)).astype(
-            int
-        )  # evenly, also over the last ones
+        at = np.linspace(begin, end - 1, min(points + events, end - begin)).astype(int)  # also over the last ones
         if "pauses" in columns:
             after = begin + np.flatnonzero(columns["pauses"][begin:end])
             at = np.concatenate([at, after - 1, after])
-        career_length = np.array([end - begin])
-        at = np.unique(
-            [*at, begin + int(peak_positions(site_data.careers.mean[begin:end], np.zeros(1, int), career_length)[0])]
-        )
+        at = np.unique([*at, site_data.careers.peak[player]])
         career["drawn"] = (at[at >= first] - first).tolist()
         at = at[at < first].tolist()
         past: dict[str, Any] = {
@@ -204,7 +188,7 @@ def _player_section_data(
         digits = site_data.digits or None
         career["past"] = past | {x: [round(y, digits) for y in past[x]] for x in ("rating", "spread") if x in past}
         if "pauses" in columns:
-            past["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
+            career["past"]["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
         if "known" in columns:
             career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
         career["past"]["number"] = [i - begin + 1 for i in at]
@@ -216,7 +200,12 @@ def _make_section_link_function(sections: Mapping[int, Any], place: list[int]) -
 
 
 def _first_section(
-    site_data: SiteData, columns: dict[str, Any], ids: list[int], summaries: list[str], notes: list[str]
+    site_data: SiteData,
+    columns: dict[str, Any],
+    ids: list[int],
+    summaries: list[str],
+    notes: list[str],
+    charts: list[str],
 ) -> dict[str, Any] | None:
     """The section of the first player as it is shown without scripts."""
     if not ids:
@@ -227,7 +216,7 @@ def _first_section(
         "name": site_data.names[player],
         "summary": summaries[player],
         "note": notes[player],
-        "chart": draw_career_charts(site_data)[player],
+        "chart": charts[player],
         "heads": heading_row(rows.headings),
         "rows": rows.rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
     }

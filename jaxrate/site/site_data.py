@@ -120,7 +120,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     """Variables and texts of all pages."""
     rated = data.rated
     matches = rated.contests is None
-    event, events = ("match", "matches") if matches else ("contest", "contests")
+    event, events = event_nouns(rated)
     count = len(rated.predictions) if rated.contests is None else rated.contests
     time_span = (
         f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
@@ -129,7 +129,6 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     )
     dated = rated.clock == "dates"
     last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
-    score = rated.predictions["score"].to_numpy() if matches else np.zeros(0)
     return {
         "title": title,
         "pages": [*(PAGE_TITLES if matches else PAGE_TITLES | {"pairs": "Compare two"}).items()],
@@ -147,29 +146,45 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "since": data.current.scope.partition("since ")[2],
         "dated": dated,
         "timed": rated.clock is not None,
-        "draws": bool(((score > 0) & (score < 1)).any()),
+        "draws": has_draws(rated),
         "halves": is_draw_half(rated),
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
-        "first_events": FIRST_EVENTS,
-        "peak": peak_definition(event) if has_peaks(data) else "",
+        "peak": peak_definition(rated) if has_peaks(data) else "",
         "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
 
 
+def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
+    """What the scripts of all pages need to know."""
+    settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "peak")}
+    since = f"since {context['since']}" if context["since"] else None
+    return settings | {"digits": data.digits, "since": since, "course": course, "firstEvents": FIRST_EVENTS}
+
+
 def is_draw_half(rated: Rated) -> bool:
     """Whether predictions are expected scores, of which a draw counts as half, and no chances to win."""
-    if rated.contests is not None or "win" in rated.predictions.column_names:
+    return "win" not in rated.predictions.column_names and has_draws(rated)
+
+
+def has_draws(rated: Rated) -> bool:
+    """Whether some matches were drawn."""
+    if rated.contests is not None:
         return False
     score = rated.predictions["score"].to_numpy()
     return bool(((score > 0) & (score < 1)).any())
 
 
-def peak_definition(event: str) -> str:
+def event_nouns(rated: Rated) -> tuple[str, str]:
+    """What one and many of the events are called."""
+    return ("match", "matches") if rated.contests is None else ("contest", "contests")
+
+
+def peak_definition(rated: Rated) -> str:
     """What a peak is."""
-    return f"the highest rating from the {PEAK_MIN_EVENTS}th {event} on"
+    return f"the highest rating from the {PEAK_MIN_EVENTS}th {event_nouns(rated)[0]} on"
 
 
 def has_peaks(data: SiteData) -> bool:

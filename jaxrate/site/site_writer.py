@@ -27,7 +27,13 @@ from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import FIRST_EVENTS, SiteData, build_site_data, leaderboard_columns, page_template_context
+from jaxrate.site.site_data import (
+    SiteData,
+    build_site_data,
+    leaderboard_columns,
+    page_template_context,
+    script_settings,
+)
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
 
@@ -117,19 +123,7 @@ def write_site(
         files |= {f"data/{x.file}.json": _script_safe_json(x.rows, indent=1) for x in tables}
         files |= {f"data/{x.file}.csv": rows_to_csv(x.rows) for x in tables}
     context["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
-    shared = {
-        "dated": context["dated"],
-        "digits": site_data.digits,
-        "event": context["event"],
-        "halves": context["halves"],
-        "events": context["events"],
-        "noun": site_data.noun.one,
-        "stamp": context["stamp"],
-        "since": f"since {context['since']}" if context["since"] else None,
-        "course": lines.heading,
-        "firstEvents": FIRST_EVENTS,
-        "peak": context["peak"],
-    }
+    shared = script_settings(site_data, context, lines.heading) | {"stamp": context["stamp"]}
     templates = make_template_environment()
     templates.globals |= {"site": context, "shared": shared}
     pages_html: dict[str, str] = {}
