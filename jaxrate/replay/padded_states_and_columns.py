@@ -190,12 +190,12 @@ def init_or_copy_padded_state(
     )
     if state is None:
         # Under a derivative that is in no jit each operation would be compiled for itself.
-        return _jit_init(system.init, params, room) if is_traced(params) else system.init(params, room), rows
+        return _init_in_one_program(system.init, params, room) if is_traced(params) else system.init(params, room), rows
     return _copy_state_with_newcomers(system, params, state, rows, room), rows
 
 
 @partial(jax.jit, static_argnums=(0, 2))
-def _jit_init(init: Callable[[Params, int], State], params: Params, num_players: int) -> State:
+def _init_in_one_program(init: Callable[[Params, int], State], params: Params, num_players: int) -> State:
     return init(params, num_players)
 
 
