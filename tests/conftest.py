@@ -1,7 +1,7 @@
 """Strict JAX everywhere, fixtures that run a test in both precisions or compile quickly, a small system of rounds.
 
 What takes the time of tests is compilation: of thousands of small operations, and of the runner. All is compiled
-quickly except the runner, which has what users have unless a test is `in_a_hurry`.
+quickly; the fixture `default_policy` compiles the runner as users do.
 """
 
 import gc
@@ -33,9 +33,11 @@ jax.devices()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; some tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["JAXRATE_COMPILE"] = "quick"  # a sixth of the time, and slow code
 os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the user's cache
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where the operations of programs come from
 
 
 def refused(message):
@@ -75,14 +77,23 @@ def double():
 
 gc.set_threshold(100_000, 20, 20)  # what was traced lives long, and looking through it again takes a tenth of the time
 
+
+def pytest_collection_finish():
+    gc.freeze()  # what is imported stays
+
+
+def pytest_sessionfinish():
+    gc.freeze()  # pytest looks through all that there is twice before it ends
+
+
 quick = partial(jax.jit, compiler_options=QUICK)
 TESTS = count()
 
 
 @pytest.fixture
-def in_a_hurry(monkeypatch):
-    """The runner's compilations take a sixth of the time, until `monkeypatch.undo()`."""
-    monkeypatch.setenv("JAXRATE_COMPILE", "quick")
+def default_policy(monkeypatch):
+    """Replays are compiled with care, as those of users: what is equal to the last bit is so then."""
+    monkeypatch.delenv("JAXRATE_COMPILE")
 
 
 @pytest.fixture(autouse=True)

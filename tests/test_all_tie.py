@@ -10,7 +10,6 @@ from jaxrate.events import build_rounds
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE
 from tests.reference import elo_mmr_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEMS = [jr.elo_mmr, jr.elo_mmx, jr.codeforces, jr.topcoder]
 CASES = [
     pytest.param(factory, skip, marks=() if skip == (number % 2 == 0) else pytest.mark.full)

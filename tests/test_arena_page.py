@@ -15,8 +15,6 @@ from jaxrate.site.arena_page import build_heat_map, expected_percentages
 from jaxrate.site.percent_heat_map import LIGHT_COLOURS, heat_map_png
 from tests.browser import downloaded, findings, texts, wait_for
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def fitted(count, wins=30):
     """Strengths of so many players, each against the next three; the better ones have the lower numbers."""

@@ -10,7 +10,6 @@ from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"player {i:02}" for i in range(40)], object)
 
 

@@ -21,7 +21,7 @@ from tests.blat import (
 )
 from tests.reference import blat_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def points_of(x):

@@ -12,7 +12,7 @@ from tests.blat import MATCHES, POINTS, Kernel, close, match, moments, start
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import blat_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 # The paper's special cases
 

@@ -14,7 +14,7 @@ from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, 
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "blat_mmr"
 

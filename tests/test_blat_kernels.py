@@ -17,7 +17,7 @@ from tests.conftest import MOSTLY_DOUBLE, quick
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 SIZE, WIDTH = 31, 3.0
 GRID = np.linspace(-WIDTH, WIDTH, SIZE)

@@ -31,7 +31,7 @@ from tests.blat import (
 from tests.conftest import mark_full
 from tests.reference import blat_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 NAMES = {  # luck functions by name: the twin's, rating points per unit, algorithms
     "bradley_terry": (twin.bradley_terry, POINTS, ALGORITHMS),

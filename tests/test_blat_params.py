@@ -11,8 +11,6 @@ import jaxrate as jr
 from jaxrate.system import replace_params, rules_with_sizes_for_params
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 SIZE, HALF = 121, 4.9
 GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
 SYSTEMS = {

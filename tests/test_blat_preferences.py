@@ -24,7 +24,7 @@ def test_every_device_has_its_preferences(monkeypatch):
     assert device_preferences() is table["gpu"]
 
 
-def test_auto_follows_them_and_the_numbers_stay(in_a_hurry, monkeypatch):
+def test_auto_follows_them_and_the_numbers_stay(monkeypatch):
     matches = jr.matches(np.array([[0, 1], [1, 2], [2, 0]]), np.array([1.0, 0.5, 0.0]))
     found = {}
     for way, preferences in WAYS.items():

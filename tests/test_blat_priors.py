@@ -16,7 +16,6 @@ from tests.reference import blat_twin as twin
 
 GRID = dict(size=31, half_width=3.0, kernel="none")
 X = np.linspace(-3.0, 3.0, 31)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def peaked(x, scale: Annotated[float, "positive"] = 0.7, *, place=0.2):

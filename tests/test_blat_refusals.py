@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from tests.blat import MATCHES, Kernel
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 BELIEFS = jr.blat_mmr().init(jr.blat_mmr().params, 2)
 WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))

@@ -18,7 +18,7 @@ from tests.blat import (
 )
 from tests.conftest import mark_full, quick
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry", "double")
+pytestmark = pytest.mark.usefixtures("double")
 
 LEARNABLE = {
     "low_rank": dict(algorithm="low_rank"),

@@ -10,8 +10,6 @@ from jaxrate.league.blending import blend_one_step_ahead, fit_blend_weights, log
 from jaxrate.league.evaluation import TwoSidedEvents
 from tests.reference import blend_twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def forecasts(n, seed=0):
     """Two forecasters, each of whom knows one half of what decides, and the scores."""

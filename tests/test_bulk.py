@@ -9,7 +9,6 @@ from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEM = jr.glicko(side_advantage=20)
 N = 300
 

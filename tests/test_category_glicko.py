@@ -21,7 +21,6 @@ from jaxrate.systems.category_glicko.state_and_strengths import State
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import category_glicko_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "category_glicko.json").read_text())
 UNITS = {"scale": 1.0, "initial_rating": 0.0, "deviation_min": None, "growth": 0.0}
 FREE = UNITS | {"initial_deviation": 0.6, "initial_modifier_deviation": 0.6}

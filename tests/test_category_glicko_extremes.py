@@ -9,8 +9,6 @@ import jaxrate as jr
 from tests.conftest import quick
 from tests.test_category_glicko import WAYS, league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def extreme(points, digits, system, params):
     """Ratings so many points apart, weights of so many digits on either side of 1, and nothing but upsets."""

@@ -8,8 +8,6 @@ import pytest
 import jaxrate as jr
 from tests.test_category_glicko import against_twin, league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.mark.parametrize(("outcome", "expansion", "double"), [("probit", "mode", True), ("logistic", "map", False)])
 def test_only_what_was_not_played_grows(outcome, expansion, double):

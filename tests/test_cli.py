@@ -18,7 +18,6 @@ from jaxrate import cli
 from jaxrate.cli import progress
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # rate

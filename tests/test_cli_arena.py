@@ -9,7 +9,6 @@ import pytest
 import jaxrate as jr
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 NAMES = np.array(["Ada", "Bo", "Cy", "Di", "Eve"])
 

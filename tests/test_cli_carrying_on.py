@@ -10,7 +10,6 @@ import jaxrate as jr
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 import jaxrate as jr
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # compare

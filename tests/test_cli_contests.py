@@ -12,7 +12,6 @@ from jaxrate.league.system_construction_by_name import make_system
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # contests

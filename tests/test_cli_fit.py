@@ -10,7 +10,6 @@ import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):

@@ -16,7 +16,6 @@ from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.replay.kernel.gpu_time_estimates import StepGroup, estimate_gpu_seconds
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # systems

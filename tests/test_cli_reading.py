@@ -17,7 +17,6 @@ pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
 READING_OPTIONS = pytest.importorskip("jaxrate.cli.input_options").READING_OPTIONS
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 TITLE = "\x1b]0;owned\x07"
 COMMANDS = set("\x1b\x07\x9b\u202e\r")

@@ -15,7 +15,6 @@ from jaxrate.data import simulate
 from jaxrate.league.evaluation import constant_forecast_log_loss
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @pytest.fixture

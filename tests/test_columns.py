@@ -85,7 +85,7 @@ def forms(history):
 
 
 @MOSTLY_DOUBLE
-def test_rules_read_columns_in_every_form(history, x64, in_a_hurry):
+def test_rules_read_columns_in_every_form(history, x64):
     rating, guesses = twin(history[0])
     for events, schedule in forms(history):
         state, prediction = jr.run(SYSTEM, events, schedule=schedule)
@@ -93,7 +93,7 @@ def test_rules_read_columns_in_every_form(history, x64, in_a_hurry):
         np.testing.assert_allclose(prediction, guesses, rtol=1e-9 if x64 else 2e-5, atol=0)
 
 
-def test_gradients_pass_through_padding(history, in_a_hurry):
+def test_gradients_pass_through_padding(history):
     with jax.enable_x64(True):
         for events, schedule in forms(history):
 
@@ -118,7 +118,7 @@ def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
     np.testing.assert_array_equal(periods.events.context.columns["margin"], margin)
 
 
-def test_a_system_of_categories_bears_columns(in_a_hurry):
+def test_a_system_of_categories_bears_columns():
     shares = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
     system = jr.category_glicko(2)
 

@@ -16,8 +16,6 @@ from jaxrate.league.system_adaptation import DataFacts
 from jaxrate.league.system_construction_by_name import make_system
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.fixture
 def data(league):

@@ -141,7 +141,7 @@ def labels(value):
 
 
 @pytest.mark.parametrize(("name", "holds", "form", "double"), [*contract()], ids=labels)
-def test_contract(name, holds, form, double):
+def test_contract(name, holds, form, double, default_policy):
     holds(SystemFormPrecision(EVERY[name], form, double))
 
 
@@ -185,8 +185,8 @@ def of_matches(system):
 
 
 @pytest.mark.parametrize("name", [name for name, system in EVERY.items() if of_matches(system)])
-def test_stream_equals_levels_to_the_bit(name):
-    """As compiled for users: in a hurry XLA would round the two differently."""
+def test_stream_equals_levels_to_the_bit(name, default_policy):
+    """Quickly compiled the two would be rounded differently."""
     system, random = EVERY[name], np.random.default_rng(0)
     n, players = 3000, 60
     first = random.integers(0, players, n)

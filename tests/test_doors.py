@@ -18,8 +18,6 @@ from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.fixture(scope="module")
 def rated():

@@ -10,7 +10,6 @@ import jaxrate as jr
 from jaxrate.live.history_start import start_history
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 12
 SYSTEMS = {
     "elo_mmr": jr.elo_mmr(3, newcomer=(0.6, 0.8), drift=20.0),

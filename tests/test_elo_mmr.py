@@ -21,7 +21,6 @@ from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 
 LOGISTIC = math.pi / math.sqrt(3.0)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def as_rounds(contests, shift=0, **options):

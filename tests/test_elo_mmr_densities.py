@@ -26,8 +26,6 @@ from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.test_elo_mmr import a_round, as_rounds, rated
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def skewed(x):
     return 0.5 * x - jnp.cosh(x)

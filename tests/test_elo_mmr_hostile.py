@@ -13,7 +13,6 @@ from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 100
 
 

@@ -15,7 +15,6 @@ from jaxrate.replay.blocks import Block, arrange_blocks
 from tests.conftest import quick
 from tests.reference import elo_mmr_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS, SMALL = 240, 5  # and contests of few
 SETTINGS = {"newcomer": (0.6, 0.8), "drift": 30.0, "initial_rating": 1200.0}
 

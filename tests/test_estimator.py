@@ -6,7 +6,6 @@ import pytest
 import jaxrate as jr
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"Club {i:02}" for i in range(40)], object)
 
 

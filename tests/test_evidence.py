@@ -8,7 +8,6 @@ from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import make_free_parameters
 from tests.test_skills import SEASONS, league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season_keep": 0.7, "season_growth": 25.0}
 SYSTEMS = {
     "draws": jr.skills(seasons=SEASONS, noise=280.0, draw_margin=60.0, experience=15.0, side_advantage=22.0, **TIME),

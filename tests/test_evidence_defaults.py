@@ -8,7 +8,7 @@ from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.league.system_construction_by_name import make_system_for_data
 
 pytest.importorskip("pyarrow")
-pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings("ignore:took ")]
+pytestmark = pytest.mark.filterwarnings("ignore:took ")
 
 
 @pytest.mark.parametrize(

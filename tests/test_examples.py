@@ -15,7 +15,7 @@ import pytest
 import jaxrate as jr
 
 pytest.importorskip("pyarrow")
-pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings("ignore:replaced a run of")]
+pytestmark = pytest.mark.filterwarnings("ignore:replaced a run of")
 NAMESPACES = "arena", "data", "fitting", "forecasts", "league", "live", "site", "urns"
 NAMES = [*jr.__all__, *(f"{space}.{name}" for space in NAMESPACES for name in getattr(jr, space).__all__)]
 FUNCTIONS = [name for name in NAMES if inspect.isroutine(inspect.unwrap(attrgetter(name)(jr)))]

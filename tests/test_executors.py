@@ -18,8 +18,6 @@ import jaxrate as jr
 from jaxrate.parallel_map import map_items
 from tests.conftest import mark_full
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 ENGINES = {
     "processes": 'ProcessPoolExecutor(2, mp_context=get_context("spawn"))',
     "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",

@@ -47,7 +47,7 @@ def by_topcoder(rating, deviation, rank):
     ("count", "low", "high"),
     [(40, 1, 2000), (500, 1, 2000), (1500, 1, 2000), pytest.param(1500, 60, 1000, marks=pytest.mark.full)],
 )
-def test_topcoder_is_right_where_deviations_differ(count, low, high, x64, in_a_hurry):
+def test_topcoder_is_right_where_deviations_differ(count, low, high, x64):
     """In rounds of all pairs, of tables, and of tables that are put right: to 1e-5 points, and 0.02 in float32."""
     rating, deviation = some_players(count, low, high)
     rank = np.random.default_rng(1).permutation(count)
@@ -154,7 +154,7 @@ def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
 
 @pytest.mark.parametrize("count", mark_full([2, 90, 600], 2, 600))
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_shares_are_never_outside_of_0_and_1(name, count, in_a_hurry):
+def test_shares_are_never_outside_of_0_and_1(name, count):
     """In float32, of players 5,000 points apart, and of one far above all others and one far below."""
     system, random = SYSTEMS[name](), np.random.default_rng(4)
     for spread in (random.normal(0.0, 2500.0, count), np.where(np.arange(count) < count // 2, 0.0, 5000.0)):
@@ -181,7 +181,7 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize(("make", "params"), EXTREMES)
-def test_extreme_weights_leave_finite_numbers(make, params, in_a_hurry):
+def test_extreme_weights_leave_finite_numbers(make, params):
     """In float32, where 1 - q may be 0; for many contests, of nobody's surprise too."""
     system = make(**params)
     for rounds in (two_contests(), jr.rounds(np.repeat(np.arange(40), 2), [0, 1] * 40, [0, 1, 1, 0] * 20)):
@@ -195,7 +195,7 @@ def test_extreme_weights_leave_finite_numbers(make, params, in_a_hurry):
         np.testing.assert_allclose(jr.ratings(system, first.state).deviation, 350.0, rtol=1e-5)
 
 
-def test_a_beta_that_is_given_stays_whatever_the_drift(in_a_hurry):
+def test_a_beta_that_is_given_stays_whatever_the_drift():
     """The contest's noise, and the rating after it, are the same with a drift over no time."""
     for make in (jr.elo_mmr, jr.elo_mmx):
         fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))

@@ -27,7 +27,7 @@ def some_players(count, second):
 @MOSTLY_SINGLE
 @pytest.mark.parametrize(("count", "deviation"), [(12, 300.0), (70, 300.0), (70, 20.0)])
 @pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
-def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x64, in_a_hurry):
+def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x64):
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
@@ -55,7 +55,7 @@ FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
 
 @MOSTLY_SINGLE
 @pytest.mark.parametrize("factory", FACTORIES, ids=["elo_mmr", "elo_mmx", "codeforces"])
-def test_newcomers_may_have_any_rating(factory, x64, in_a_hurry):
+def test_newcomers_may_have_any_rating(factory, x64):
     """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
     near, far = (ratings_after(factory(initial_rating=x), 10, 20) - x for x in (1500.0, 9000.0))
     assert near[0] > 500.0
@@ -63,7 +63,7 @@ def test_newcomers_may_have_any_rating(factory, x64, in_a_hurry):
 
 
 @MOSTLY_SINGLE
-def test_who_wins_twenty_contests_of_ten(x64, in_a_hurry):
+def test_who_wins_twenty_contests_of_ten(x64):
     """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""
     gain = ratings_after(jr.elo_mmr(history=20, initial_rating=9000.0), 10, 20)[0] - 9000.0
     np.testing.assert_allclose(gain, 674.8, atol=0.05)
@@ -72,7 +72,7 @@ def test_who_wins_twenty_contests_of_ten(x64, in_a_hurry):
 
 
 @MOSTLY_SINGLE
-def test_players_may_have_come_to_any_rating(x64, in_a_hurry):
+def test_players_may_have_come_to_any_rating(x64):
     """Who was rated 12000 and won lost 1,169 points."""
     system, gain = jr.elo_mmr(history=4), []
     for rating in (1500.0, 12000.0):

@@ -30,7 +30,6 @@ FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
         "prediction_task",
     )
 )
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @lru_cache
@@ -262,8 +261,8 @@ def test_slopes_and_curvature_equal_differences(name):
             np.testing.assert_allclose(reverse[0], value[-1:], rtol=1e-12)
 
 
-def test_a_run_in_the_outermost_jit_is_the_same(monkeypatch):
-    monkeypatch.undo()  # only as compiled for users does it have options
+def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
+    """A program that compiles quickly has no options to lose."""
     system, matches = jr.elo(), league()
 
     def total(k, **options):

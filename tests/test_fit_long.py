@@ -6,14 +6,12 @@ from importlib import import_module
 
 import jax
 import numpy as np
-import pytest
 
 import jaxrate as jr
 
 PROBLEM, SEARCH, SLOPE = (
     import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "history_loss_derivatives")
 )
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 @lru_cache

@@ -23,8 +23,6 @@ from tests.test_fit import (
     unprepared,
 )
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_the_best_is_that_of_scipy():
     system, matches, fit = jr.elo(), league(), fitted()

@@ -13,7 +13,6 @@ from tests.conftest import MOSTLY_DOUBLE, refused
 from tests.test_fit import contests, league, small, unprepared
 
 PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "prediction_task"))
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # What is open

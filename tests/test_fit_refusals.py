@@ -10,9 +10,6 @@ from jaxrate.events import slice_events
 from jaxrate.rules import Rules
 from tests.test_fit import league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
-
 # Mistakes
 
 

@@ -29,9 +29,6 @@ from tests.test_fit import (
     unprepared,
 )
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
-
 # Sweeps, profiles, rolling origins
 
 

@@ -10,7 +10,6 @@ from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilit
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"Club {i:02}" for i in range(39)] + ["Málaga"], object)
 
 

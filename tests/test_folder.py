@@ -19,7 +19,7 @@ from jaxrate.storage import atomic_folder as folders
 from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = [pytest.mark.usefixtures("in_a_hurry"), pytest.mark.filterwarnings("ignore:replaced a run of")]
+pytestmark = pytest.mark.filterwarnings("ignore:replaced a run of")
 REFERENCE = Path(__file__).parent / "reference" / "saved"
 STEPS = (os, "replace"), (os, "rename"), (os, "mkdir"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (shutil, "rmtree")
 TABLES = ("ratings.parquet", "predictions.parquet", *OPTIONAL_FILES)

@@ -10,7 +10,6 @@ from jaxrate.league.trajectories import build_trajectories
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = ["Ada", "Bo", "Cy"]
 SEASONS = (0.0, 100.0, 200.0)
 TIMES = [0.0, 10.0, 20.0, 30.0, 100.0, 110.0, 120.0, 210.0, 220.0]

@@ -25,8 +25,6 @@ from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 glicko2 = import_module("jaxrate.systems.glicko2")
 SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 

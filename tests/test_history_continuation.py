@@ -7,7 +7,6 @@ import pytest
 import jaxrate as jr
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 PLAYED = {
     "date": ["2026-05-01", "2026-05-02", "2026-05-02"],

@@ -7,8 +7,6 @@ import jaxrate as jr
 from tests.conftest import MOSTLY_DOUBLE
 from tests.test_fit import league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @MOSTLY_DOUBLE
 def test_an_interval_is_where_the_likelihood_ratio_says(x64):

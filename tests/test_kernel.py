@@ -28,7 +28,7 @@ ROUNDING = 1e-6  # about eight units in the last place
 
 
 @pytest.fixture
-def interpreted(monkeypatch, in_a_hurry):
+def interpreted(monkeypatch):
     """As on a GPU, but for the kernel, which is interpreted."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(

@@ -132,8 +132,8 @@ def test_no_access_races_with_another_or_is_outside_of_its_array(monkeypatch):
 
 @pytest.mark.parametrize("missing", BARRIERS)
 def test_without_a_barrier_there_is_a_race(monkeypatch, missing):
-    *_, has_race = rate_on_threads(monkeypatch, missing)
-    assert has_race
+    """It is seen only if the threads do not happen to take turns, as they seldom do on a busy machine."""
+    assert any(rate_on_threads(monkeypatch, missing)[2] for _ in range(5))
 
 
 def test_a_read_outside_of_the_state_is_seen(monkeypatch):

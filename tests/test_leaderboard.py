@@ -8,7 +8,6 @@ from jaxrate.league.leaderboards import ranks_over_time
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 
 

@@ -11,7 +11,6 @@ import pytest
 import jaxrate as jr
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def games(count=60):

@@ -10,7 +10,6 @@ from jaxrate.cli.fit import describe_fit, format_factory_call
 from tests.conftest import MOSTLY_DOUBLE
 from tests.test_fit import league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEM = jr.glicko(c=40, side_advantage=20)
 
 

@@ -16,7 +16,6 @@ from jaxrate.system import random_draw_rule
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 RNG = np.random.default_rng(7)
 NAMES = np.array([f"player {i:02}" for i in range(12)], object)
 PAIRS = np.array([RNG.choice(12, 2, replace=False) for _ in range(60)])
@@ -58,8 +57,7 @@ SYSTEMS = {
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_matches_are_those_of_one_run(name, x64, monkeypatch):
-    monkeypatch.undo()  # as users have it: to the last bit
+def test_matches_are_those_of_one_run(name, x64, default_policy):
     system = SYSTEMS[name]
     live = jr.live.start_history(system, NAMES)
     key = None if random_draw_rule(system.rules) is None else jax.random.fold_in(jax.random.key(0), 0)
@@ -88,8 +86,7 @@ def test_dates_in_text_are_as_in_other_queries():
     assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
 
 
-def test_side_and_weight_alone(monkeypatch):
-    monkeypatch.undo()
+def test_side_and_weight_alone(default_policy):
     side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)
     system = jr.glicko(side_advantage=30)
     live = jr.live.start_history(system, NAMES)
@@ -136,8 +133,7 @@ def test_contests_are_those_of_one_run(name):
         np.testing.assert_array_equal(needed, np.array(whole.predictions["rank_needed"].to_pylist(), float))
 
 
-def test_a_history_goes_on_after_it_was_saved(tmp_path, monkeypatch):
-    monkeypatch.undo()
+def test_a_history_goes_on_after_it_was_saved(tmp_path, default_policy):
     system = jr.glicko()
     whole = jr.rate(system, known(system, MATCHES))
     first = jr.live.start_history(system)

@@ -12,7 +12,6 @@ import jaxrate as jr
 from tests.conftest import mark_full, refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
 SWAP = ("self.current = new_state",)  # between the look before it and this line Python runs no handler
 HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_record_layout"

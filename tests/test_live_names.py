@@ -6,7 +6,6 @@ import jaxrate as jr
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 BROKEN = {  # names that no table holds, and what is said of them
     "a\ud800": "is no Unicode text",
     2**70: "does not fit into 64 bits with a sign; give it as text",

@@ -8,8 +8,6 @@ import pytest
 
 import jaxrate as jr
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_the_library_logs_under_its_own_name(tmp_path, caplog):
     pytest.importorskip("pyarrow")

@@ -7,7 +7,6 @@ import jaxrate as jr
 from jaxrate.league.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
 from jaxrate.league.system_construction_by_name import make_system_for_data
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 MATCHES, PLAYERS, PAST = 8_000, 40, 6_400
 
 

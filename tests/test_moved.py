@@ -10,7 +10,6 @@ from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
 PLAYERS = 8
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def drawn(seed, *, move=0.0, votes=1200, ties=0.0, columns=None, voters=None):

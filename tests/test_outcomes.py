@@ -19,7 +19,6 @@ from tests.reference.skills_twin import Skills, game
 
 OF_ROUNDS = jr.elo_mmr()._replace(events=(jr.Rounds,))
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 N, PLAYERS = 200, 12
 
 

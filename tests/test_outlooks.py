@@ -9,8 +9,6 @@ import jaxrate as jr
 from jaxrate.league.evaluation import evaluate_predictions, prediction_calibration
 from tests.conftest import mark_full
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}
 SYSTEMS = {"trueskill": jr.trueskill, "urnings": lambda: jr.urnings(outcomes=3), "levels": lambda: jr.urnings(20, 5)}
 CHANCES = {

@@ -14,8 +14,6 @@ from jaxrate.system import random_draw_rule
 pytest.importorskip("pyarrow")
 from jaxrate.forecasts.matchup_tables import build_matchup_tables
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def predicted(system, state, a, b, time=0.0):
     played = jr.matches(np.stack([a, b], axis=1), np.full(len(a), 0.5), np.full(len(a), time))

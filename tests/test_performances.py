@@ -13,7 +13,6 @@ from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 from tests.test_elo_mmr import a_round, as_rounds, infer_round, look_normal
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = twin.golden()["toyA"]
 CASES = [("mmr_noob", True), ("mmx_split", False), ("cfsys_w0.5", True), ("tcsys", False)]
 

@@ -11,7 +11,6 @@ import jaxrate as jr
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 pytestmark = [
-    pytest.mark.usefixtures("in_a_hurry"),
     pytest.mark.filterwarnings("ignore:.*differ from others only by accents"),
 ]
 

@@ -17,7 +17,6 @@ from jaxrate.storage.npz_tables import (
 )
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 FEED = """
 def matches(live, which):
     for i, (a, b, score) in enumerate([("Ada", "Bö", 1.0), ("Bö", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Ada", 1.0)]):

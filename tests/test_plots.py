@@ -20,7 +20,6 @@ from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
 SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]  # in a narrow figure
 

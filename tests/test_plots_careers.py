@@ -20,8 +20,6 @@ from tests.test_plots import games, past, rated_games, ratings
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_trajectory_of_a_rated_history(ax):
     (system, history), rated = past("glicko"), rated_games()

@@ -14,8 +14,6 @@ from tests.test_plots import texts
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 # Fits
 

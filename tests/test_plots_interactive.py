@@ -16,8 +16,6 @@ from jaxrate import plots
 from jaxrate.events.dataset import Dataset
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @lru_cache
 def rated():

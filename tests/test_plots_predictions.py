@@ -16,8 +16,6 @@ from tests.test_plots import games, interval_ends, past, texts
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 # Predictions
 

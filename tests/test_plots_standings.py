@@ -17,8 +17,6 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.plots.rank_and_odds_plots import _set_rank_axis
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @lru_cache
 def rated(clock="dates"):

@@ -13,8 +13,6 @@ from jaxrate import plots
 from jaxrate.plots.name_labels import pad_numbers, text_width
 from tests.conftest import refused
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.fixture(scope="module")
 def found():

@@ -97,7 +97,7 @@ def test_what_is_no_series_is_refused():
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(("name", "options"), [("elo", {}), ("glicko", {"c": 40}), ("trueskill", {"drift": 0.5})])
-def test_matchups_are_the_predictions_of_every_pair(x64, in_a_hurry, name, options):
+def test_matchups_are_the_predictions_of_every_pair(x64, name, options):
     system, random, players = jr.extend.SYSTEMS[name](**options), np.random.default_rng(0), [4, 0, 2]
     played = [random.choice(6, 2, replace=False) for _ in range(60)]
     state = jr.run(system, jr.matches(played, random.integers(0, 3, 60) / 2, np.arange(-70, -10))).state

@@ -18,7 +18,6 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 ds = pytest.importorskip("pyarrow.dataset")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 N, CHUNK = 3000, 700
 SPLIT = [0, 1100, 1150, N]  # rows of three files

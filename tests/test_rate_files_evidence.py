@@ -19,7 +19,6 @@ pq = pytest.importorskip("pyarrow.parquet")
 ds = pytest.importorskip("pyarrow.dataset")
 
 pytestmark = [
-    pytest.mark.usefixtures("in_a_hurry"),
     pytest.mark.filterwarnings("ignore:.* matches repeat an earlier one"),
 ]
 PERIOD = 30.0

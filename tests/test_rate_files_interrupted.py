@@ -15,8 +15,6 @@ from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.fixture(scope="module")
 def table():

@@ -14,7 +14,6 @@ from jaxrate.league.rated_history import find_player_id
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 
 

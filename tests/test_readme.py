@@ -14,7 +14,6 @@ from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
 matplotlib = pytest.importorskip("matplotlib")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 ROOT = Path(__file__).parents[1]
 FILES = [ROOT / "README.md", *sorted((ROOT / "jaxrate" / "guides").glob("*.md"))]

@@ -8,7 +8,6 @@ import pytest
 import jaxrate as jr
 from tests.conftest import MOSTLY_SINGLE
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 ELO = jr.elo(k=20.0, side_advantage=30.0)
 PLAYER = np.array([[0, 1], [1, 2], [2, 0], [0, 1], [3, 2]])
 SCORE = np.array([1.0, 0.5, 0.0, 0.0, 1.0])

@@ -16,7 +16,6 @@ from tests.test_pairs import predicted
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 NAMES = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "&<img src=x onerror=alert(3)>",
          "O'Brien \"Q\" & Sons", "محمد علي", "{{ 7 * 7 }}", "Ada"]  # fmt: skip

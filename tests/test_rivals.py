@@ -7,7 +7,6 @@ import jaxrate as jr
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 
 

@@ -24,8 +24,6 @@ from jaxrate.testing.synthetic_histories import (
 from tests.conftest import mark_full
 from tests.test_contract import EVERY
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
 OF_TEAMS = ("trueskill", "trueskill_fading", "weng_lin")  # they learn from ties, and rate matches too
 NAMES = pytest.mark.parametrize("name", SYSTEMS)

@@ -14,7 +14,6 @@ from jaxrate.rules import Rating, Rules
 from jaxrate.system import EventCheck, RatingSystem, elapsed_time, full_leaf
 from tests.conftest import MOSTLY_DOUBLE, quick
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS = 400
 
 
@@ -282,8 +281,7 @@ def league(n=90, players=12):
     return jr.matches(player, np.ones(n))
 
 
-def test_with_a_key_stream_equals_levels_to_the_bit(monkeypatch):
-    monkeypatch.undo()  # as compiled for users
+def test_with_a_key_stream_equals_levels_to_the_bit(default_policy):
     matches, key = league(), jax.random.key(7)
     stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
     for width in (3, 8):

@@ -10,7 +10,6 @@ from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.replay.blocks import arrange_blocks
 from tests.conftest import mark_full
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 SYSTEMS = {
     "elo_mmr": lambda: jr.elo_mmr(history=3),
     "ties split": lambda: jr.elo_mmr(history=3, split_ties=True),

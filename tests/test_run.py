@@ -101,7 +101,7 @@ def test_predictions_come_in_the_order_of_the_input(schedule):
 
 
 @pytest.mark.parametrize("schedule", ["stream", "levels", 2])
-def test_a_plan_serves_many_runs(schedule):
+def test_a_plan_serves_many_runs(schedule, default_policy):
     matches = league()
     arranged = jr.extend.schedule_by_level(matches, 2) if schedule == 2 else make_plan(matches, schedule)
     for system in (jr.elo(), jr.glicko(side_advantage=10)):

@@ -14,7 +14,6 @@ from tests.conftest import mark_full
 from tests.test_rounds import SYSTEM as CONTESTS
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 ATP = Path(__file__).parents[2] / "shared" / "data" / "atp.parquet"
 SYSTEMS = {
@@ -57,7 +56,7 @@ def check_history(system, events, starts, monkeypatch):
     flat = events if isinstance(events, jr.Matches) else events.events
     players, numbers = int(flat.player.max()) + 1, (1, 2 * len(flat.time) // 3)
     states = [jr.run(system, slice_events(events, 0, number), num_players=players).state for number in numbers]
-    monkeypatch.undo()  # the rest as compiled for users
+    monkeypatch.delenv("JAXRATE_COMPILE")  # the rest as users compile it
     result, plain = jr.league.rating_history(system, events), jr.run(system, events)
     for x, y in zip(jax.tree.leaves((result.state, result.prediction)), jax.tree.leaves(tuple(plain)), strict=True):
         np.testing.assert_array_equal(x, y)
@@ -98,9 +97,8 @@ def test_history_of_rounds(monkeypatch):
     ("length", "x64"), [(None, False), pytest.param(30.0, True, marks=pytest.mark.full)], indirect=["x64"]
 )
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_two_halves_are_one_run(tmp_path, x64, name, length, monkeypatch):
+def test_two_halves_are_one_run(tmp_path, x64, name, length, default_policy):
     """Through a folder, with newcomers in the second half, to the last bit."""
-    monkeypatch.undo()  # as compiled for users
     system, table = SYSTEMS[name], league()
     middle = int(np.searchsorted(table["time"], 120.0))
     whole = jr.rate(system, jr.read(table, side="side"), period=length)
@@ -115,8 +113,7 @@ def test_two_halves_are_one_run(tmp_path, x64, name, length, monkeypatch):
 @pytest.mark.skipif(not ATP.exists(), reason="the tennis history is not at hand")
 @pytest.mark.filterwarnings("ignore:.* matches repeat an earlier one:UserWarning")
 @pytest.mark.parametrize("name", mark_full(["elo", "glicko2"], "elo"))
-def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, monkeypatch):
-    monkeypatch.undo()  # as compiled for users
+def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, default_policy):
     source = pytest.importorskip("pyarrow.parquet").read_table(ATP)
     source = source.filter(pa.compute.invert(source["walkover"]))
     half = len(source) // 2

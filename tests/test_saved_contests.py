@@ -9,7 +9,6 @@ from tests.conftest import MOSTLY_SINGLE
 from tests.test_saved import NEW, rows
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # Contests

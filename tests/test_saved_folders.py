@@ -12,7 +12,6 @@ from jaxrate.system import FactoryCall
 from tests.test_saved import NEW, equal, league
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 # Folders that are not saved runs

@@ -26,7 +26,7 @@ def league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
 
 
 @pytest.fixture(params=["elo", "glicko2"])
-def system(request, in_a_hurry):
+def system(request):
     return jr.extend.SYSTEMS[request.param]()
 
 
@@ -69,7 +69,7 @@ def loss(system, plan, score, params, **columns):
     return jnp.sum(jnp.where(plan.real, (guess - plan.padded(score)) ** 2, 0.0))
 
 
-def test_slopes_by_weights_are_finite_differences(double, in_a_hurry):
+def test_slopes_by_weights_are_finite_differences(double):
     system, plan = jr.elo(), jr.extend.schedule_by_level(league(), 4)
     score, weight = (jnp.asarray(x, float) for x in (league().score, league().context.weight))
     by = jax.jit(lambda w: loss(system, plan, score, system.params, weight=w))
@@ -78,7 +78,7 @@ def test_slopes_by_weights_are_finite_differences(double, in_a_hurry):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_slopes_by_the_weights_of_periods(double, in_a_hurry):
+def test_slopes_by_the_weights_of_periods(double):
     system, periods = jr.glicko(), jr.periods(league(), 7.0)
     plan = jr.extend.schedule_by_level(periods)
     score, weight = (jnp.asarray(x, float) for x in (periods.events.score, periods.events.context.weight))
@@ -100,7 +100,7 @@ def test_a_match_of_nobody_changes_nothing(system):
     assert guess[[5, 17]].tolist() == [0.0, 0.0]
 
 
-def test_rounds_are_scanned(in_a_hurry):
+def test_rounds_are_scanned():
     system, rounds = jr.trueskill(), jr.data.simulate.contests(30, 12, size=5, seed=1).rounds
     plan = jr.extend.schedule_by_level(rounds)
     found = jax.jit(partial(jr.scan, system))(system.params, fresh(system, 30), plan)
@@ -108,7 +108,7 @@ def test_rounds_are_scanned(in_a_hurry):
     assert_close_leaves("rounds", found._replace(prediction=found.prediction[: plan.num_rows]), wanted, 1e-5)
 
 
-def test_rounds_are_scanned_with_other_columns(in_a_hurry):
+def test_rounds_are_scanned_with_other_columns():
     system, rounds = jr.elo_mmx(drift=15.0), jr.data.simulate.contests(30, 12, size=5, seed=1).rounds
     noise, time = np.linspace(0.5, 2.0, 12), 3.0 * np.arange(12)
     rounds = rounds._replace(events=rounds.events._replace(noise=np.ones(12), time=np.zeros(12)))
@@ -120,7 +120,7 @@ def test_rounds_are_scanned_with_other_columns(in_a_hurry):
     assert_close_leaves("the run", given._replace(prediction=given.prediction[:60]), wanted, 1e-5)
 
 
-def test_numbers_in_place_of_a_key_may_be_traced(in_a_hurry):
+def test_numbers_in_place_of_a_key_may_be_traced():
     system, matches = jr.urnings(), jr.data.simulate.league(PLAYERS, N, seed=1).matches
     numbers = np.random.default_rng(0).uniform(size=(N, 2))
     wanted = jr.run(system, matches, key=numbers, num_players=PLAYERS)
@@ -247,7 +247,7 @@ TEAMS = jr.rounds([3] * 5 + [5] * 3, [4, 2, 7, 1, 0, 5, 2, 9], [0] * 8, team=[0,
 
 
 @pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.forecasts.add_outcomes(jr.trueskill()), jr.codeforces])
-def test_traced_rounds_are_predicted(make, in_a_hurry):
+def test_traced_rounds_are_predicted(make):
     system, random = make(), np.random.default_rng(0)
     rounds = TEAMS if "teams" in system.features else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
     start = fresh(system)
@@ -271,7 +271,7 @@ def test_traced_matches_are_predicted(system):
     assert_close_leaves("one by one", pairs(jnp.asarray(league().player)), jr.predict(system, state, others), 1e-5)
 
 
-def test_blocks_serve_both_precisions(in_a_hurry):
+def test_blocks_serve_both_precisions():
     """They are made again of the events given, which lose no digit."""
     periods = jr.periods(league(), 7.0)
     arranged = jr.extend.schedule_by_level(periods)
@@ -314,7 +314,7 @@ def test_another_history_compiles_nothing(form):
         assert done.prediction.shape == (n,) and done.state.rating.shape == (players,)
 
 
-def test_one_more_contest_compiles_nothing(in_a_hurry):
+def test_one_more_contest_compiles_nothing():
     system = jr.weng_lin()
     rounds = [jr.data.simulate.contests(200, count, size=50, seed=count).rounds for count in (40, 41, 60)]
     jr.run(system, rounds[0])

@@ -19,7 +19,6 @@ from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = np.array([f"club {i:02}" for i in range(40)], object)
 SAMPLES = 4_000
 
@@ -220,7 +219,7 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     assert code == 2 and "cup.toml: " in errors
 
 
-def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path, in_a_hurry):
+def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path):
     """Defect: skills with sides of its own asked for --side, which the command does not have."""
     lines = [f"2024-01-{i + 1:02},Club {i % 4},Club {(i + 1) % 4},{i % 3},1,{i % 5}" for i in range(24)]
     (tmp_path / "games.csv").write_text("\n".join(["date,home,away,home_goals,away_goals,komi", *lines]) + "\n")

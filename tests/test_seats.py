@@ -15,7 +15,6 @@ from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import mark_full
 from tests.reference import performance_twin, trueskill_twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 CARS = [["Leclerc", "Ferrari"], ["Norris", "McLaren"], ["Sainz", "Ferrari"], ["Piastri", "McLaren"]]
 NAMES = ["Leclerc", "Ferrari", "Norris", "McLaren", "Sainz", "Piastri"]
 RATING = np.array([27.0, 30.0, 22.0, 25.0, 24.0, 26.0])

@@ -20,8 +20,6 @@ from jaxrate.systems.category_glicko.posterior import (
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
     """A wrong one finds the same root, by more steps."""

@@ -17,7 +17,6 @@ from tests.browser import downloaded, findings, pointed, texts, wait_for
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 pytestmark = [
-    pytest.mark.usefixtures("in_a_hurry"),
     pytest.mark.filterwarnings("ignore:.*differ from others only by accents"),
 ]
 

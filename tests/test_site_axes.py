@@ -17,7 +17,6 @@ from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 TOUCHING = """
 const boxes = [...document.querySelectorAll(".axis i")].map((x) => x.getBoundingClientRect()).filter((x) => x.width);

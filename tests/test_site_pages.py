@@ -14,7 +14,6 @@ from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 LONG = 700  # matches of each of two players
 

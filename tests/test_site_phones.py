@@ -12,7 +12,6 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from tests.browser import narrowed, wait_for
 
 pytest.importorskip("jinja2")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
 
 

@@ -9,7 +9,6 @@ from tests.test_site import inside, page_of
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def test_no_win_lowers_a_rating_because_a_season_follows(tmp_path):

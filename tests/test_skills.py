@@ -16,7 +16,6 @@ from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference.skills_twin import Skills, game
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS, MATCHES, SEASONS, LENGTH = 12, 150, (31.0, 62.5, 63.0, 100.0), 7.0
 PARTS = {
     "growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "match_growth": 7.0, "side_advantage": 22.0,
@@ -241,9 +240,8 @@ def correlations(covariance):
     return covariance / deviation[:, :, None] / deviation[:, None, :]
 
 
-def test_covariances_stay_positive_definite_in_a_long_history(monkeypatch):
+def test_covariances_stay_positive_definite_in_a_long_history(default_policy):
     """In float32, where nothing grows, and each of few players learns more from 160,000 matches than it can hold."""
-    monkeypatch.undo()  # compiled as for users a million matches take half the time
     events = league(seed=2, n=1_000_000, categories=5)
     system = jr.skills(categories=5, growth=0, modifier_growth=0, noise=60.0, initial_modifier_deviation=90)
     covariance = np.asarray(jr.run(system, events).state.covariance, np.float64)

@@ -11,8 +11,6 @@ from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE
 from tests.test_skills import STATISTICS, league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double):
     """Two of one noise are as their mean with half of the variance; and results of no weight in them say less."""

@@ -10,7 +10,6 @@ import jaxrate as jr
 from tests.conftest import mark_full
 from tests.reference.skills_twin import Skills, game
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 LEARNERS, EXERCISES, MATCHES, LENGTH = 5, 7, 120, 7.0
 KINDS = {
     "second_kind_growth": 3.0, "second_kind_initial_deviation": 260.0, "second_kind_match_growth": 1.0,

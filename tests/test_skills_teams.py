@@ -15,7 +15,6 @@ from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.teams_twin import TeamSkills, participant
 from tests.test_trueskill import GOLDEN, flat, one_history
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PLAYERS, CONTESTS, SEASONS = 14, 60, (31.0, 62.5, 63.0, 100.0)
 PARTS = {"growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "noise": 280.0}
 MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}

@@ -17,7 +17,6 @@ from tests.reference.smooth_twin import Smoother, dense
 from tests.test_skills import CASES, PLAYERS, games_of, league, system_of
 
 N = 28
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").read_text())
 
 

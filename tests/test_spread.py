@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=0 --xla_force_host_platform_device_count={}"
 BEGIN = """
 import re, sys

@@ -14,8 +14,6 @@ from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
 from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference import static_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
 POINTS = 400.0 / np.log(10.0)
 PLAYERS, VOTES = 6, 90

@@ -10,7 +10,6 @@ import jaxrate as jr
 from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import static_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 POINTS = 400.0 / np.log(10.0)
 PLAYERS, CONTESTS = 6, 25
 

@@ -17,7 +17,6 @@ from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import twins
 from tests.reference.twins import Fading
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 GOLDEN = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").read_text())
 GAMES = np.array(GOLDEN["games"]["rows"])
 MATCHES = jr.matches(GAMES[:, 2:4].astype(int), GAMES[:, 4])

@@ -11,8 +11,6 @@ import jaxrate as jr
 from tests.conftest import MOSTLY_SINGLE, quick
 from tests.test_systems import league
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_ratings_stay_finite_however_large_tau_is():
     """Volatilities grew beyond all numbers, and predictions were NaN."""

@@ -103,7 +103,7 @@ def test_no_name_commands_the_terminal(terminal):
 
 
 @pytest.mark.parametrize("command", ["rate", "compare", "predict", "demo"])
-def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path, in_a_hurry, few_systems, command):
+def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path, few_systems, command):
     """Every row of wide tables took two lines."""
     names = [f"{name} of the Rovers and Wanderers United" for name in ("Ada", "Bo", "Cy")]
     rows = [f"{names[i % 3]},{names[(i + 1) % 3]},{i % 2},2024-01-{i + 1:02}" for i in range(12)]
@@ -122,7 +122,7 @@ def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path
     assert len(tables) > 1 and max(map(display_width, tables)) <= 80
 
 
-def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path, in_a_hurry):
+def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path):
     """The leaderboard scrolled away above a thousand rows."""
     path = tmp_path / "games.csv"
     days = [f"2024-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(30)]
@@ -153,7 +153,7 @@ def test_one_time_is_shown_in_words(arguments, text):
     assert describe_remaining_time(*arguments) == text
 
 
-def test_piped_tables_are_those_of_python(jaxrate, tmp_path, in_a_hurry):
+def test_piped_tables_are_those_of_python(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("winner,loser\nAda,Bo\nCy,Ada\n")
     text = jaxrate("rate", path, "--system", "elo")[1]

@@ -22,7 +22,6 @@ FOLDER = Path(__file__).parent / "reference"
 GOLDEN = json.loads((FOLDER / "trueskill.json").read_text())
 GAMES = np.array(json.loads((FOLDER / "elo_glicko.json").read_text())["games"]["rows"])
 MATCHES = jr.matches(GAMES[:, 2:4].astype(int), GAMES[:, 4])
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def one_history(rounds, slots=None):

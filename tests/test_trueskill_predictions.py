@@ -12,9 +12,6 @@ from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import trueskill_twin as twin
 from tests.test_trueskill import one_history, random_round
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
-
 # What is expected
 
 

@@ -8,8 +8,6 @@ import pytest
 import jaxrate as jr
 from tests.reference import urnings_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_the_share_of_green_balls_predicts_as_the_paper_says(x64):
     """Equations 2 and A30 to A32 of r / n, of empty and full urns too, and of the largest."""

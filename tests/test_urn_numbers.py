@@ -10,8 +10,6 @@ from jaxrate.urns import matchmakers
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import FOLDER, TRACES, random_matches
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 @pytest.mark.parametrize("number", range(len(TRACES)))
 def test_a_replay_with_given_numbers_follows_the_stored_trace(number):

@@ -21,8 +21,6 @@ from jaxrate.urns import matchmakers
 from tests.conftest import MOSTLY_SINGLE, quick
 from tests.reference import urnings_twin as twin
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
 
 FOLDER = Path(__file__).parent / "reference"

@@ -32,9 +32,6 @@ from tests.test_urnings import (
     random_matches,
 )
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
-
 MATCHED = [int(k) for k in np.flatnonzero(OURS) if CASES[k]["matchmaking"] != "uniform"]
 
 

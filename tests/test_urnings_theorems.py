@@ -10,8 +10,6 @@ import jaxrate as jr
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import matrix, pair_probabilities, random_matches
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_theorem_1_the_unadjusted_update_has_the_law_with_z():
     n, proportion, total = [5, 5], [0.35, 0.7], 5

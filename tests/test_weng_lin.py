@@ -27,7 +27,6 @@ EACH = pytest.mark.parametrize("model", MODELS)
 SOME = pytest.mark.parametrize(
     "model", ["plackett_luce", "thurstone_mosteller_full"]
 )  # of the rest the code is the same
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 
 def given(system, mean, deviation, time=None):

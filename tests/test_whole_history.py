@@ -7,7 +7,6 @@ import jaxrate as jr
 from jaxrate.systems.skills.outcome_likelihoods import Q
 from tests.reference.whole_history_twin import WholeHistory
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 VARIANCE, FIRST = 0.0003, 1.5**2  # natural units, a day
 
 

@@ -11,8 +11,6 @@ from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, page_template_context
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 
 def test_words_about_contests_of_teams():
     """Of two sides they are those of matches, of more a team is one participant."""

@@ -14,8 +14,6 @@ from tests.conftest import mark_full
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
-
 MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
 
 PLAYERS = 60

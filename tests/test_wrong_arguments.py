@@ -22,7 +22,6 @@ import jaxrate as jr
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 
 WRONG = {  # what it is: the value, and the annotations of which it is one
     "whole": (5, (int, float)),

@@ -19,7 +19,7 @@ def after(system, mean, deviation, **columns):
     return jr.run(system, jr.matches([[0, 1]], **columns), state=state).state
 
 
-def test_an_upset_that_counts_a_million_times_leaves_volatilities_finite(x64, in_a_hurry):
+def test_an_upset_that_counts_a_million_times_leaves_volatilities_finite(x64):
     """Where the opponent is 14,400 points ahead: 1/v is 1e-30, and the bracket of the volatility was endless."""
 
     def volatility(tau):
@@ -31,7 +31,7 @@ def test_an_upset_that_counts_a_million_times_leaves_volatilities_finite(x64, in
     assert np.isfinite(jax.grad(volatility)(0.5))
 
 
-def test_slopes_of_volatilities_are_finite_where_squares_overflow(in_a_hurry):
+def test_slopes_of_volatilities_are_finite_where_squares_overflow():
     def volatility(tau):
         system = jr.glicko2(initial_volatility=1e-4)
         system = system._replace(params=system.params._replace(tau=tau))
@@ -40,7 +40,7 @@ def test_slopes_of_volatilities_are_finite_where_squares_overflow(in_a_hurry):
     assert np.isfinite(volatility(0.1)) and np.isfinite(jax.grad(volatility)(0.1))
 
 
-def test_slopes_are_finite_after_ages_of_idleness(in_a_hurry):
+def test_slopes_are_finite_after_ages_of_idleness():
     """Deviations of 1e13 points, whose fourth power overflows float32, met a 1/v of 0."""
     system = jr.glicko2(initial_volatility=1e3, period=1e-5)
     state = system.init(system.params, 2)._replace(time=jnp.array([0.0, jnp.inf]))
@@ -52,7 +52,7 @@ def test_slopes_are_finite_after_ages_of_idleness(in_a_hurry):
     assert np.isfinite(jax.grad(rating)(jnp.array([-1e22, 0.0]))).all()
 
 
-def test_match_quality_does_not_know_the_drift(in_a_hurry):
+def test_match_quality_does_not_know_the_drift():
     """In float32 it was lost in the drift, from which it was subtracted: deviations of 1 and a tau of 1e5 gave NaN."""
     contest = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], weight=[1.0, 0.1, 10.0])
     still, drifting = (jr.trueskill(beta=1.0, tau=tau, initial_rating=0.0, initial_deviation=1.0) for tau in (0.0, 1e5))
@@ -63,7 +63,7 @@ def test_match_quality_does_not_know_the_drift(in_a_hurry):
     np.testing.assert_array_equal(here, there)
 
 
-def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x64, in_a_hurry):
+def test_a_newcomer_is_known_as_well_as_the_opponent_of_a_draw_without_margin(x64):
     """The deviation used to come out as 0."""
     state = after(jr.trueskill(draw_probability=0.0, beta=1e-3, tau=0.0), [25.0, 25.0], [1e6, 1e-3], score=[0.5])
     np.testing.assert_allclose(np.sqrt(state.variance), [3.0**0.5 * 1e-3, 1e-3], rtol=1e-5)
@@ -109,7 +109,7 @@ def test_slopes_of_beliefs_that_no_bound_keeps_narrow_are_finite():
     assert np.isfinite(jax.grad(total)(5e6))
 
 
-def test_searches_go_on_where_functions_change_within_less_than_the_rounding_of_ratings(in_a_hurry):
+def test_searches_go_on_where_functions_change_within_less_than_the_rounding_of_ratings():
     """Draws of weight 1e5 at 1e5 points: Newton's first step, of 60 scales, was too small beside 1e5 to be tried."""
     system = jr.codeforces(beta=1.0, initial_rating=1e5)
     matches = jr.matches([[0, 1], [0, 1]], [0.5, 0.5], weight=[1e5, 1e5])
@@ -122,7 +122,7 @@ def test_searches_go_on_where_functions_change_within_less_than_the_rounding_of_
     assert abs(far) < 0.05 and np.isfinite(slope)
 
 
-def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart(in_a_hurry):
+def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart():
     """What it says is less than nothing there and is mended, but its slopes were 0 / 0."""
     centre = jnp.asarray([-1e5, -1e5, *np.linspace(1300.0, 1700.0, 61), 1e5, 1e5], float)
     event = jr.Rounds(*[jnp.arange(65, dtype=jnp.int32)] * 3, jnp.ones(65), jnp.zeros(()))
@@ -141,7 +141,7 @@ def finite_slopes(function, *args, sizes=(0.0, 1.0)):
     return all(np.isfinite(x).all() for x in jax.tree.leaves(found))
 
 
-def test_slopes_of_draws_between_strangers_are_finite(in_a_hurry):
+def test_slopes_of_draws_between_strangers_are_finite():
     """Of the variance of the difference a draw within 2e-4 points leaves 1e-20, whose square underflowed in float32."""
     system = jr.skills(statistics=("xg",), noise=3e-3, draw_margin=2e-4)
     matches = jr.matches([[0, 1]], [0.5], columns={"xg": [np.nan]})
@@ -154,7 +154,7 @@ def test_slopes_of_draws_between_strangers_are_finite(in_a_hurry):
     assert finite_slopes(rate, jnp.array([4e14, 5e14]), jnp.zeros(2))
 
 
-def test_slopes_are_finite_where_a_period_says_next_to_nothing(in_a_hurry):
+def test_slopes_are_finite_where_a_period_says_next_to_nothing():
     """The game of a favourite who is sure to win has a precision of 1e-28."""
     system = jr.skills(own_side=True)
     period = jr.periods(jr.matches([[0, 1]], [1.0], side=[1.0]), period=[0])
@@ -208,7 +208,7 @@ def test_slopes_of_thurstone_mosteller_are_finite_far_out():
     assert finite_slopes(terms, jnp.array([-1e22, 1e22]), jnp.asarray(0.1))
 
 
-def test_slopes_of_performances_next_to_noise_of_1e19(in_a_hurry):
+def test_slopes_of_performances_next_to_noise_of_1e19():
     """The mean of those who tied, by 1 / delta^2, squared its weights in the slope: -inf, and NaN backwards."""
     system = jr.elo_mmx(weight=2.5e-7, limit_deviation=2000.0, initial_deviation=1.0)
     match = jr.matches([[0, 1]], [1.0], weight=[1.5e-6])

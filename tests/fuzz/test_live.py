@@ -4,5 +4,5 @@ from tests.fuzz.driver import drawn
 from tests.fuzz.live import STEPS, fuzz
 
 
-def test_hostile_changes(in_a_hurry):
+def test_hostile_changes():
     assert sum(fuzz(drawn(1, case)) for case in range(4)) == 4 * STEPS

@@ -44,7 +44,7 @@ def test_false_beside_winners_and_ranks_changes_nothing():
         jr.read(race, score=False)
 
 
-def test_results_of_a_season_that_a_text_beside_them_does_not_spoil(in_a_hurry):
+def test_results_of_a_season_that_a_text_beside_them_does_not_spoil():
     rated = jr.rate(jr.elo(), jr.read(POINTS, margin=PAIR))
     table = jr.forecasts.simulate_season(
         rated, [("x", "z")], results=POINTS | {"score": [0, 1, 0]}, margin=PAIR, score=False, samples=100
