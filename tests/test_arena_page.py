@@ -40,6 +40,11 @@ def forty():
     return strengths, jr.arena.rank_sets(strengths)
 
 
+def places(strengths):
+    """The place of each player, from 1."""
+    return np.argsort(strengths.order) + 1
+
+
 def cells(page, kind):
     return re.findall(rf'<td class="{kind}[^"]*"[^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</td>', page)
 
@@ -81,7 +86,7 @@ def test_many_are_shown_after_the_first(forty):
     assert "votes on 40 models." in first and "Show places 26 to 40" in page and "player" not in page
     many = jr.site.arena_page_html(fitted(129)).partition("<script")[0]
     lengths = [len(cells(table, "words name")) for table in many.split("<table id=")[1:]]
-    assert lengths == [25, 104] and "Show places 26 to 129" in many
+    assert lengths == [25, 104] and "Show places 26 to 129" in many and "The axis changes here" in many
     with pytest.raises(ValueError, match="noun must be two words"):
         jr.site.arena_page_html(strengths, noun="model")
 
@@ -110,6 +115,10 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     assert f"leads {leaders[1]} by {points:.0f} points; the margin of error is {1.96 * error:.0f}." in page
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
     assert f"<h1>{leaders[0]} leads, and the votes leave no doubt</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert "surely first and second" not in page
+    least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
+    sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
+    assert f"<li>{leaders[0]} and {leaders[1]} are surely first and second.</li>" in sure
     assert points < 1.96 * error
     assert f"<h1>{leaders[0]} leads {leaders[1]}, within the margin of error</h1>" in jr.site.arena_page_html(strengths)
 

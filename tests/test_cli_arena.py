@@ -294,8 +294,8 @@ def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
     jr.data.write(table | {"ties_both_bad": [7, 4, 1]}, tmp_path / "counts.csv")
     page = tmp_path / "page.html"
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", "--report", page)
-    assert "12 results in ties_both_bad are left out; --tied ties --tied ties_both_bad counts them" in errors
-    assert "12 results in ties_both_bad are left out" in page.read_text(encoding="utf-8")
+    assert "12 votes for neither (ties_both_bad) are left out; --tied ties --tied ties_both_bad counts them" in errors
+    assert "12 votes for neither (ties_both_bad) are left out" in page.read_text(encoding="utf-8")
     assert text.startswith("x leads") and "(137 votes, 3 models)" in text.splitlines()[0]
     named = "--tied", "ties", "--tied", "ties_both_bad"
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", *named)

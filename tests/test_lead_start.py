@@ -24,13 +24,31 @@ def rated_duels(seed, **options):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
-    monkeypatch.setattr(lead_start_module, "FIRST_BLOCK", 1)
+    monkeypatch.setattr(lead_start_module, "BLOCK", 7)
     rated = rated_duels(seed)
     first = [jr.leaderboard(rated, as_of=str(day), top=1).player[0] for day in DAYS]
     leader = jr.leaderboard(rated, top=1).player[0]
     number = max((i for i, name in enumerate(first) if name != leader), default=-1) + 1
     assert 0 < number < len(DAYS)  # else these cases show nothing
     assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_list_leaves_out_who_has_not_played_of_late_and_counts_the_last_match_of_a_day(seed, monkeypatch):
+    """Against lists of every day: of players who come and go, with three matches a day at times of their own."""
+    monkeypatch.setattr(lead_start_module, "BLOCK", 5)
+    random, number = np.random.default_rng(seed), np.arange(1200)
+    names = np.array([f"player {i}" for i in range(12)])
+    a = (number // 100 + random.integers(0, 4, 1200)) % 12
+    b = (a + random.integers(1, 4, 1200)) % 12
+    time = DAYS[number // 3] + (number % 3 * 60 + 600) * np.timedelta64(1, "m")
+    columns = {"a": names[a], "b": names[b], "score": random.integers(0, 2, 1200).astype(float), "date": time}
+    rated = jr.rate(jr.elo(k=20), jr.read(columns))
+    ends = [f"{day}T23:59" for day in DAYS]
+    first = [jr.leaderboard(rated, as_of=end, top=1, active=50, min_games=5).player for end in ends]
+    leader = jr.leaderboard(rated, top=1, active=50, min_games=5).player[0]
+    number = max((i for i, one in enumerate(first) if one.tolist() != [leader]), default=-1) + 1
+    assert np.datetime64(int(lead_start(rated, active=50, min_games=5)), "D") == DAYS[number]
 
 
 def test_newcomers_who_are_not_on_the_list_take_no_lead():

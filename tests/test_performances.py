@@ -118,7 +118,7 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     assert np.isnan(career["rank_needed"][2]) and career["rank_needed"][0] == 2
     printed = str(pytest.importorskip("jaxrate.cli.player_output").career_sections(rated, "A", career)[1]).splitlines()
     assert printed[0].split()[-3:] == ["performance", "rank", "needed"]
-    assert printed[1].split()[-2:] == [f"{career['performance'][0]:,.1f}", "2"] and "nan" not in printed[-1]
+    assert printed[1].split()[-2:] == [f"{career['performance'][0]:,.1f}", "2"] and "nan" not in printed[-2]
     jr.save(tmp_path / "run", rated)
     again = jr.load(tmp_path / "run")
     np.testing.assert_array_equal(jr.league.performance_ratings(again), told)

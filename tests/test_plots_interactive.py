@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
+from jaxrate.plots.interactive_peak_labels import LABEL_HEIGHT, place_peak_labels
 from tests.conftest import refused
 
 
@@ -126,3 +127,15 @@ def test_altair_is_only_needed_for_interactive_charts():
         "else: raise AssertionError"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_labels_of_peaks_hide_no_line_and_no_other_label():
+    """Of two peaks that are near each other, the label of the lower one stands above the higher one's."""
+    x = np.arange(10.0)
+    high = x, np.array([0.0, 10, 20, 30, 60, 100, 60, 30, 20, 10])
+    low = x, np.array([0.0, 5, 10, 20, 90, 20, 10, 5, 0, 0])
+    one, two, none = place_peak_labels([high, low, low], [(5, "1942"), (4, "1944"), None], [high, low], (90.0, 200.0))
+    assert (one.align, two.align, none) == ("center", "center", None)
+    assert one.height >= 100 and two.height > one.height + 0.5 * LABEL_HEIGHT  # less than two pixels are a point
+    (end,) = place_peak_labels([high], [(9, "2020")], [high], (90.0, 200.0))
+    assert end.align == "right"

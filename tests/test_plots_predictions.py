@@ -135,6 +135,20 @@ def test_residuals(ax):
     assert [text.get_text() for text in ax.texts] == [*values, "z (matches)"]
 
 
+def test_residuals_are_of_who_still_plays(ax):
+    """Gone has played more than a year before the end, and surprised most."""
+    a, b = ["Gone"] * 12 + ["Ada"] * 12, ["Bo"] * 24
+    days = np.datetime64("2020-01-01") + np.append(np.arange(12), 500 + np.arange(12))
+    data = jr.read({"a": a, "b": b, "score": [1] * 12 + [1, 0] * 6, "date": days})
+    plots.residuals(np.full(24, 0.5), data, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Ada", "Bo"]
+    ax.clear()
+    plots.residuals(np.full(24, 0.5), data, active="all", ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Gone", "Ada", "Bo"]
+    with refused('active must be a number above 0, or "all", got 0'):
+        plots.residuals(np.full(24, 0.5), data, active=0, ax=ax)
+
+
 def test_residuals_of_many_and_refusals(ax):
     random = np.random.default_rng(0)
     matches = jr.matches(np.arange(100_000).reshape(-1, 2), random.integers(0, 2, 50_000))

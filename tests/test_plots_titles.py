@@ -24,6 +24,14 @@ def test_a_leader_is_ahead_or_level():
     assert titles.leader_title(["Ada", "Bo"], values, wide, "points") == "Ada and Bo almost level on top"
     likely = titles.leader_title(["Ada", "Bo"], values, np.array([96.4, 85.2]), "points")  # at 77 %
     assert likely == "Ada probably the best, 93 points ahead of Bo"
+    three = (
+        np.array([1543.2, 1450.0, 1445.0]),
+        np.array([96.4, 85.2, 90.0]),
+    )  # 77 % against the second, 64 % against both
+    many = np.append(values, [1449.0] * 4), np.array([96.4, 85.2] + [90.0] * 4)
+    names = [*"ABCDEF"]
+    assert titles.leader_title(names, *three, "points") == "A probably the best, 93 points ahead of B"
+    assert titles.leader_title(names, *many, "points") == "A on top by 93 points, probably ahead of B"
     narrow = np.array([40.0, 38.0])  # at 95.5 %
     assert titles.leader_title(["Ada", "Bo"], values, narrow, "points") == "Ada on top, 93 points ahead of Bo"
     assert titles.leader_title(["Ada", "Bo"], np.array([0.62, 0.6]), None, "share") == "Ada on top, 0.02 ahead of Bo"
@@ -46,10 +54,10 @@ def test_lines_end_or_peak():
     assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
     away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
     assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked highest")
-    among = titles.peak_title([ada, bo], "date", "points", 1800.0)
+    among = titles.peak_title([ada, bo], 2, "date", "points", 1800.0)
     assert among == "Ada peaked highest of these 2, at 1,700 points in May 1991"
     counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
-    assert titles.peak_title([counted], "matches played", "points") == "Ada peaked at 3 points after 2 matches"
+    assert titles.peak_title([counted], 1, "matches played", "points") == "Ada peaked at 3 points after 2 matches"
 
 
 def test_ranks_count_the_firsts():

@@ -172,7 +172,7 @@ def test_the_command(jaxrate, games, tmp_path):
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
-    cells = re.findall(r'data-name="predicted">(.*?) %</td><td class="figure" data-name="won">(.*?) %</td>', page)
+    cells = re.findall(r'data-name="expected">(.*?) %</td><td class="figure" data-name="scored">(.*?) %</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40

@@ -113,8 +113,9 @@ def test_the_leaderboard_and_its_files(rated, folder):
 def test_words_about_quality(rated, folder):
     text = (folder / "quality.html").read_text(encoding="utf-8")
     found = jr.metrics.match_metrics(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
-    assert f"The favourite won {100 * found['accuracy']:.1f} % of 400 matches" in text
+    assert f"The favourite scored {100 * found['accuracy']:.1f} % of the points in 400 matches, a draw as half." in text
     assert f"{100 * np.exp(-found['log loss']):.1f} %, on average" in text and "None" not in text
+    assert ">scored</th>" in text and ">won</th>" not in text and "coin" not in text
 
 
 def test_what_is_coming(rated, folder):

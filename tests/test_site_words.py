@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+from jaxrate.league.close_leads import classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
@@ -36,19 +37,59 @@ def test_matches_to_come_name_who_is_at_home_first():
 
 
 @pytest.mark.parametrize(
-    ("since", "title"),
+    ("wins", "sentence"),
     [
-        (941.0, "Ada takes the lead"),
-        (940.0, "Ada leads Bo by 9 points"),
-        (671.0, "Ada leads Bo by 9 points"),
-        (670.0, "Ada is still the player to beat"),
-        (None, "Ada leads Bo by 9 points"),
+        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest, 50 % to 50 %; "
+         "the clearest favourites are Cy, 75 % against Di, and Ed, 75 % against Flo."),
+        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Di \u2013 Cy are the closest, 52 % to 48 %; "
+         "the clearest favourite is Ed, 90 % against Flo."),
+        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest, 50 % to 50 %; "
+         "the clearest favourites are Gus and 2 others, all with 75 %."),
+        ([0.75, 0.25, 0.75], ""),
+    ],
+)  # fmt: skip
+def test_matches_with_equal_chances_are_told_together(wins, sentence):
+    names = ["Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", "Hal", "Ida", "Jo", "Kim", "Lu"]
+    columns = {"a": names[::2][: len(wins)], "b": names[1::2][: len(wins)], "win": wins, "loss": [1 - x for x in wins]}
+    (table,) = build_forecast_tables(ColumnTable(columns), None)
+    assert closest_match_sentence(table.matches, {}) == sentence
+
+
+@pytest.mark.parametrize(
+    ("since", "place", "title"),
+    [
+        (941.0, "best", "Ada takes the lead"),
+        (940.0, "best", "Ada leads Bo by 9 points"),
+        (671.0, "best", "Ada leads Bo by 9 points"),
+        (670.0, "best", "Ada is still the player to beat"),
+        (None, "best", "Ada leads Bo by 9 points"),
+        (670.0, "ahead", "Ada leads Bo by 9 points"),
+        (941.0, "ahead", "Ada takes the lead"),
+        (941.0, "probably ahead", "Ada leads by 9 points, probably ahead of Bo"),
+        (670.0, "probably best", "Ada is probably the best, 9 points ahead of Bo"),
+        (670.0, "level", "Ada and Bo are almost level at the top"),
     ],
 )
-def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on(since, title):
+def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_its_intervals(since, place, title):
     noun = SimpleNamespace(is_collective=False, one="player")
     data = SimpleNamespace(noun=noun, rated=SimpleNamespace(last=1000.0))
-    assert headline._write_title(data, ["Ada", "Bo"], "9 points", since, False) == title
+    assert headline._write_title(data, ["Ada", "Bo"], "9 points", since, place) == title
+
+
+@pytest.mark.parametrize(
+    ("rivals", "place"),
+    [
+        ([1450.0], "probably best"),  # 77 % against one
+        ([1450.0] + [1449.0] * 4, "probably ahead"),  # and less than 60 % against all
+        ([1540.0], "level"),
+        ([1300.0], "best"),
+        ([1300.0] * 9, "probably best"),
+        ([1300.0] * 400, "ahead"),
+    ],
+)
+def test_the_first_is_the_best_only_against_all(rivals, place):
+    assert classify_first_place([1543.0, *rivals], [90.0] + [90.0] * len(rivals)) == place
+    assert classify_first_place([1543.0, *rivals], None) == "best"
 
 
 def test_dates_are_words_where_no_script_spells_them():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.player_output import career_sections
 from jaxrate.cli.progress import describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
 from jaxrate.text_format import display_width
@@ -64,6 +65,26 @@ def test_columns_fill_the_terminal_to_the_last_cell():
     cells = [["player", "rating", "games"], ["Ada", "1500", "9"]]  # 6, 6 and 5 wide, and two gaps of 2
     assert choose_column_widths_and_hidden_columns(cells, {"player"}, 21) == ({0: 6, 1: 6, 2: 5}, [])
     assert choose_column_widths_and_hidden_columns(cells, {"player"}, 20) == ({0: 6, 1: 6}, [2])
+
+
+def test_odds_are_left_out_together():
+    """Odds of a win alone say little."""
+    cells = [["home", "away", "odds win", "odds draw", "odds loss"], ["Ada", "Bo", "1.50", "4.00", "6.00"]]
+    assert choose_column_widths_and_hidden_columns(cells, {"home", "away"}, 42)[1] == []
+    assert choose_column_widths_and_hidden_columns(cells, {"home", "away"}, 41)[1] == [2, 3, 4]
+
+
+def test_a_narrow_career_keeps_the_change_and_leaves_out_the_deviation(terminal):
+    rated = jr.rate(jr.glicko(), jr.read({"a": ["Los Angeles Chargers"], "b": ["Tampa Bay Buccaneers"],
+                                          "score": [1.0], "date": ["2024-01-01"]}))  # fmt: skip
+    career = career_sections(rated, "Tampa Bay Buccaneers", jr.career(rated, "Tampa Bay Buccaneers"))
+    screen = terminal(70)
+    print_sections(*career)
+    text = ESCAPES.sub("", screen.getvalue())
+    heading = next(line for line in text.splitlines() if line.startswith("date"))
+    assert heading.split() == ["date", "opponent", "score", "expected", "rating", "change"]
+    assert "Los Angeles Chargers" in text and "Ratings are after each match.\n" in text
+    assert "Ratings are after each match, deviations before it." in str(career[1])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +151,9 @@ def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path
     rate = "rate", path, "--system", "elo", "--player", "Ada"
     code, text, _ = jaxrate(*rate)
     head, table = text.split("Ada: 30 matches")[1].split("\n\n", 1)
-    assert code == 0 and head == ", the last 20 of them (all: --all-matches)" and len(table.splitlines()) == 23
-    assert table.splitlines()[-3].startswith(days[-1])
-    assert len(jaxrate(*rate, "--all-matches")[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 33
+    assert code == 0 and head == ", the last 20 of them (all: --all-matches)" and len(table.splitlines()) == 22
+    assert table.splitlines()[-2].startswith(days[-1])
+    assert len(jaxrate(*rate, "--all-matches")[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 32
     assert jaxrate("rate", path, "--all-matches")[2].startswith("jaxrate: --all-matches needs --player")
 
 

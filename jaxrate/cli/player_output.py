@@ -8,7 +8,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.terminal_tables import TextTable, to_text_table
+from jaxrate.cli.terminal_tables import DEVIATIONS_CLAUSE, TextTable, to_text_table
 from jaxrate.text_format import (
     format_count,
     format_decimals,
@@ -66,12 +66,13 @@ def career_sections(
         ["" if x != x else formats[key](x) if key in formats else x for key, x in zip(career_columns, row, strict=True)]
         for row in zip(*career_columns.values(), strict=True)
     ]
-    headings = ["expected" if key == "probability" else key.replace("_", " ") for key in career_columns]
+    words = {"probability": "expected"} | ({"time": "date"} if rated.clock == "dates" else {})
+    headings = [words.get(key, key.replace("_", " ")) for key in career_columns]
+    caption = f"Ratings are after each {kind}{DEVIATIONS_CLAUSE if 'deviation' in career_columns else ''}."
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [
         f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",
-        TextTable(headings, rows, ("time", "opponent", "contest")),
-        f"Ratings are those after the {kind}" + (", deviations those before." if "deviation" in career else "."),
+        TextTable(headings, rows, ("date", "time", "opponent", "contest"), caption),
     ]
 
 

@@ -24,6 +24,8 @@ OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important 
     *("peak", "last played", "games", "its deviation", "rank needed", "losers rating", "winners rating"),
     *("opponents rating", "deviation", "votes", "log loss saved", "side", "expected", "95 % interval"),
 )
+SHOWN_TOGETHER = {"odds win", "odds draw", "odds loss"}  # all or none
+DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
 STYLES = {"rank": QUIET, "ranks": QUIET, "95 % interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
@@ -80,6 +82,8 @@ def print_sections(*sections: str | TextTable) -> None:
             caption = section.caption
             if "rank then" in hidden:
                 caption = caption.replace("change and rank then:", "change:")
+            if "deviation" in hidden:
+                caption = caption.replace(DEVIATIONS_CLAUSE, "")
             if caption or note:
                 console.print()
             for line in filter(None, [caption, note]):
@@ -143,7 +147,8 @@ def choose_column_widths_and_hidden_columns(
     natural = {i: max(map(cell_len, column)) for i, column in enumerate(zip(*cells, strict=True))}
     optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
     others = [i for i in reversed(range(2, len(headings))) if i not in optional]
-    choices = [(optional[:k], USUAL_TEXT_WIDTH) for k in range(len(optional) + 1)]
+    splits = {k for k in range(1, len(optional)) if {headings[i] for i in optional[k - 1 : k + 1]} <= SHOWN_TOGETHER}
+    choices = [(optional[:k], USUAL_TEXT_WIDTH) for k in range(len(optional) + 1) if k not in splits]
     choices += [([*optional, *others[:k]], MIN_TEXT_WIDTH) for k in range(len(others) + 1)]
     for left_out, least in choices:
         widths = {i: x for i, x in natural.items() if i not in left_out}

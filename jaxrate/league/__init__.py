@@ -14,7 +14,8 @@ player_careers_and_ratings.py       career, rating_at, rating_table
 all_careers.py                      the careers of all players at once
 trajectories.py                     all ratings of all players through time
 rating_peaks.py                     peak_ratings
-leaderboards.py                     leaderboard, and ranks through time
+leaderboards.py                     leaderboard
+ranks_over_time.py                  ranks through time
 lead_start.py                       since when the leader has led
 leaderboard_table.py                Leaderboard, and how it prints
 close_leads.py                      whether a lead is clear, probable, or two are almost level

@@ -46,7 +46,7 @@ class Leaderboard(ColumnTable):
     rank_then: HostArray | None  # [top] at that time; 0 for players who were not listed
     games: HostArray | None  # [top] matches or contests
     last: HostArray | None  # [top] when they played last, as dates or numbers; missing for players who have not
-    peak: HostArray | None  # [top] the highest rating of their career
+    peak: HostArray | None  # [top] the highest rating of their career; NaN of fewer than ten events
     peak_time: HostArray | None  # [top] when they reached it
     scope: str  # a description of who is listed and since when ratings changed
 
@@ -78,9 +78,10 @@ class Leaderboard(ColumnTable):
             cells["games"] = [f"{x:,}" for x in self.games]
         if self.last is not None:
             cells["last played"] = format_times(self.last)
-        if self.peak is not None:
+        has_peaks = self.peak is not None and not np.isnan(self.peak).all()
+        if self.peak is not None and has_peaks:
             cells["peak"] = ["" if x != x else format_decimals(x, digits) for x in self.peak]
-        if self.peak_time is not None:
+        if self.peak_time is not None and has_peaks:
             cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
 

@@ -1,4 +1,4 @@
-"""Leaderboards: the best players, now or at any date, and ranks through time."""
+"""Leaderboards: the best players, now or at any date."""
 
 from typing import Any, NamedTuple
 
@@ -76,7 +76,7 @@ def leaderboard(
         above its limit. With 3, as is usual, those who have played little stand low.
 
     The peak is the highest rating that an event left, from a player's tenth on, since first ratings jump; of fewer
-    events the last.
+    events there is none.
 
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
@@ -108,29 +108,6 @@ def leaderboard(
     columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
     names = _player_names(players, top_ids, len(rating.mean))
     return Leaderboard({"rank": np.arange(1, len(top_ids) + 1), "player": names} | columns)
-
-
-def ranks_over_time(
-    rated: Rated | Smoothed,
-    players: Any,
-    times: HostArray,
-    *,
-    active: Any = None,
-    min_games: int | None = None,
-    cautious: float = 0.0,
-) -> HostArray:
-    """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
-
-    NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
-    of the last list.
-    """
-    leaderboards = make_history_leaderboards(rated, active, min_games, float(times[-1]), cautious)
-    leaderboards._check_has_times("a rank through time")
-    all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
-    for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
-        ranked_ids = leaderboards.ranked_list_at(float(now), points).ranked_ids
-        row[ranked_ids] = np.arange(1, len(ranked_ids) + 1)
-    return all_ranks[:, list(players)]
 
 
 def make_history_leaderboards(
@@ -229,7 +206,7 @@ class HistoryLeaderboardBuilder:
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         self.min_games = self.resolve_min_games(now)
         if since is not None or now is not None:
-            self._check_has_times("since" if now is None else "as_of")
+            self.check_has_times("since" if now is None else "as_of")
         rating, points, ranked_ids = self.ranked_list_at(now)
         trajectories, rated, top_ids = self.trajectories, self.rated, ranked_ids[:top]
         names, (mean, deviation) = _player_names(self.players, top_ids, len(points)), _take_ratings(rating, top_ids)
@@ -261,28 +238,40 @@ class HistoryLeaderboardBuilder:
     def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedPlayersAtTime:
         trajectories = self.trajectories
         points = trajectories.points_at(now) if points is None else points
-        games, rating = points - trajectories.start[:-1], self.view.apply_caution(self._ratings_at(now, points))
-        is_listed = self.is_eligible & (games >= (self.min_games or 0)) & ~np.isnan(np.asarray(rating.mean))
+        rating = self.view.apply_caution(self._ratings_at(now, points))
+        is_listed = self.listed_mask(np.arange(len(points)), points, now) & ~np.isnan(np.asarray(rating.mean))
+        return _RankedPlayersAtTime(rating, points, _ranked_ids(rating.mean, is_listed))
+
+    def listed_mask(self, players: HostArray, points: HostArray, now: Any) -> HostArray:
+        """Whether players at these points may be listed at a time, or at several; all may have axes that broadcast."""
+        trajectories = self.trajectories
+        games = points - trajectories.start[players]
         is_past = now is not None and now < self.end
-        is_listed &= (games > 0) | (not is_past and points == trajectories.start[1:] - 1)  # not those who join later
+        is_listed = (games > 0) | (~np.asarray(is_past) & (points == trajectories.start[players + 1] - 1))  # none later
+        is_listed &= self.is_eligible[players] & (games >= (self.min_games or 0))
         if self.active is not None:
             is_listed &= trajectories.time[points] >= self._activity_end(now) - self.active
-        return _RankedPlayersAtTime(rating, points, _ranked_ids(rating.mean, is_listed))
+        return np.asarray(is_listed)
 
     def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
         """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
-        rated, (system, params, _), trajectories = self.rated, self.view, self.trajectories
+        rated, trajectories = self.rated, self.trajectories
         if now is not None and isinstance(rated, Smoothed):
             return rated.at(now)
-        final = system.summary(params, advance_state_to_time(system, rated.state, now, params))
+        final = self.final_ratings(now)
         is_last_point = points == trajectories.start[1:] - 1
-        earlier = trajectories.ratings_at(points, now, system.settings.get("seasons") or ())
+        earlier = trajectories.ratings_at(points, now, self.view.system.settings.get("seasons") or ())
         return Rating(
             *(
                 None if x is None or y is None else np.where(is_last_point, x, y)
                 for x, y in zip(final, earlier, strict=True)
             )
         )
+
+    def final_ratings(self, now: float | None) -> Rating:
+        """[N] ratings after everybody's last event, with the time since then passed."""
+        system, params, _ = self.view
+        return system.summary(params, advance_state_to_time(system, self.rated.state, now, params))
 
     def _default_min_games(self, now: float | None, points: HostArray) -> int:
         """The default number of games to be listed, for players at these points."""
@@ -296,9 +285,9 @@ class HistoryLeaderboardBuilder:
             else 0
         )
 
-    def _activity_end(self, now: float | None) -> float:
+    def _activity_end(self, now: Any) -> Any:
         """The time up to which play counts as recent."""
-        return float(self.end if now is None else min(now, self.end))
+        return self.end if now is None else np.minimum(now, self.end)
 
     def _activity_window(self, active: Any) -> float | None:
         """How long ago a listed player may have played at most; None: any time."""
@@ -309,7 +298,7 @@ class HistoryLeaderboardBuilder:
         is_given_number = is_number(active)
         if not is_given_number or not 0 < float(active) < np.inf:
             raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
-        self._check_has_times("active")
+        self.check_has_times("active")
         return float(active if active >= 1 else active * (self.end - self.first))
 
     def _default_since(self, now: float | None) -> float | None:
@@ -326,7 +315,7 @@ class HistoryLeaderboardBuilder:
             raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
         return since
 
-    def _check_has_times(self, name: str) -> None:
+    def check_has_times(self, name: str) -> None:
         if not self.trajectories.has_all_times and self.rated.clock is not None:
             raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
         if not self.has_all_times and name != "as_of":

@@ -85,19 +85,17 @@ def peak_ratings(
         if trajectories.deviation is None:
             raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
         score = score - cautious * trajectories.deviation
-    last_points = trajectories.points_at()
-    has_enough_games = last_points - trajectories.start[:-1] >= min_events
-    highest = trajectories.peak_points(score, last_points, min_events)[has_enough_games]
-    best_first = np.argsort(-score[highest], kind="stable")[:top]
-    peak_points = highest[best_first]
-    player_ids = np.flatnonzero(has_enough_games)[best_first]
+    highest = trajectories.peak_points(score, trajectories.points_at(), min_events)
+    player_ids = np.flatnonzero(highest >= 0)
+    player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
+    peak_points = highest[player_ids]
     time = None
     if rated.clock is not None:
         time = (
             days_to_dates(trajectories.time[peak_points]) if rated.clock == "dates" else trajectories.time[peak_points]
         )
     return PeakRatings(
-        np.arange(1, len(best_first) + 1),
+        np.arange(1, len(player_ids) + 1),
         player_ids if rated.players is None else np.asarray(rated.players)[player_ids],
         trajectories.mean[peak_points],
         None if trajectories.deviation is None else trajectories.deviation[peak_points],

@@ -37,6 +37,10 @@ class Trajectories(NamedTuple):
         """Whether all events have times."""
         return bool(np.isnan(self.time).sum() == len(self.start) - 1)
 
+    def player_ids(self) -> HostArray:
+        """[R] whose each point is."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
     def points_at(self, query_time: float | None = None) -> HostArray:
         """[N] each player's point at a time: the one before their first later event. None: the last."""
         points = self.start[1:] - 1
@@ -47,9 +51,9 @@ class Trajectories(NamedTuple):
         return points
 
     def ratings_at(
-        self, points: HostArray, query_time: float | None, seasons: Sequence[float]
+        self, points: HostArray, query_time: Any, seasons: Sequence[float]
     ) -> tuple[HostArray, HostArray | None]:
-        """[N] means and deviations at a time, of players at these points.
+        """[N] means and deviations at a time, of players at these points; or [K, B] at times [B].
 
         They are those that the next event found, for which all the time between has passed. But before a season that
         is the first to begin between the two events, they are those that the last event left.
@@ -68,10 +72,7 @@ class Trajectories(NamedTuple):
 
     def iterate_points_at(self, times: HostArray) -> Iterator[HostArray]:
         """Iterate over times, the earliest first: [N] each player's point at that time."""
-        order, player_ids = (
-            np.argsort(self.end, kind="stable"),
-            np.repeat(np.arange(len(self.start) - 1), np.diff(self.start)),
-        )
+        order, player_ids = np.argsort(self.end, kind="stable"), self.player_ids()
         points, begin = self.start[:-1].copy(), 0
         for until in np.searchsorted(self.end[order], times, side="right"):
             since = order[begin:until]  # of several of a player, the last one stays
@@ -80,22 +81,20 @@ class Trajectories(NamedTuple):
             yield points.copy()
 
     def peak_points(self, score: HostArray, last_points: HostArray, min_events: int = PEAK_MIN_EVENTS) -> HostArray:
-        """[N] each player's first point with the greatest score [R] up to `last_points`; -1 for players without events.
+        """[N] each player's first point with the greatest score [R] up to `last_points`, after `min_events` events.
 
-        Only points after `min_events` events count, or after all events of a player who has fewer.
+        -1 of players who have fewer: they have no peak.
         """
         num_games = last_points - self.start[:-1]
         points_per_player = np.diff(self.start)
         point_index = np.arange(len(score))
-        is_too_early = point_index < np.repeat(
-            self.start[:-1] + np.maximum(np.minimum(num_games, min_events), 1), points_per_player
-        )
+        is_too_early = point_index < np.repeat(self.start[:-1] + min_events, points_per_player)
         score = np.where(is_too_early | (point_index > np.repeat(last_points, points_per_player)), -np.inf, score)
         at_peak = np.flatnonzero(score == np.repeat(np.maximum.reduceat(score, self.start[:-1]), points_per_player))
         player_ids, first = np.unique(np.searchsorted(self.start, at_peak, side="right") - 1, return_index=True)
         peak_points = np.full(len(num_games), -1)
         peak_points[player_ids] = at_peak[first]
-        return np.where(num_games > 0, peak_points, -1)
+        return np.where(num_games >= max(min_events, 1), peak_points, -1)
 
 
 def build_trajectories(rated: Rated | Smoothed) -> Trajectories:

@@ -24,6 +24,7 @@ name_labels.py                    names of players, and where they stand
 player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
 rating_line_data.py               lines of ratings through time
+interactive_peak_labels.py        where labels of peaks stand on interactive charts
 unnamed_players.py                others in grey, as lines or bands
 plotted_data_and_checks.py        events, clocks and checks
 """

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.plots.interactive_peak_labels import CHARACTER_PIXELS, DATA_SHARE, LABEL_HEIGHT, place_peak_labels
 from jaxrate.plots.name_labels import pad_numbers, spread_labels
+from jaxrate.plots.rating_line_data import times_to_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PALE, PAPER, RULE
 from jaxrate.text_format import format_percent
 
@@ -20,10 +22,7 @@ MAX_ROWS_HEIGHT = 4000
 MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
 MAX_LABEL_LENGTH = 60
-LABEL_HEIGHT = 13
 LINE_TICKS = 8
-NAME_SHARE = 0.05  # of the time at its end, in which names at the right are near
-CHARACTER_PIXELS = 5.8  # mean width of a character of a label
 PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
@@ -136,10 +135,11 @@ def line_chart(
     )
     layers.append(points.add_params(nearest))
     if has_peaks:
-        for align, rows in _peak_rows_by_alignment(lines).items():
+        for align, rows in _peak_rows_by_alignment(named, lines).items():
             peaks = altair.Chart(altair.Data(values=rows))
             layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
-            layers.append(peaks.mark_text(dy=-10, align=align).encode(x=x, y=y, text="when:N", color=colour))
+            height = altair.Y("label_y:Q", title=text.y, scale=scale)
+            layers.append(peaks.mark_text(dy=-10, align=align).encode(x=x, y=height, text="when:N", color=colour))
     if len(named) <= len(COLOURS):
         ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
         layers.append(ends.mark_text(align="left", dx=6, clip=False).encode(x=x, y=y, text="name:N", color=colour))
@@ -162,15 +162,20 @@ def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
     return rows
 
 
-def _peak_rows_by_alignment(lines: Sequence[ChartLine]) -> dict[str, list[dict[str, Any]]]:
+def _peak_rows_by_alignment(named: Sequence[ChartLine], lines: Sequence[ChartLine]) -> dict[str, list[dict[str, Any]]]:
     """The highest point of each line for JSON, with its label, which ends there if names follow at the right."""
-    times = np.concatenate([line.x for line in lines])
-    limit = times.max() - NAME_SHARE * (times.max() - times.min())
     rows: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        if line.peak is not None:
-            align = "right" if line.x[line.peak[0]] > limit else "center"
-            rows.setdefault(align, []).append(_line_rows([line])[line.peak[0]] | {"when": line.peak[1]})
+    drawn = [(times_to_numbers(np.asarray(line.x)), np.asarray(line.y, float)) for line in lines]
+    labels = place_peak_labels(
+        [one for one, line in zip(drawn, lines, strict=True) if line.is_named],
+        [line.peak for line in named],
+        drawn,
+        (WIDTH, HEIGHT),
+    )
+    for line, label in zip(named, labels, strict=True):
+        if line.peak is not None and label is not None:
+            row = _line_rows([line])[line.peak[0]] | {"when": line.peak[1], "label_y": round(label.height, 3)}
+            rows.setdefault(label.align, []).append(row)
     return rows
 
 
@@ -185,7 +190,7 @@ def _line_end_rows(named: Sequence[ChartLine], lines: Sequence[ChartLine], *, is
     """The ends of lines for JSON, spread so that names do not overlap."""
     scale, inverse = (np.log, np.exp) if is_rank else (np.positive, np.positive)
     values = scale(np.concatenate([np.asarray(line.y, float) for line in lines]))
-    distance = LABEL_HEIGHT / HEIGHT * float(np.nanmax(values) - np.nanmin(values))
+    distance = LABEL_HEIGHT / (DATA_SHARE * HEIGHT) * float(np.nanmax(values) - np.nanmin(values))
     rows = [_line_rows([line])[-1] for line in named]
     heights = inverse(spread_labels(scale(np.array([row["y"] for row in rows], float)), distance))
     return [row | {"y": round(height, 3)} for row, height in zip(rows, heights.tolist(), strict=True)]

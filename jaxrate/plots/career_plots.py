@@ -10,7 +10,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
-from jaxrate.plots.finding_titles import peak_title
+from jaxrate.plots.finding_titles import line_end_title, peak_title
 from jaxrate.plots.name_labels import label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
     check_drawable_count,
@@ -26,8 +26,8 @@ from jaxrate.plots.rating_line_data import (
     describe_step,
     display_times,
     format_peak_time,
-    highest_point,
     last_ratings_by_step,
+    peak_point,
     time_span,
     times_to_numbers,
 )
@@ -42,12 +42,7 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
     points_per_pixel,
 )
-from jaxrate.plots.unnamed_players import (
-    MAX_GREY_LINES,
-    draw_unnamed_players,
-    rating_bands,
-    unnamed_player_lines,
-)
+from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 if TYPE_CHECKING:
@@ -75,7 +70,7 @@ def careers(
 
     A line goes through the ratings at the end of each step in which the player took part, and through the highest one.
     It is interrupted where the player is absent for longer. The highest rating is that of `jr.leaderboard`: one from
-    the tenth event on, since first ratings jump; with hindsight any.
+    the tenth event on, since first ratings jump, and none of who has fewer; with hindsight any.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
@@ -105,34 +100,44 @@ def careers(
     other_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
     min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
     steps = [last_ratings_by_step(line, last, length, min_events) for line in lines]
-    other_steps = [last_ratings_by_step(line, last, length) for line in other_lines]
-    if len(other_steps) > MAX_GREY_LINES:
-        unnamed = rating_bands(other_steps, last, length, rated.clock == "dates")
-    else:
-        unnamed = unnamed_player_lines(ChartLine("", display_times(x.time, rated), x.mean) for x in other_steps)
-    peaks = [RatingLine(x.name, display_times(x.time, rated)[[x.peak]], x.mean[[x.peak]], None) for x in steps]
-    others_peak = max((float(line.mean[highest_point(line, min_events)]) for line in other_lines), default=-np.inf)
+
+    def chart_line_by_step(line: RatingLine) -> ChartLine:
+        one = last_ratings_by_step(line, last, length)
+        return ChartLine("", display_times(one.time, rated), one.mean)
+
+    unnamed = lines_or_bands(other_lines, chart_line_by_step, last, length)
+    peaks = [
+        RatingLine(x.name, display_times(x.time, rated)[[x.peak]], x.mean[[x.peak]], None)
+        for x in steps
+        if x.peak is not None
+    ]
+    other_peaks = [float(x.mean[point]) for x in other_lines if (point := peak_point(x, min_events)) is not None]
     span = max(line.time[-1] for line in steps) - min(line.time[0] for line in steps)
-    title = peak_title(peaks, clock, rating_unit(rated.system), others_peak, span)
-    since = ""
-    if not isinstance(rated, Smoothed):
-        since = f" from the tenth {'match' if rated.contests is None else 'contest'} on"
-    subtitle = (f"Ratings by {rated.system.name} {describe_step(length, clock)}; "
-                f"dots mark the highest{since}{unnamed.description}")  # fmt: skip
+    unit, peak_rule = rating_unit(rated.system), ""
+    if peaks:
+        title = peak_title(peaks, len(steps), clock, unit, max(other_peaks, default=-np.inf), span)
+        peak_rule = "; dots mark the highest"
+        if not isinstance(rated, Smoothed):
+            peak_rule += f" from the tenth {'match' if rated.contests is None else 'contest'} on"
+    else:
+        title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
+    subtitle = f"Ratings by {rated.system.name} {describe_step(length, clock)}{peak_rule}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
-    for name, numbers, mean, peak_point in steps:
+    for name, numbers, mean, highest in steps:
         at = display_times(numbers, rated)
-        chart_lines.append(ChartLine(name, at, mean, peak=(peak_point, format_peak_time(at[peak_point], span))))
+        mark = None if highest is None else (highest, format_peak_time(at[highest], span))
+        chart_lines.append(ChartLine(name, at, mean, peak=mark))
     if is_interactive:
         return line_chart([*unnamed.lines, *chart_lines], text, bands=unnamed.bands)
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
     draw_unnamed_players(ax, unnamed)
     peak_labels: list[tuple[str, Any, float, str]] = []
     for line, colour in zip(chart_lines, COLOURS, strict=False):
-        assert line.peak is not None
-        top, peak_time = line.peak
         ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career")
+        if line.peak is None:
+            continue
+        top, peak_time = line.peak
         ax.plot(line.x[top], line.y[top], "o", color=colour, markersize=5, markeredgecolor="white")
         peak_labels.append((peak_time, line.x[top], float(line.y[top]), colour))
     ax.set_ylabel(rating_axis_label(rated.system))

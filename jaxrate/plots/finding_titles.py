@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.close_leads import classify_lead
+from jaxrate.league.close_leads import classify_first_place, classify_lead
 from jaxrate.plots.name_labels import list_names
 from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 
@@ -30,23 +30,33 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     gap = float(values[0] - values[1]) if len(names) > 1 else -1.0
     if gap < 0.0:  # one row, or an order by another value
         return f"{names[0]} on top"
-    lead = classify_lead(gap, None if deviations is None else deviations[:2].tolist())
-    if lead == "level":
+    place, amount = (
+        classify_first_place(values.tolist(), None if deviations is None else deviations.tolist()),
+        format_amount(gap, unit),
+    )
+    if place == "level":
         return f"{names[0]} and {names[1]} almost level on top"
-    on_top = "on top" if lead == "clear" else "probably the best"
-    return f"{names[0]} {on_top}, {format_amount(gap, unit)} ahead of {names[1]}"
+    if place == "probably ahead":
+        return f"{names[0]} on top by {amount}, probably ahead of {names[1]}"
+    on_top = "probably the best" if place == "probably best" else "on top"
+    return f"{names[0]} {on_top}, {amount} ahead of {names[1]}"
 
 
 def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early: int = 0) -> str:
     """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
 
-    The first `num_early` points of lines that are longer are no peaks.
+    The first `num_early` points of lines are no peaks.
     """
     begins, ends = (np.array([times_to_numbers(line.times)[i] for line in lines]) for i in (0, -1))
     is_timed = clock in ("date", "time")
     if len(lines) < 2 or (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begins.min())):
-        settled = [line.skip_points(min(num_early, len(line.mean) - 1)) for line in lines]
-        return peak_title(settled, clock, unit, span=float(ends.max() - begins.min()))
+        settled = [line.skip_points(num_early) for line in lines if len(line.mean) > num_early]
+        if not settled:
+            last = max(lines, key=lambda line: float(line.mean[-1]))
+            return (
+                f"{last.name} ended {'highest, ' * (len(lines) > 1)}at {format_amount(float(last.mean[-1]), unit, 0)}"
+            )
+        return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begins.min()))
     order = np.argsort([-line.mean[-1] for line in lines], kind="stable")[:2]
     (first, second), deviation = (lines[i] for i in order), lines[0].deviation
     deviations = None if deviation is None else [float(lines[i].deviation[-1]) for i in order]
@@ -60,11 +70,16 @@ def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early
 
 
 def peak_title(
-    lines: Sequence[RatingLine], clock: str, unit: str, others_peak: float = -math.inf, span: float | None = None
+    lines: Sequence[RatingLine],
+    num_named: int,
+    clock: str,
+    unit: str,
+    others_peak: float = -math.inf,
+    span: float | None = None,
 ) -> str:
-    """Whose rating after an event was the highest, and when; of the named ones alone if others were higher.
+    """Whose rating after an event was the highest, and when; of the `num_named` alone if others were higher.
 
-    `span` is the number of days that a plot shows. None: that of the lines.
+    The lines are of those who have a peak. `span` is the number of days that a plot shows. None: that of the lines.
     """
     peaks = [float(np.nanmax(line.mean)) for line in lines]
     line = lines[int(np.argmax(peaks))]
@@ -75,7 +90,7 @@ def peak_title(
     when = f"{'in' if clock == 'date' else 'at'} {when}"
     if clock not in ("date", "time"):
         when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
-    highest = f" highest{_named_players_scope(len(lines), max(peaks) < others_peak)}," if len(lines) > 1 else ""
+    highest = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)}," if num_named > 1 else ""
     return f"{line.name} peaked{highest} at {amount} {when}"
 
 

@@ -28,6 +28,7 @@ MAX_TITLE_NAMES = 4  # players whose names are in the title
 SMALLEST_NAME_FONT = 4.0  # font size of rows and columns, if each of a few must have a name
 LEAST_NAME_FONT = 5.5  # font size of many rows and columns, below which only some have names
 NAME_STEPS = 5, *(digit * 10**power for power in range(1, 5) for digit in (1, 2, 5))  # from one name to the next
+GLYPH_ROOM = 1.04  # width of a text with its letters on whole pixels to that of their outlines
 NAME_GAP = 6.0  # points between names and the axes
 MAX_UNTHINNED_NAMES = 40  # names of rows or columns that are all shown, however small
 
@@ -122,7 +123,9 @@ def text_width(texts: Iterable[str], font_size: float) -> float:
     font = FontProperties(size=font_size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of letters that the font does not have
-        return max((float(TextPath((0, 0), x, prop=font).get_extents().x1) for x in texts if x), default=0.0)
+        return GLYPH_ROOM * max(
+            (float(TextPath((0, 0), x, prop=font).get_extents().x1) for x in texts if x), default=0.0
+        )
 
 
 def pad_numbers(numbers: Sequence[int]) -> list[str]:

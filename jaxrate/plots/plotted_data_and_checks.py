@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import format_value_or_type
+from jaxrate.argument_checks import format_value_or_type, is_number
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
+from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates, format_time
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -69,6 +70,23 @@ def event_times_and_axis_label(data: Any) -> tuple[HostArray, HostArray, str]:
     if clock == "dates":
         time = days_to_dates(time)
     return time, time, "date" if clock == "dates" else "time"
+
+
+def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tuple[HostArray, float | None]:
+    """[num_players] who played in so many days, or units of time, up to the last match; and how many these are.
+
+    `active` is None for a year if there are dates, and for everybody if not; or "all", with None in place of days.
+    """
+    if active is None:
+        active = DEFAULT_ACTIVE_DAYS if clock == "dates" else "all"
+    if not (isinstance(active, str) and active == "all") and not (is_number(active) and active > 0):
+        raise ValueError(f'active must be a number above 0, or "all", got {active!r}')
+    player, time = np.asarray(matches.player), np.asarray(matches.time, np.float64)
+    last = np.full(player.max(initial=0) + 1, -np.inf)
+    np.maximum.at(last, player.ravel(), np.repeat(time, 2))
+    if active == "all":
+        return last > -np.inf, None
+    return last >= time.max() - active, float(active)
 
 
 def describe_source(history: Any) -> str:

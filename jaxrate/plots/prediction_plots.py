@@ -26,6 +26,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     count_lines,
     describe_source,
     is_altair_backend,
+    recent_player_mask,
     unpack_events_names_and_clock,
     unpack_matches_and_names,
 )
@@ -250,7 +251,9 @@ def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> t
 
 
 @enforce_argument_annotations
-def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, ax: "Axes | None" = None) -> "Axes":
+def residuals(
+    prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, active: Any = None, ax: "Axes | None" = None
+) -> "Axes":
     """Plot the players with the most surprising scores, as mean observed less expected, with 95 % intervals.
 
         jr.plots.residuals(jr.run(jr.glicko(), data).prediction, data, top=10)
@@ -265,11 +268,16 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
       top: number of players, at most 10,000.
       min_games: the least number of matches, as one surprise says little; if nobody has so many, those with the most
         matches are shown.
+      active: only those who played in so many days, or in the unit of time, up to the last match. "all": everybody.
+        None: 365 days if the data has dates, otherwise everybody.
 
     Raises:
-      ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none.
+      ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
+        number above 0.
     """
     matches, names = unpack_matches_and_names(data)
+    _, _, clock = unpack_events_names_and_clock(data)
+    is_current, days = recent_player_mask(matches, clock, active)
     check_drawable_count("players", top, 1, MAX_ROWS)
     p, score = (
         to_floats("prediction", expected_score_from_prediction(prediction)),
@@ -278,7 +286,7 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     prediction_metrics.brier_score(p, score)  # for its checks
     player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
-    enough = games >= max(min(min_games, games.max()), 1)
+    enough = is_current & (games >= max(min(min_games, games[is_current].max()), 1))
     error = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2)))
     surprise = np.divide(total, error, out=np.zeros_like(total), where=error > 0)
     chosen = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]
@@ -288,6 +296,9 @@ def residuals(prediction: Any, data: Any, *, top: int = 20, min_games: int = 10,
     most = int(np.argmax(np.abs(surprise[chosen])))
     title = surprise_title(labels[most], float(mean[most]), float(surprise[chosen][most]), int(enough.sum()))
     subtitle = "Score above expected, with 95 % intervals; z is in standard errors"
+    subtitle += (
+        f"; of who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
+    )
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, half_width, COLOURS[0])

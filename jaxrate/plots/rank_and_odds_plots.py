@@ -10,7 +10,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.leaderboards import ranks_over_time as ranks_of
+from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, resolve_system_state_and_players
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart, rank_ticks
@@ -108,13 +108,13 @@ def distribution(
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}: how many {plural} have each"
+    subtitle = f"Ratings by {rated_system.name}: how many have each"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel=plural)
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel=plural if plural != "players" else "number listed")
     group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax

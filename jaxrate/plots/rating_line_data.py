@@ -197,17 +197,16 @@ class StepRatings(NamedTuple):
     name: str
     time: HostArray  # [k] of the last event in the step, as numbers
     mean: HostArray  # [k]
-    peak: int  # the point of the highest rating
+    peak: int | None  # the point of the highest rating; None of who has too few events for a peak
 
     def step_numbers(self, last_time: float, step_length: float) -> HostArray:
         """[k] the number of each step, counted back from the end of the history."""
         return np.floor((last_time - self.time) / step_length).astype(int)
 
 
-def highest_point(line: RatingLine, min_events: int) -> int:
-    """The point of a line with the first highest rating after so many events, or after all of who has fewer."""
-    first = min(min_events, len(line.mean) - 1)
-    return first + int(np.argmax(line.mean[first:]))
+def peak_point(line: RatingLine, min_events: int) -> int | None:
+    """The point of a line with the first highest rating after so many events; None of who has fewer."""
+    return min_events + int(np.argmax(line.mean[min_events:])) if len(line.mean) > min_events else None
 
 
 def last_ratings_by_step(
@@ -217,13 +216,13 @@ def last_ratings_by_step(
     at, after = times_to_numbers(line.times)[:-1], line.mean[1:]
     step = np.floor((last_time - at) / step_length)
     points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    highest = highest_point(line, peak_min_events or 1) - 1
-    if peak_min_events is not None:
-        points = np.union1d(points, [highest])
+    highest = None if peak_min_events is None else peak_point(line, peak_min_events)
+    if highest is not None:
+        points = np.union1d(points, [highest - 1])
     gaps = np.flatnonzero(-np.diff(step[points]) > 1) + 1
     time, mean = np.insert(at[points], gaps, at[points][gaps]), np.insert(after[points], gaps, np.nan)
-    peak = int(np.searchsorted(points, highest))
-    return StepRatings(line.name, time, mean, peak + int((gaps <= peak).sum()))
+    peak = None if highest is None else int(np.searchsorted(points, highest - 1))
+    return StepRatings(line.name, time, mean, None if peak is None else peak + int((gaps <= peak).sum()))
 
 
 def format_peak_time(at: Any, span_days: float) -> str:

@@ -55,9 +55,10 @@ def intervals(
     rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
-    title = _order_title(strengths, order, labels)
+    title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
+    rule = "; who may be first: by rank sets, jointly at 95 %" if has_rank_sets else ""
     scope = f"{_count_players(strengths, len(order))}with 95 % intervals, each by itself, by {_model_name(strengths)}"
-    text = ChartText(title, scope + squares, "rating (points)", "", _describe_votes(strengths))
+    text = ChartText(title, scope + squares + rule, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
         return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width))
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
@@ -157,11 +158,15 @@ def win_matrix(
 
 def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
     """Who may be first, as the plot of rank sets says it; without a covariance, or of very many, who is on top."""
-    is_rankable = strengths.converged and strengths.covariance is not None and len(strengths.players) <= MAX_RANKED
-    if is_rankable and len(labels) > 1:
+    if _has_rank_sets(strengths, labels):
         ranks = find_rank_sets(strengths)
         return rank_set_title(labels[0], ranks.least, ranks.level)
     return leader_title(labels, strengths.rating[order], strengths.standard_error[order], "points")
+
+
+def _has_rank_sets(strengths: Strengths, labels: list[str]) -> bool:
+    count = len(strengths.players)
+    return strengths.converged and strengths.covariance is not None and count <= MAX_RANKED and len(labels) > 1
 
 
 def _count_players(strengths: Strengths, drawn: int) -> str:

@@ -1,6 +1,6 @@
 """A plot of ratings through time with intervals: at the time of the events, in hindsight, or both."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from jaxrate.plots.rating_line_data import (
     collect_rating_lines,
     default_step_length,
     describe_step,
-    last_ratings_by_step,
     last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
@@ -42,13 +41,7 @@ from jaxrate.plots.scoreboard_style import (
     line_style,
     make_axes,
 )
-from jaxrate.plots.unnamed_players import (
-    MAX_GREY_LINES,
-    UnnamedPlayers,
-    draw_unnamed_players,
-    rating_bands,
-    unnamed_player_lines,
-)
+from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -130,7 +123,13 @@ def trajectory(
     other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
     shown = {line.name for line in now}
     other_lines = [line for line in other_lines if line.name not in shown]
-    unnamed = _unnamed_players(other_lines, step, thin if is_thinned else None)
+
+    def unnamed_chart_line(line: RatingLine) -> ChartLine:  # thinned as those with names are
+        one = thin(line) if is_thinned else line
+        return ChartLine("", one.times, one.mean)
+
+    last = max((float(times_to_numbers(line.times)[-1]) for line in other_lines), default=max(ends))
+    unnamed = lines_or_bands(other_lines, unnamed_chart_line, last, step)
     is_stepped = not (is_smoothed or after or is_thinned)
     if len(now) > MAX_INTERVALS:
         now = [line._replace(deviation=None) for line in now]
@@ -150,18 +149,6 @@ def trajectory(
     ax.margins(x=0.01)
     _label_line_ends_or_add_legend(ax)
     return ax
-
-
-def _unnamed_players(
-    lines: list[RatingLine], step: float, thin: Callable[[RatingLine], RatingLine] | None
-) -> UnnamedPlayers:
-    """The other players as lines, thinned as those with names are, or of very many their bands at steps."""
-    if len(lines) <= MAX_GREY_LINES:
-        drawn = lines if thin is None else [thin(line) for line in lines]
-        return unnamed_player_lines(ChartLine("", line.times, line.mean) for line in drawn)
-    last = max(float(times_to_numbers(line.times)[-1]) for line in lines)
-    is_dated = lines[0].times.dtype.kind == "M"
-    return rating_bands([last_ratings_by_step(line, last, step) for line in lines], last, step, is_dated)
 
 
 def _chart_line(line: RatingLine) -> ChartLine:

@@ -1,14 +1,14 @@
 """Players without names behind a plot: a grey line for each, or of many the median and bands of their quantiles."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import ChartBand, ChartLine
-from jaxrate.plots.rating_line_data import StepRatings
+from jaxrate.plots.rating_line_data import RatingLine, StepRatings, last_ratings_by_step
 from jaxrate.plots.scoreboard_style import GREY, PALE
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ class UnnamedPlayers(NamedTuple):
     lines: Sequence[ChartLine] = ()
     bands: Sequence[ChartBand] = ()
     description: str = ""  # the end of a subtitle
+
+
+def lines_or_bands(
+    lines: Sequence[RatingLine], chart_line: Callable[[RatingLine], ChartLine], last_time: float, step_length: float
+) -> UnnamedPlayers:
+    """The chart line of each player, or of very many the bands of their ratings at the ends of steps."""
+    if len(lines) <= MAX_GREY_LINES:
+        return unnamed_player_lines(chart_line(line) for line in lines)
+    steps = [last_ratings_by_step(line, last_time, step_length) for line in lines]
+    return rating_bands(steps, last_time, step_length, lines[0].times.dtype.kind == "M")
 
 
 def unnamed_player_lines(lines: Iterable[ChartLine]) -> UnnamedPlayers:

@@ -46,38 +46,45 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
     p, won, weight = mirror_winner_first(predictions, score)
     bins = calibration(p, won, weight=weight)
     filled_bins = [list(x) for x in np.transpose(bins[:3])[bins.weight > 0].tolist()]
-    draw_note = " (a draw counts as half)" if ((score > 0) & (score < 1)).any() else ""
-    calibration_error = 100 * metrics["calibration error"]
+    has_draws = bool(((score > 0) & (score < 1)).any())
+    calibration_error, share = 100 * metrics["calibration error"], f"{metrics['accuracy']:.1%}"
+    events = format_count(len(score), event)
+    outcome = f"scored {share} of the points in {events}, a draw as half" if has_draws else f"won {share} of {events}"
     texts = [
-        f"The favourite won {metrics['accuracy']:.1%} of {format_count(len(score), event)}{draw_note}. "
-        "By tossing a coin it would be 50 %.",
+        f"The favourite {outcome}. Chance alone gives 50 %.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
-        "a coin gives 50 %, and more is better. "
+        "even chances give 50 %, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
         f"The Brier score is {metrics['Brier score']:.4f}.)",
-        _describe_calibration(calibration_error, bins),
+        _describe_calibration(calibration_error, bins, has_draws),
     ]
     return AccuracySummary([_space_percent_signs(text) for text in texts], filled_bins)
 
 
-def _describe_calibration(error: float, bins: Calibration) -> str:
-    """How far chances were off in percentage points, and whether favourites won more or less often than predicted."""
+def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:
+    """How far chances were off in percentage points, and whether favourites won more or less often than predicted.
+
+    Where there are draws, the predictions are expected scores.
+    """
+    quantity, verb, often = ("Expected scores", "scored", "") if has_draws else ("Chances", "won", " often")
+    result = "were scored" if has_draws else "won"
+    given = "of 100 points where 70 were expected" if has_draws else "of 100 who were given 70 %"
     number = np.arange(len(bins.weight))
     favourite_bin = np.maximum(number, len(number) - 1 - number)  # the one of the favourite, from either side
     surplus = 100 * np.nan_to_num(np.where(number == favourite_bin, 1, -1) * (bins.observed - bins.predicted))
     weight = np.bincount(favourite_bin, bins.weight)
     shift = np.bincount(favourite_bin, bins.weight * surplus) / np.maximum(weight, 1e-9)
     bias = float(weight @ shift) / float(weight.sum())
-    text = f"Chances were off by {error:.1f} percentage points, on average"
+    text = f"{quantity} were off by {error:.1f} percentage points, on average"
     if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
         near = slice(6, 8)  # chances of 60 to 80 %
         if weight[near].sum() > 0:
             bias = float(np.average(shift[near], weights=weight[near]))
-        text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"
-        return f"{text}: of 100 who were given 70 %, about {_add_to_seventy(bias)} won."
+        text += f", and favourites {verb} {'more' if bias > 0 else 'less'}{often} than predicted"
+        return f"{text}: {given}, about {_add_to_seventy(bias)} {result}."
     wins = _add_to_seventy(-error), _add_to_seventy(error)
-    won = f"about {wins[0]}" if wins[0] == wins[-1] else f"{wins[0]} to {wins[-1]}"
-    return f"{text}: of 100 who were given 70 %, {won} won."
+    count = f"about {wins[0]}" if wins[0] == wins[-1] else f"{wins[0]} to {wins[-1]}"
+    return f"{text}: {given}, {count} {result}."
 
 
 def _add_to_seventy(points: float) -> int:
@@ -132,7 +139,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
     metrics = ranking_metrics(contests, predictor, played=None if groups[0][2] else np.ones(player.max() + 1))
     texts = [
         f"{who} was not behind in {metrics[f'pair inversion{key}']:.1%}. "
-        f"By tossing a coin it would be {_format_coin_toss_accuracy(contests, least)}. "
+        f"Chance alone gives {_format_chance_accuracy(contests, least)}. "
         f"Places were off by {metrics[f'rank deviation{key}']:.1%} of the field, on average."
         for who, key, least in groups
         if not math.isnan(metrics[f"pair inversion{key}"])
@@ -140,7 +147,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
     return AccuracySummary([_space_percent_signs(text) for text in texts or [NO_DATA_TEXT]], [])
 
 
-def _format_coin_toss_accuracy(contests: Any, min_played: int) -> str:
+def _format_chance_accuracy(contests: Any, min_played: int) -> str:
     """How often one of two would not be behind by chance: half of the time, and whenever they tie."""
     event, rank = (
         np.repeat(np.arange(len(contests.player_start) - 1), np.diff(contests.player_start)),

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, peak_definition
 from jaxrate.text_format import use_minus_sign
@@ -56,7 +55,8 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
     is_kept = np.append(bins[1:] != bins[:-1], True)
-    peak = begin + (careers.peak - careers.start[:-1])[drawn]
+    has_peak = careers.peak[drawn] >= 0
+    peak = np.where(has_peak, begin + (careers.peak - careers.start[:-1])[drawn], begin)
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
     kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
@@ -94,7 +94,7 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
             if len(pieces) > 1:
                 bridges = "".join(f"M{line_points[x.start - 1]}L{line_points[x.start]}" for x in pieces[1:])
                 parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
-        if count[i] >= PEAK_MIN_EVENTS:
+        if has_peak[i]:
             parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
         charts[player] = _frame("".join(parts), *axis)
     return charts
@@ -115,7 +115,7 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {
         f"The first {FIRST_EVENTS} {events} may leave the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak, {peak_definition(data.rated)}.": counts >= PEAK_MIN_EVENTS,
+        f"The dot is the peak, {peak_definition(data.rated)}.": careers.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),
     }

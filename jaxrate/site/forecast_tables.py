@@ -32,6 +32,7 @@ SEASON_HEADINGS = {
     "top_4": "first four",
     "relegated": "relegated",
 }
+MAX_TIES = 2  # matches with equal chances up to which all are told
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -114,21 +115,34 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
 
 
 def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str]) -> str:
-    """The most open match and the clearest favourite, as a finding; nothing of fewer than two matches."""
-    if len(matches) < 2:
-        return ""
+    """The most open matches and the clearest favourites, as a finding; nothing if all matches are alike."""
 
     def lead(match: MatchForecast) -> float:
         return match.chances[0][1] - match.chances[-1][1]
 
+    def sides_and_chances(match: MatchForecast) -> tuple[list[str], list[str]]:
+        """The names and chances of both, the favourite first."""
+        sides = [names.get(x, x) for x in (match.first, match.second)]
+        chances = [match.chances[i][2] for i in (0, -1)]
+        return (sides, chances) if lead(match) >= 0 else (sides[::-1], chances[::-1])
+
+    if not matches:
+        return ""
     closest, clearest = (choose(matches, key=lambda match: abs(lead(match))) for choose in (min, max))
-    pair = [names.get(x, x) for x in (closest.first, closest.second)]
-    finding = f"{pair[0]} \u2013 {pair[1]} is the closest, {closest.chances[0][2]} to {closest.chances[-1][2]}"
-    favourite, other = (names.get(x, x) for x in (clearest.first, clearest.second))
-    if lead(clearest) < 0:
-        favourite, other = other, favourite
-    chance = clearest.chances[0 if lead(clearest) > 0 else -1][2]
-    return f"{finding}; the clearest favourite is {favourite}, {chance} against {other}."
+    open_chances, clear_chances = (sides_and_chances(x)[1] for x in (closest, clearest))
+    if open_chances == clear_chances:
+        return ""
+    ties = [sides_and_chances(x)[0] for x in matches if sides_and_chances(x)[1] == open_chances]
+    pairs = [" \u2013 ".join(sides) for sides in ties]
+    pairs = pairs if len(pairs) <= MAX_TIES else [pairs[0], f"{len(pairs) - 1:,} others"]
+    is_plural = len(ties) > 1
+    finding = f"{' and '.join(pairs)} {'are' if is_plural else 'is'} the closest, {' to '.join(open_chances)}"
+    clear = [sides_and_chances(x)[0] for x in matches if sides_and_chances(x)[1] == clear_chances]
+    if len(clear) > MAX_TIES:
+        others = f"{len(clear) - 1:,} others"
+        return f"{finding}; the clearest favourites are {clear[0][0]} and {others}, all with {clear_chances[0]}."
+    told = ", and ".join(f"{favourite}, {clear_chances[0]} against {other}" for favourite, other in clear)
+    return f"{finding}; the clearest favourite{'s are' if len(clear) > 1 else ' is'} {told}."
 
 
 def format_percentage(chance: float) -> str:

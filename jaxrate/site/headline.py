@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.league.close_leads import classify_lead
+from jaxrate.league.close_leads import FirstPlace, classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.lead_start import lead_start
 from jaxrate.site.site_data import SiteData
@@ -49,27 +49,29 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, certainty: str) -> str:
+def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, certainty: FirstPlace) -> str:
     leader, second = names
     if certainty == "level":
         return f"{leader} and {second} are almost level at the top"
     plural = data.noun.is_collective
-    if certainty == "probable":
+    if certainty == "probably ahead":
+        return f"{leader} {'lead' if plural else 'leads'} by {gap_text}, probably ahead of {second}"
+    if certainty == "probably best":
         return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
     held = None if since is None or data.rated.last is None else data.rated.last - since
     if held is not None and held < RECENT_DAYS:
         return f"{leader} {'take' if plural else 'takes'} the lead"
-    if held is not None and held >= LONG_DAYS:
+    if held is not None and held >= LONG_DAYS and certainty == "best":
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
 
 
-def _lead_certainty(data: SiteData) -> str:
-    """Whether the intervals leave open who of the first two is better."""
-    if data.current.deviation is None or not data.current.deviation[:2].any():
-        return "clear"
-    gap = float(data.current.rating[0] - data.current.rating[1])
-    return classify_lead(gap, data.current.deviation[:2].tolist())
+def _lead_certainty(data: SiteData) -> FirstPlace:
+    """Whether the intervals leave open who of the first two is better, or who of all is the best."""
+    current = data.current
+    if current.deviation is None or not current.deviation[:2].any():
+        return "best"
+    return classify_first_place(current.rating.tolist(), current.deviation.tolist())
 
 
 def _greatest_rise_sentence(data: SiteData) -> str:

@@ -11,7 +11,6 @@ from urllib.parse import quote
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.event_rows import (
     EventTableCells,
@@ -268,11 +267,12 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        if games >= PEAK_MIN_EVENTS:
+        has_peak = columns["peak"][at] is not None
+        if has_peak:
             peak = use_minus_sign(f"{columns['peak'][at]:,.{digits}f}")
             text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
         if games and last:
-            text += f"{', last' if games >= PEAK_MIN_EVENTS else '. Last'} played on {last[at]}"
+            text += f"{', last' if has_peak else '. Last'} played on {last[at]}"
         texts[i] = f"{text}."
     return texts
 

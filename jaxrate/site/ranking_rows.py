@@ -6,10 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, event_nouns, has_peaks, peak_definition
+from jaxrate.site.site_data import (
+    MEAN_YEAR_DAYS,
+    SiteData,
+    event_nouns,
+    has_peaks,
+    peak_definition,
+    uncertain_half_width,
+)
 from jaxrate.text_format import use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
@@ -70,7 +76,7 @@ def ranking_axis(data: SiteData, begin_rank: int, end_rank: int) -> Axis:
 def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
     """The heads of the columns."""
     since = data.current.scope.partition("since ")[2]
-    heads = [("rank", "#", "rank"), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
+    heads = [("rank", "rank", ""), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
     heads.append(("interval", f'<span class="axis">{axis.labels}</span><span class="hidden">95 % interval</span>', ""))
     if data.current.change is not None:
         heads.insert(1, ("move", "move", f"since {since}"))
@@ -92,6 +98,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
+    uncertain = uncertain_half_width(data)
     for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
         rating = float(board.rating[at])
@@ -101,6 +108,8 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         address = link(i, at)
         name = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>"
         name = f'<a href="{address}">{name}</a>' if address else name
+        if half is not None and uncertain is not None and half > uncertain:
+            name += ' <small class="uncertain">uncertain</small>'
         cells = [f'<td class="figure rank" data-name="rank">{at + 1:,}']
         if board.change is not None and board.rank_then is not None:
             cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
@@ -113,8 +122,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             cells.append(f'<td class="figure change" data-name="change">{text}')
         cells.append(f'<td class="course">{course_line(lines.levels[at])}')
         if with_peaks:
-            has_peak = peak == peak and games >= PEAK_MIN_EVENTS
-            text = use_minus_sign(f"{peak:,.{digits}f}") + year if has_peak else ""
+            text = use_minus_sign(f"{peak:,.{digits}f}") + year if peak == peak else ""
             cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:

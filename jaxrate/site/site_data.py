@@ -27,6 +27,7 @@ from jaxrate.text_format import coarse_rating_decimals, format_count
 
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
+UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Ranking", "pairs": "Predict a match", "quality": "Accuracy", "about": "Method"}
 
@@ -144,6 +145,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": describe_current_players(data.current),
         "since": data.current.scope.partition("since ")[2],
+        "uncertain_ratio": UNCERTAIN_RATIO,
         "dated": dated,
         "timed": rated.clock is not None,
         "draws": has_draws(rated),
@@ -161,7 +163,21 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
     """What the scripts of all pages need to know."""
     settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "peak")}
     since = f"since {context['since']}" if context["since"] else None
-    return settings | {"digits": data.digits, "since": since, "course": course, "firstEvents": FIRST_EVENTS}
+    return settings | {
+        "digits": data.digits,
+        "since": since,
+        "course": course,
+        "firstEvents": FIRST_EVENTS,
+        "uncertain": uncertain_half_width(data),
+    }
+
+
+def uncertain_half_width(data: SiteData) -> float | None:
+    """Half of the interval above which a listed player is marked as uncertain; None if nobody is."""
+    if data.current.deviation is None or not len(data.current.deviation):
+        return None
+    limit = UNCERTAIN_RATIO * float(np.median(data.current.deviation))
+    return round(1.96 * limit, data.digits + EXTRA_DIGITS) if (data.current.deviation > limit).any() else None
 
 
 def is_draw_half(rated: Rated) -> bool:
@@ -189,7 +205,7 @@ def peak_definition(rated: Rated) -> str:
 
 def has_peaks(data: SiteData) -> bool:
     """Whether anybody has events enough for a peak."""
-    return bool((np.asarray(data.full_leaderboard.games) >= PEAK_MIN_EVENTS).any())
+    return not bool(np.isnan(np.asarray(data.full_leaderboard.peak)).all())
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:

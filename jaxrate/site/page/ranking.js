@@ -1,13 +1,14 @@
 // The ranking, which the page has already: its columns, to be sorted and searched once the data of all players are there.
 
 function ranking(table, about, { source, linked }) {
-  const { dated, digits, events, noun, since, peak: peakText, firstEvents } = about;
+  const { dated, digits, events, noun, since, peak: peakText } = about;
   const [search, choice] = ["search", "who"].map(byId);
   let board;
   let axis = { low: 0, high: 1, marks: [] };
   const has = (kind) => table.tHead.querySelector(`.${kind}`) !== null;
   const dates = [...table.tHead.querySelectorAll(".more")].some((th) => th.textContent === "last played");
   const spread = (i) => board.spread?.[i] ?? 0;
+  const isUncertain = (i) => about.uncertain !== null && board.current[i] && spread(i) > about.uncertain;
   const of = (key) => (row) => board[key]?.[row.i] ?? null;
   const rating = (x) => (x === null ? "" : grouped(x, digits));
   const shownDay = (x) => (x === null ? "" : dated ? day(x) : String(x));
@@ -17,13 +18,13 @@ function ranking(table, about, { source, linked }) {
   const rank = { name: "rank", kind: "rank", value: null, show: (x) => grouped(x, 0) };
   const columns = [rank];
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
-  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, row) => linked(board, row.i) });
+  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => (isUncertain(i) ? make("span", {}, linked(board, i), " ", make("small", { class: "uncertain" }, "uncertain")) : linked(board, i)) });
   columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
   columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95 % interval")], value: () => null, show: (_, { i }) => intervalBar(axis, { rating: board.rating[i], half: spread(i) }, digits) });
   columns.push({ name: "±", kept: true, value: of("spread") });
   if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
   columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });
-  if (has("peak")) columns.push({ name: "peak", kind: "peak", title: peakText, value: ({ i }) => peakOf(i), show: (x, { i }) => peak(x, i) });
+  if (has("peak")) columns.push({ name: "peak", kind: "peak", title: peakText, value: of("peak"), show: (x, { i }) => peak(x, i) });
   columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
   if (dates) {
     columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
@@ -40,9 +41,6 @@ function ranking(table, about, { source, linked }) {
     if (x === 0) return "–";
     return make("span", { class: x > 0 ? "up" : "drop" }, x === Infinity ? "new" : `${x > 0 ? "▲" : "▼"} ${grouped(Math.abs(x), 0)}`);
   }
-  function peakOf(i) {
-    return board.games[i] > firstEvents ? board.peak[i] : null;
-  }
   function peak(x, i) {
     if (x === null) return "";
     const year = dated && board.peaked?.[i] != null ? [" ", make("small", {}, day(board.peaked[i]).slice(0, 4))] : [];
@@ -54,7 +52,7 @@ function ranking(table, about, { source, linked }) {
   };
   const chosen = () => {
     const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => choice?.value === "all" || choice?.value === "best" || board.current[i]);
-    if (choice?.value === "best") rows.sort((a, b) => (peakOf(b.i) ?? -Infinity) - (peakOf(a.i) ?? -Infinity) || 0);
+    if (choice?.value === "best") rows.sort((a, b) => (board.peak[b.i] ?? -Infinity) - (board.peak[a.i] ?? -Infinity) || 0);
     rows.forEach((row, i) => (row.rank = i + 1));
     return rows;
   };
