@@ -15,7 +15,7 @@ from jaxrate.events import LAST_ID, Rounds
 from jaxrate.league.contest_performances import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.elo_mmr import density_dispatch
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, standing_sums
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
@@ -147,7 +147,7 @@ def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties,
         assert np.isfinite(error).all()
 
 
-look_normal = partial(performance_inference.make_round_standing_sums, performance_inference.NORMAL_NOISE)
+look_normal = partial(performance_inference.make_round_standing_sums, standing_sums.NORMAL_NOISE)
 
 
 def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=density_dispatch.infer_performances):

@@ -7,7 +7,7 @@ import pytest
 
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
-from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
+from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -201,6 +201,17 @@ def test_the_tail_is_exact_on_both_sides(x64):
         np.testing.assert_array_less(np.abs(np.asarray(x, float) - y), allowed)
     for x, y in zip(slope, by_formula, strict=True):
         np.testing.assert_allclose(np.asarray(x, float), y, atol=200.0 * eps)
+
+
+def test_hazards_of_both_sides_are_those_of_each(x64):
+    z = jnp.asarray(np.concatenate([np.linspace(-40.0, 40.0, 321), [0.0, 1e-30, 1e4, -1e4]]), float)
+
+    def one_by_one(z):
+        return normal_tail(z)[0], normal_tail(-z)[0]
+
+    got, wanted = (jax.jvp(f, (z,), (jnp.ones_like(z),)) for f in (normal_hazards_on_both_sides, one_by_one))
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
+        close(x64, x, y)
 
 
 def test_the_tail_has_finite_derivatives_far_out(x64):

@@ -25,12 +25,10 @@ from jaxrate.fitting.free_parameters import (
 from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
+from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, replace_params
 
-MAX_FORWARD_PARAMETERS = (
-    16  # free parameters up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
-)
 IDLE_SLOPE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
 MIN_INDEPENDENT_VARIANCE = (
     1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own

@@ -7,6 +7,8 @@ compiler_options.py           options of XLA for the programs of replays
 contest_checks.py             what is checked of contests before they are rated
 event_prediction.py           predictions of upcoming events from a state
 execution.py                  how replays are executed: compiled by a policy, in place, and block after block
+hyperparameter_slopes.py      slopes of a replay by its hyperparameters, computed forwards
+random_number_checks.py       checks of the key of a replay, or of the random numbers in its place
 row_gather_and_scatter.py     rows of players: taken from the state, packed and put back
 padded_states_and_columns.py  arrays of sizes that are used again
 plan_column_replacement.py    columns of plans: changed, padded, and put where a plan has them

@@ -64,8 +64,7 @@ def _replay_block_of_packed_state(
     state, prediction = carry
     one = partial(rate_event, rules, prepare_replay(rules, params))
     is_single = index.shape[1] == 1
-    in_tiles = is_single and count is not None and isinstance(flat, Rounds) and has_tiles(size[0])
-    in_tiles = in_tiles and not has_launch_overhead()
+    in_tiles = count is not None and is_rated_in_tiles(flat, size, index)
     index = index[:, 0] if in_tiles else index
     events, position = gather_events(flat, starts, index, size, counted=in_tiles)
     drawn = draw_random_numbers_for_events(rules, key, index)
@@ -75,6 +74,11 @@ def _replay_block_of_packed_state(
         many = _rate_batch_of_one(one) if is_single else jax.vmap(one)
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     return state, scatter_predictions(prediction, position, guess)
+
+
+def is_rated_in_tiles(flat: Periods | Rounds, size: tuple[int, int], index: Array) -> bool:
+    """Whether the one round of a step of a block is cut in tiles of participants."""
+    return isinstance(flat, Rounds) and index.shape[1] == 1 and has_tiles(size[0]) and not has_launch_overhead()
 
 
 def _rate_batch_of_one(rate_one: Callable[..., Any]) -> Callable[..., Any]:

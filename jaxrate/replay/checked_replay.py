@@ -1,5 +1,6 @@
 """The door to a replay: `run` arranges a history and makes room, `scan` takes it as it is; both check it once."""
 
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
@@ -30,6 +31,10 @@ from jaxrate.replay.execution import (
     min_mean_width_for_levels,
     zero_predictions_of_blocks,
 )
+from jaxrate.replay.hyperparameter_slopes import (
+    needs_hyperparameter_slopes_only,
+    replay_with_forward_slopes,
+)
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
     count_players,
@@ -39,14 +44,16 @@ from jaxrate.replay.padded_states_and_columns import (
     pad_column,
     padded_size,
     resolve_params,
+    resolve_row_count,
     truncate_leaves,
 )
+from jaxrate.replay.random_number_checks import check_prng_key_or_numbers
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, make_replay_rules
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, random_draw_rule
+from jaxrate.system import RatingSystem
 from jaxrate.text_format import join_names
 
 TRACED_HINT = (
@@ -138,7 +145,11 @@ def run(
     if isinstance(schedule, (Plan, BlockPlan)):
         num_ids = schedule.num_players
     check_ids_not_sparse(system, flat.player, num_ids, num_players, count_players(state))
-    state, rows = init_or_copy_padded_state(system, params, state, num_players, num_ids)
+    given, start = state, partial(init_or_copy_padded_state, system, num_players=num_players, num_ids=num_ids)
+    rows = resolve_row_count(system, state, num_players, num_ids)
+    forwards = engine == "scan" and not sharded
+    forwards = forwards and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
+    state = jax.eval_shape(lambda x: start(x, given)[0], params) if forwards else start(params, state)[0]
     plan: Plan | BlockPlan
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):
@@ -156,13 +167,21 @@ def run(
         n = plan.num_matches
     check_engine(engine, plan, state)
     if n == 0:
-        return Run(truncate_leaves(state, rows), jnp.zeros(0))
+        return Run(truncate_leaves(start(params, given)[0], rows), jnp.zeros(0))
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
     rules = make_replay_rules(system.rules, params, record)
-    state, prediction = scan_plan(
-        rules, params, state, plan, key, ids_checked=True, exact_length=True, engine=engine, policy=policy
-    )
+    policy = compile_policy_from_environment() if policy is None else policy
+    replay = partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
+
+    def replay_from_start(policy: CompilePolicy, params: Params) -> Any:
+        return replay(rules, params, start(params, given)[0], plan, key, policy=policy)
+
+    if forwards:
+        value, followed = (partial(replay_from_start, x) for x in (policy, policy._replace(outermost=True)))
+        state, prediction = replay_with_forward_slopes(value, followed, params)
+    else:
+        state, prediction = replay(rules, params, state, plan, key, policy=policy)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 
@@ -307,26 +326,6 @@ def check_system_rates_kind(system: RatingSystem, kind: type) -> None:
 
             hint = f"; {join_names(name for name, make in SYSTEMS.items() if kind in make().events)} rate contests"
         raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
-
-
-def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
-    """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
-    if random_draw_rule(system.rules) is not None and key is None:
-        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
-    if is_random_numbers(key):
-        check_random_numbers(system, len(key) if num_events is None else num_events, key)
-
-
-def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
-    """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = random_draw_rule(system.rules), getattr(system.rules.update, "check_drawn", None)
-    if draw is None or check is None:
-        raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
-    shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
-    if numbers.shape != shape:
-        raise ValueError(f"key must be a PRNG key, or numbers of shape {shape}, got shape {numbers.shape}")
-    if not is_traced(numbers):
-        check(np.asarray(jnp.asarray(numbers, float)))
 
 
 def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:

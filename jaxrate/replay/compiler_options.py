@@ -16,6 +16,7 @@ class ProgramTraits(NamedTuple):
     stream: bool = False  # whether it takes one event after the other
     loops: bool = False  # whether there are loops within its matches
     short: bool = False  # whether it is sooner done than compiled
+    tiles: bool = False  # whether large rounds are cut in tiles
 
 
 CAREFUL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # whatever XLA_FLAGS say
@@ -39,9 +40,10 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     if traits.events is Rounds or traits.axes > 1:
         # It would hand thin matrix products to a library that takes twice as long over them.
         without.append("dot-library-rewriter")
-    if traits.events is not Rounds and not traits.stream:
+    if traits.tiles or (traits.events is not Rounds and not traits.stream):
         # It would spread the rows of a step over threads as soon as a leaf of the state reached half a megabyte, and
-        # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6.
+        # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6. Over the many
+        # small loops of tiles it would take a tenth (Elo-MMR) to a third (Elo-MMX) more time.
         without.append("cpu-parallel-task-assigner")
     options: dict[str, Any] = CAREFUL | ({"xla_disable_hlo_passes": ",".join(without)} if without else {})
     # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in

@@ -19,7 +19,7 @@ from jaxrate.argument_checks import is_traced
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.replay.block_programs import replay_block
+from jaxrate.replay.block_programs import is_rated_in_tiles, replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
@@ -97,7 +97,8 @@ def _execute_blocks(
 ) -> tuple[State, Any]:
     """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
     inputs, flat = (params, state, plan, key), plan.events
-    traits = ProgramTraits(type(flat), short=plan.size <= policy.short_history)
+    tiles = any(is_rated_in_tiles(flat, block.size, block.number) for block in plan.blocks)
+    traits = ProgramTraits(type(flat), short=plan.size <= policy.short_history, tiles=tiles)
     program = compile_replay(replay_block, inputs, policy, traits)
 
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
@@ -214,7 +215,12 @@ def _jit_replay(replay: Callable[..., Any], inside: bool, policy: CompilePolicy,
 
 def is_inside_jax_transformation(tree: Any) -> bool:
     """Whether it is inside somebody's transformation: something is traced, or all that is calculated would be."""
-    return is_traced((tree, jax.device_put(np.zeros(()))))
+    return is_traced(tree) or is_everything_traced()
+
+
+def is_everything_traced() -> bool:
+    """Whether all that is calculated is traced, as inside a jit."""
+    return is_traced(jax.device_put(np.zeros(())))
 
 
 def calculates_little_of_padding(system: RatingSystem, inputs: Any, history: Ragged) -> bool:

@@ -6,7 +6,13 @@ import jax.numpy as jnp
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, PerformanceInfluenceFunction
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, performances_and_break_even_ranks
+from jaxrate.systems.rounds import (
+    cdf_sums,
+    expected_wins,
+    performance_inference,
+    performances_and_break_even_ranks,
+    standing_sums,
+)
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazard_tables import (
     HazardTable,
@@ -69,7 +75,7 @@ def prepare_performance_inference(
     """What performances and the ranks needed both follow from; the arguments are those of `make_logistic_cdf_sums`."""
     if table is None and density.name == "logistic":
         return performance_inference.make_logistic_cdf_sums(rating, deviation, event, table_points, split_ties)
-    noise = performance_inference.NORMAL_NOISE if table is None else make_noise_density(table)
+    noise = standing_sums.NORMAL_NOISE if table is None else make_noise_density(table)
     return performance_inference.make_round_standing_sums(noise, rating, deviation, event, table_points, split_ties)
 
 

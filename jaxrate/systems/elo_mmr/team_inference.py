@@ -27,7 +27,13 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, performances_and_break_even_ranks
+from jaxrate.systems.rounds import (
+    cdf_sums,
+    expected_wins,
+    performance_inference,
+    performances_and_break_even_ranks,
+    standing_sums,
+)
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
@@ -101,7 +107,7 @@ def prepare_team_inference(
         priors,
         teams,
         ranked,
-        performance_inference.make_round_standing_sums(performance_inference.NORMAL_NOISE, *settings),
+        performance_inference.make_round_standing_sums(standing_sums.NORMAL_NOISE, *settings),
     )
 
 

@@ -19,7 +19,7 @@ from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
-from jaxrate.systems.rounds.performance_inference import NoiseDensityFunctions
+from jaxrate.systems.rounds.standing_sums import NoiseDensityFunctions
 
 TABLE_RANGE, CELLS_PER_DEVIATION, MAX_SLOPE = (
     64,
@@ -112,7 +112,10 @@ def cdf_and_density_at(table: HazardTable, z: Array) -> tuple[Array, Array, Arra
 def make_noise_density(table: HazardTable) -> NoiseDensityFunctions:
     """The noise density of these hazards, as `performance_inference.infer_performance_from_standing` takes it."""
     return NoiseDensityFunctions(
-        partial(side_hazard, table), partial(log_density_slope, table), partial(tie_dominance_margins, table)
+        partial(side_hazard, table),
+        lambda z: (side_hazard(table, 0, z)[0], side_hazard(table, 1, -z)[0]),
+        partial(log_density_slope, table),
+        partial(tie_dominance_margins, table),
     )
 
 

@@ -19,7 +19,7 @@ footnote of section 3.1, whose Lemma 3.2 it keeps). All who tied solve the same 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -29,7 +29,12 @@ from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation, s
 from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs
 from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
-from jaxrate.systems.rounds.standing_sums import Hazard, RootGuess, SumsAtPlace, make_standing_sum_functions
+from jaxrate.systems.rounds.standing_sums import (
+    NoiseDensityFunctions,
+    RootGuess,
+    SumsAtPlace,
+    make_standing_sum_functions,
+)
 
 C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 TieSplit = bool | float  # False: a tie is one, True: half a win and half a loss; a number: so much of each
@@ -152,26 +157,6 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
     )
 
 
-class NoiseDensityFunctions(NamedTuple):
-    """What is asked of the density f of performances, of mean 0 and variance 1."""
-
-    above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
-    draw: Callable[[Array], tuple[Array, Array]] | None  # f'/f and its slope; None: it is -z
-    margins: Callable[[Array], tuple[Array, Array]]  # how far below and above everybody a tie outweighs so many
-
-
-def _normal_hazard(side: Any, y: Array) -> tuple[Array, Array]:
-    h, _, rise, *_ = special_functions.normal_tail(y)
-    return h, rise
-
-
-def _normal_bracket_margins(opponents: Array) -> tuple[Array, Array]:
-    return (jnp.sqrt(2.0 * jnp.log(4.0 * opponents)),) * 2
-
-
-NORMAL_NOISE = NoiseDensityFunctions(_normal_hazard, None, _normal_bracket_margins)
-
-
 class RoundStandingSums(NamedTuple):
     """A round, in the order in which its participants came. A group's number is the place where it begins."""
 
@@ -221,7 +206,7 @@ def make_round_standing_sums(
         centre, inverse, inverse, low, high, cdf_sums.rating_rounding_unit(widest), event.present
     )
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
-    curves = make_standing_sum_functions(noise.above, ordered, 3 * table_points // 2)
+    curves = make_standing_sum_functions(noise, ordered, 3 * table_points // 2)
     return RoundStandingSums(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
 
 

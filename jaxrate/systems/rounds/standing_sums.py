@@ -1,18 +1,17 @@
 """Sums over the standings of a round: of the losses to those before a place, and of the wins over those behind it.
 
-They are of any log-concave density, whose hazard they are given; `performance_inference.py` has the equations.
+They are of any log-concave density, given as `NoiseDensityFunctions`; `performance_inference.py` has the equations.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.numerics import padding_skipping_row_tiles, sums_and_recurrences
+from jaxrate.array_types import Array, HostArray
+from jaxrate.numerics import padding_skipping_row_tiles, special_functions, sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 
@@ -23,8 +22,31 @@ SumsAtPlace = Callable[[Array], Callable[[Array], tuple[Array, Array]]]
 RootGuess = Callable[[Array, Array, Array, Array], Array]
 
 
+class NoiseDensityFunctions(NamedTuple):
+    """What is asked of the density f of performances, of mean 0 and variance 1."""
+
+    above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
+    hazards: Callable[[Array], tuple[Array, Array]]  # of z: that of side 0 there, and that of side 1 at -z
+    draw: Callable[[Array], tuple[Array, Array]] | None  # f'/f and its slope; None: it is -z
+    margins: Callable[[Array], tuple[Array, Array]]  # how far below and above everybody a tie outweighs so many
+
+
+def _normal_hazard(side: Any, y: Array) -> tuple[Array, Array]:
+    h, _, rise, *_ = special_functions.normal_tail(y)
+    return h, rise
+
+
+def _normal_bracket_margins(opponents: Array) -> tuple[Array, Array]:
+    return (jnp.sqrt(2.0 * jnp.log(4.0 * opponents)),) * 2
+
+
+NORMAL_NOISE = NoiseDensityFunctions(
+    _normal_hazard, special_functions.normal_hazards_on_both_sides, None, _normal_bracket_margins
+)
+
+
 def make_standing_sum_functions(
-    hazard: Hazard, participants_by_standing: Participants, table_points: int
+    noise: NoiseDensityFunctions, participants_by_standing: Participants, table_points: int
 ) -> tuple[SumsAtPlace, SumsAtPlace, RootGuess | None]:
     """The sums of l over those before a place k [P] in the standings, and of v over the others.
 
@@ -49,7 +71,7 @@ def make_standing_sum_functions(
             gain = jnp.where(inside, inverse, 0.0)
 
             def both(x: Array) -> tuple[Array, Array]:
-                h, rise = hazard(side, sign * (x[None, :] - centre) * inverse)
+                h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
                 value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
                 if table is not None:
                     place = (x - participants_by_standing.low) * per_point
@@ -66,43 +88,52 @@ def make_standing_sum_functions(
     if block > num_players:
         return curves(None, 0), curves(None, 1), None
 
-    def tabulate(side: Array, sign: Array, columns: list[Array]) -> Array:
-        """[blocks, points] the sums over each block, one by one: XLA is slower at a sum over one of three axes."""
-        rows = ((x[:, None], y[:, None]) for x, y in zip(*columns, strict=True))
-        return sum((y * hazard(side, sign * (at[None, :] - x) * y)[0] for x, y in rows), start=jnp.zeros((), at.dtype))
+    def tabulate(columns: list[Array]) -> tuple[Array, Array]:
+        """[blocks, points] the sums of the hazards of both sides over each block."""
+        centre, inverse = (x[:, :, None] for x in columns)
+        found = noise.hazards((at[None, None] - centre) * inverse)
+        return tuple(sum_members(inverse * h) for h in found)
 
-    def add_side(tables: tuple[Array, Array], side: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        if tiles is None:
-            return (tables[1], tabulate(*side, columns)), None
-        return (
-            tables[1],
-            _exclusive_block_sums_by_tile(partial(tabulate, *side), side[0], columns, tables[0], tiles),
-        ), None
+    def sum_members(x: Array) -> Array:  # one by one: XLA is slower at a sum over one of three axes
+        return sum((x[i] for i in range(1, len(x))), start=x[0])
 
-    # A loop, for XLA works out what enters a loop once, and otherwise again for every entry.
     tiled = participants_by_standing.present is not None and padding_skipping_row_tiles.has_tiles(num_players)
-    tiles = padding_skipping_row_tiles.count_row_tiles(participants_by_standing.present) if tiled else None
-    none = jnp.zeros((len(columns[0][0]), table_points), at.dtype)
-    sides = jnp.arange(2, dtype=jnp.int32), jnp.array([1.0, -1.0], at.dtype)
-    losses, wins = lax.scan(add_side, (none, none), sides)[0]
-    if tiles is None:
+    if tiled:
+        tiles = padding_skipping_row_tiles.count_row_tiles(participants_by_standing.present)
+        losses, wins = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
+    else:
+        of_blocks = tabulate(columns)
         losses, wins = (
-            sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses),
-            sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
+            sums_and_recurrences.exclusive_prefix_or_suffix_sums(x, from_end=i == 1) for i, x in enumerate(of_blocks)
         )
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
         """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""
+        # One behind `end` is behind the block before it.
+        places = [(losses, begin // block, 0, begin), (wins, end // block, 1, end)]
+        sides = [
+            (
+                table,
+                jnp.maximum(whole - shift, 0),
+                jnp.minimum(whole + 1, len(table) - 1) - shift,
+                (k - whole * block).astype(at.dtype) / block,
+            )
+            for table, whole, shift, k in places
+        ]
 
-        def among(table: Array, k: Array, shift: int) -> Array:  # from a block on is behind the one before it
-            whole = k // block
-            part = (k - whole * block).astype(at.dtype)[:, None] / block
-            left, right = jnp.maximum(whole - shift, 0), jnp.minimum(whole + 1, len(table) - 1) - shift
-            return (1.0 - part) * table[left] + part * table[right]
+        def q(point: Array) -> Array:
+            lost, won = (
+                (1.0 - part) * table[left, point] + part * table[right, point] for table, left, right, part in sides
+            )
+            return won - lost - stiffness * (at[point] - mean)
 
-        q = among(wins, end, 1) - among(losses, begin, 0) - stiffness[:, None] * (at[None, :] - mean[:, None])
-        cell = jnp.clip(jnp.sum(q > 0, axis=1) - 1, 0, len(at) - 2)
-        left, right = (jnp.take_along_axis(q, (cell + i)[:, None], axis=1)[:, 0] for i in (0, 1))
+        def halve(turn: Array, cell: Array) -> Array:  # q falls
+            trial = cell + (first_step >> turn)
+            return jnp.where((trial <= len(at) - 2) & (q(jnp.minimum(trial, len(at) - 2)) > 0), trial, cell)
+
+        first_step = jnp.int32(1 << ((len(at) - 2).bit_length() - 1))
+        cell = lax.fori_loop(0, (len(at) - 2).bit_length(), halve, jnp.zeros_like(begin))
+        left, right = q(cell), q(cell + 1)
         part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
         return at[cell] + part / per_point
 
@@ -110,29 +141,39 @@ def make_standing_sum_functions(
 
 
 def _exclusive_block_sums_by_tile(
-    tabulate: Callable[[list[Array]], Array], side: Array, columns: list[Array], zeros: Array, tiles: Array
-) -> Array:
-    """[blocks, points] the exclusive sums over blocks, before each of side 0 and after each of side 1.
+    tabulate: Callable[[list[Array]], tuple[Array, Array]], columns: list[Array], table_points: int, tiles: Array
+) -> tuple[Array, Array]:
+    """[blocks, points] the exclusive sums over blocks: of the losses before each one, and of the wins after it.
 
     Args:
-      tabulate: the sums over some blocks, of their columns [block, some].
-      side: [] 0 or 1.
+      tabulate: both sums over some blocks, of their columns [block, some].
       columns: [block, blocks] each.
-      zeros: [blocks, points] zeros.
+      table_points: at which they are tabulated.
       tiles: [] how many tiles of participants there are.
     """
     size = padding_skipping_row_tiles.TILE_ROWS // BLOCK_SIZE
-    triangle = jnp.where(side == 0, np.tri(size, size, -1, dtype=bool), np.tri(size, size, -1, dtype=bool).T)
+    zeros = jnp.zeros((columns[0].shape[1], table_points), columns[0].dtype)
+    triangle = np.tri(size, size, -1)
 
-    def add(number: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
-        table, total = so_far
-        first = jnp.where(side == 0, number, tiles - 1 - number) * size
-        values = tabulate([lax.dynamic_slice_in_dim(x, first, size, axis=1) for x in columns])
+    def read(table: Array, number: Array) -> Array:
+        return lax.dynamic_slice_in_dim(table, number * size, size, axis=0, allow_negative_indices=False)
+
+    def write(table: Array, values: Array, number: Array) -> Array:
+        return lax.dynamic_update_slice_in_dim(table, values, number * size, axis=0, allow_negative_indices=False)
+
+    def add(table: Array, total: Array, values: Array, number: Array, triangle: HostArray) -> tuple[Array, Array]:
         inside = jnp.dot(triangle.astype(values.dtype), values, precision=lax.Precision.HIGHEST)
-        table = lax.dynamic_update_slice_in_dim(table, total[None] + inside, first, axis=0)
-        return table, total + jnp.sum(values, axis=0)
+        return write(table, total[None] + inside, number), total + jnp.sum(values, axis=0)
 
-    zeros, total = lax.fori_loop(0, tiles, add, (zeros, jnp.zeros_like(zeros[0])))
-    # Behind everybody all are before and nobody is after.
-    behind = jnp.where(side == 0, total, 0.0)
-    return lax.dynamic_update_slice_in_dim(zeros, behind[None], tiles * size, axis=0)
+    def add_losses(number: Array, so_far: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        losses, total, wins = so_far
+        lost, won = tabulate([lax.dynamic_slice_in_dim(x, number * size, size, axis=1) for x in columns])
+        return *add(losses, total, lost, number, triangle), write(wins, won, number)
+
+    def add_wins(turn: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
+        number = tiles - 1 - turn
+        return add(*so_far, read(so_far[0], number), number, triangle.T)
+
+    losses, total, wins = lax.fori_loop(0, tiles, add_losses, (zeros, zeros[0], zeros))
+    wins, _ = lax.fori_loop(0, tiles, add_wins, (wins, zeros[0]))
+    return write(losses, total[None], tiles), wins  # behind everybody all are before and nobody is after

@@ -1,0 +1,103 @@
+"""Slopes of a replay by its hyperparameters, computed forwards, one axis for each, whoever asks for them.
+
+Reverse mode keeps what every step computed, and JAX refuses the options of the compiler to a program that it
+linearises: Elo-MMR's takes four times as long to compile. A few numbers of which all depends are better followed
+forwards, as `fit` does. The slopes are a function of the hyperparameters like the replay itself, so that theirs, of any
+order, are found in the same way.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxrate.argument_checks import is_traced
+from jaxrate.array_types import Array
+from jaxrate.replay.execution import is_everything_traced
+from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.rules import Params
+from jaxrate.system import RatingSystem
+
+MAX_FORWARD_PARAMETERS = 16  # up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
+MAX_SLOPE_BYTES = 1 << 30
+
+Numbers = tuple[Array, ...]
+
+
+def needs_hyperparameter_slopes_only(system: RatingSystem, params: Params, others: Any, num_players: int) -> bool:
+    """Whether somebody transforms a replay, by a few of its hyperparameters and nothing else, outside of any jit.
+
+    Not where the slopes of the state, as it is at the end, would take too much memory.
+    """
+    traced = [x for x in jax.tree.leaves(params) if is_traced(x)]
+    is_few = 0 < len(traced) <= MAX_FORWARD_PARAMETERS
+    are_numbers = all(x.ndim == 0 and _is_real(x) for x in traced)
+    if not (is_few and are_numbers) or is_traced(others) or is_everything_traced():
+        return False
+    state = jax.tree.leaves(state_shapes(system, num_players))
+    return len(traced) * sum(x.size * x.dtype.itemsize for x in state) <= MAX_SLOPE_BYTES
+
+
+def replay_with_forward_slopes(value: Callable[[Params], Any], replay: Callable[[Params], Any], params: Params) -> Any:
+    """value(params), whose slopes are those of replay(params), the same function to be differentiated forwards."""
+    leaves, structure = jax.tree.flatten(params)
+    places = [i for i, x in enumerate(leaves) if is_traced(x)]
+
+    def of_traced(function: Callable[[Params], Any], numbers: Numbers) -> Any:
+        every = dict(enumerate(leaves)) | dict(zip(places, numbers, strict=True))
+        return function(jax.tree.unflatten(structure, every.values()))
+
+    call = _differentiate_forwards(partial(of_traced, value), partial(of_traced, replay))
+    return call(*(leaves[i] for i in places))
+
+
+def _differentiate_forwards(value: Callable[[Numbers], Any], function: Callable[[Numbers], Any]) -> Any:
+    """value(numbers), whose slopes are those of the function, computed forwards, as are those of the slopes."""
+
+    @jax.custom_jvp
+    def call(*numbers: Array) -> Any:
+        return value(numbers)
+
+    @call.defjvp
+    def rule(numbers: Numbers, changes: Numbers) -> tuple[Any, Any]:
+        both = partial(_value_and_slopes, function)
+        found, slopes = _differentiate_forwards(both, both)(*numbers)
+        each = iter(_add_changes(changes, slopes))
+        return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
+
+    return call
+
+
+def _value_and_slopes(function: Callable[[Numbers], Any], numbers: Numbers) -> tuple[Any, list[Array]]:
+    """function(numbers), and the slopes [k, ...] of each of its leaves that are real."""
+
+    def parts(*numbers: Array) -> tuple[list[Array], Any]:
+        found = function(numbers)
+        return [x for x in jax.tree.leaves(found) if _is_real(x)], found
+
+    def along(*axis: Array) -> tuple[Any, list[Array]]:
+        _, slopes, found = jax.jvp(parts, numbers, axis, has_aux=True)
+        return found, slopes
+
+    axes = [np.eye(len(numbers), dtype=x.dtype)[i] for i, x in enumerate(numbers)]
+    found, slopes = jax.vmap(along, out_axes=(None, 0))(*axes)
+    return found, slopes
+
+
+def _is_real(x: Array) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.floating))
+
+
+@jax.jit
+def _add_changes(changes: Numbers, slopes: list[Array]) -> list[Array]:
+    """The changes of leaves, whose slopes are as they are what is kept for reverse mode."""
+
+    def add(x: Array) -> Array:
+        change = jnp.stack([t.astype(x.dtype) for t in changes])
+        return jnp.tensordot(change, x, axes=1, precision=lax.Precision.HIGHEST)
+
+    return [add(x) for x in slopes]

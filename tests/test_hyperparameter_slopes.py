@@ -1,0 +1,67 @@
+"""Slopes of `run` by hyperparameters, which are computed forwards, against reverse mode under jit."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.data.simulate import contests, league
+
+MATCHES = league(6, 30, seed=1, draws=0.2).matches
+CASES = {
+    "elo": (jr.elo(), MATCHES, ("k", "scale")),
+    "glicko": (jr.glicko(side_advantage=20.0), MATCHES, ("c", "initial_deviation", "side_advantage")),
+    "elo_mmr": (jr.elo_mmr(history=2), contests(8, 4, size=5, seed=1).rounds, ("weight", "limit_deviation", "rho")),
+}
+
+
+def make_loss(name):
+    """A loss of the predictions and of the state in the end, of the free hyperparameters [k], and where these are."""
+    system, events, free = CASES[name]
+
+    def loss(x):
+        params = system.params._replace(**dict(zip(free, x, strict=True)))
+        state, prediction = jr.run(system, events, params=params)
+        return jnp.sum(jnp.sin(prediction)) + jnp.sum(state.rating**2) / 1e6
+
+    return loss, jnp.array([getattr(system.params, y) for y in free], float)
+
+
+def close(x64, got, wanted):
+    size = np.max(np.abs(np.asarray(wanted)))
+    np.testing.assert_allclose(got, wanted, rtol=1e-9 if x64 else 2e-3, atol=size * (1e-11 if x64 else 2e-4))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_slopes_are_those_of_reverse_mode(name, x64):
+    loss, x = make_loss(name)
+    wanted = jax.jit(jax.grad(loss))(x)
+    close(x64, jax.grad(loss)(x), wanted)
+    close(x64, jax.jacfwd(loss)(x), wanted)
+    many = jnp.stack([x, 1.1 * x])
+    close(x64, jax.vmap(jax.grad(loss))(many)[0], wanted)
+    value, slope = jax.value_and_grad(loss)(x)
+    close(x64, value, loss(x))
+    close(x64, slope, wanted)
+
+
+@pytest.mark.parametrize("name", ["elo", "elo_mmr"])
+def test_second_slopes_are_those_of_reverse_mode(name, x64):
+    loss, x = make_loss(name)
+    wanted = jax.jit(jax.hessian(loss))(x)
+    close(x64, jax.hessian(loss)(x), wanted)
+    close(x64, jax.jacrev(jax.grad(loss))(x), wanted)
+
+
+def test_slopes_by_the_state_as_well_are_found_in_reverse():
+    system, events, _ = CASES["elo"]
+    start = system.init(system.params, 6)
+
+    def loss(k, rating):
+        state = start._replace(rating=rating)
+        return jnp.sum(jr.run(system, events, params=system.params._replace(k=k), state=state).state.rating ** 2)
+
+    by_k, by_rating = jax.grad(loss, argnums=(0, 1))(32.0, start.rating)
+    np.testing.assert_allclose(by_k, jax.grad(loss)(32.0, start.rating), rtol=1e-3)
+    assert np.isfinite(by_rating).all()
