@@ -51,7 +51,7 @@ def tables(params, lead, grid):
 def sweep(lines, given, message):
     """New messages [2, size, n], what all but a match says of its players, and its expected score."""
     _, prior, kernel, told = given
-    size, n = lines.is_match.shape[0], len(prior)
+    size, n = lines.is_participant.shape[1], len(prior)
     flat = jnp.concatenate([message.reshape(2 * size, n), jnp.ones((1, n), message.dtype)])
     at_node = flat.at[lines.participant_at_node].get(
         mode="clip"
@@ -92,11 +92,11 @@ def hindsight(matches, given, settled=SETTLED):
     if matches.context.weight is None:
         matches = matches._replace(context=matches.context._replace(weight=np.ones(len(matches.score))))
     lines = build_timelines(matches, int(matches.player.max()) + 1, (), 1)
-    new, guess, change, count = jnp.ones((2, len(lines.is_match), len(given[0])), float), jnp.inf, jnp.inf, 0
+    new, guess, change, count = jnp.ones((*lines.is_participant.shape, len(given[0])), float), jnp.inf, jnp.inf, 0
     while change > settled and count < SWEEPS:
         message, before, count = new, guess, count + 1
         new, cavity, guess = sweep(lines, given, message)
-        change = jnp.max(jnp.where(lines.is_match, jnp.abs(guess - before), 0.0))
+        change = jnp.max(jnp.where(lines.is_participant[0], jnp.abs(guess - before), 0.0))
     belief = np.asarray(cavity * message, float)[:, : len(matches.score)]
     belief /= belief.sum(axis=-1, keepdims=True)
     mean = belief @ given[0]

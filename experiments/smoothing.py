@@ -27,9 +27,9 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
-from jaxrate.smoothing.expectation_propagation import nodes_to_matches, prepare_sweep
-from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, matches_to_nodes
-from jaxrate.smoothing.likelihood_sites import match_sites, meetings_from_cavities
+from jaxrate.smoothing.expectation_propagation import nodes_to_participants, prepare_sweep
+from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, participants_to_nodes
+from jaxrate.smoothing.match_sites import match_sites, meetings_from_cavities
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.outcome_likelihoods import Q
@@ -178,9 +178,9 @@ def plain_sweeps(system, matches, damping, most=400):
 
     @jax.jit
     def sweep(made, lines, site):
-        nodes = GaussianSite(*(matches_to_nodes(x, lines) for x in site))
+        nodes = GaussianSite(*(participants_to_nodes(x, lines) for x in site))
         cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
-        here = StrengthBelief(None, *(nodes_to_matches(x, lines) for x in cavity[1:]))
+        here = StrengthBelief(None, *(nodes_to_participants(x, lines) for x in cavity[1:]))
         new = match_sites(model, made.constants, meetings_from_cavities(here, made.offset), lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import slice_events
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import make_free_parameters
 from tests.test_skills import SEASONS, league
+from tests.test_smooth_teams import short_history
 
 TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season_keep": 0.7, "season_growth": 25.0}
 SYSTEMS = {
@@ -26,17 +28,9 @@ def decided(events):
     return events._replace(score=(points["home"] > points["away"]) * 1.0)
 
 
-@pytest.mark.parametrize(("case", "bounded"), [("draws", False), ("draws", True), ("margin", False)])
-def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
-    """Though the sites are held fixed; nearly where variances reach their bound, which is told by the sites."""
+def slopes_beside_differences(monkeypatch, system, events, names, digits):
+    """The value at the start, and whether each slope is that of differences."""
     monkeypatch.setattr(evidence_objective, "TOLERANCE", 1e-11)
-    events, system = history(), SYSTEMS[case]
-    params = system.params._replace(deviation_max=160.0 if bounded else 400.0)
-    system = system._replace(params=params)
-    if case == "margin":
-        events = decided(events)
-    names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
-    names += ("draw_margin", "experience", "side_advantage") if case == "draws" else ("margin_scale", "compression")
     free, x = make_free_parameters(system, names)
     given, unit = evidence_objective.prepare_evidence_problem(system, events), np.ones(len(x))
 
@@ -49,7 +43,74 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     for i in range(len(x)):
         step = 1e-4 * max(abs(x[i]), 1.0) * np.eye(len(x))[i]
         difference = (at(x + step)[0, 0] - at(x - step)[0, 0]) / (2.0 * step[i])
-        assert slope[0, i] == pytest.approx(difference, rel=0.02 if bounded else 1e-5, abs=1e-7), names[i]
+        assert slope[0, i] == pytest.approx(difference, rel=digits, abs=1e-7), names[i]
+
+
+@pytest.mark.parametrize(("case", "bounded"), [("draws", False), ("draws", True), ("margin", False)])
+def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
+    """Though the sites are held fixed; nearly where variances reach their bound, which is told by the sites."""
+    events, system = history(), SYSTEMS[case]
+    params = system.params._replace(deviation_max=160.0 if bounded else 400.0)
+    if case == "margin":
+        events = decided(events)
+    names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
+    names += ("draw_margin", "experience", "side_advantage") if case == "draws" else ("margin_scale", "compression")
+    slopes_beside_differences(monkeypatch, system._replace(params=params), events, names, 0.02 if bounded else 1e-5)
+
+
+TEAMS = {
+    "draws": jr.skills(noise=280.0, draw_margin=60.0, experience=15.0, team_noise=90.0, deviation_max=400.0,
+                       growth=60.0, match_growth=7.0, initial_deviation=140.0),
+    "margin": jr.skills("margin", noise=280.0, margin="points", margin_scale=9.0, compression=8.0, team_noise=90.0,
+                        deviation_max=400.0, growth=60.0, initial_deviation=140.0, size_advantage=50.0),
+}  # fmt: skip
+
+
+def team_history(n):
+    """Contests whose teams do not tie in points."""
+    rounds = short_history(n=n, teams=(2, 2, 3, 5))
+    flat = rounds.events
+    contest = np.repeat(np.arange(n), np.diff(rounds.player_start))
+    points = np.random.default_rng(0).permutation(40)[(contest + 3 * flat.team) % 40] * 1.0
+    return jr.rounds(
+        contest, flat.player, -points, team=flat.team, weight=flat.weight, time=flat.time[contest],
+        columns={"points": points},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEAMS)
+def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case):
+    """With players in several teams, and teams that tie within a draw margin."""
+    rounds = short_history(n=12, teams=(2, 2, 3, 5)) if case == "draws" else team_history(12)
+    assert rounds.events.seat is not None
+    names = ("growth", "initial_deviation", "team_noise")
+    names += ("draw_margin", "experience", "match_growth") if case == "draws" else ("margin_scale", "compression")
+    names += () if case == "draws" else ("size_advantage",)
+    slopes_beside_differences(monkeypatch, TEAMS[case], rounds, names, 1e-4)
+
+
+def test_contests_are_fitted_by_evidence_and_by_margins():
+    rounds, system = team_history(80), TEAMS["margin"]
+    number = np.repeat(np.arange(80), np.diff(rounds.player_start))
+    found = jr.fit(system, rounds, free=["margin_scale", "team_noise"], method="evidence", steps=30)
+    assert found.loss == pytest.approx(-jr.smooth(found.system, rounds, tolerance=1e-4).evidence / 80, rel=1e-4)
+    assert found.converged and found.loss < found.loss_history[0] and found.options.errors == "information"
+    first = jr.fit(system, rounds, free=["margin_scale"], loss="margin", steps=3).loss_history[0] * len(number)
+    alone = jr.skills("margin", margin="points", **system.params._asdict() | {"growth": 0.0})
+    assert first > 0.0
+    one = slice_events(rounds, 0, 1)
+    loss = jr.fit(alone, one, free=["margin_scale"], loss="margin", steps=1).loss_history[0] * len(one.events.player)
+    assert loss == pytest.approx(-jr.smooth(alone, one).evidence, rel=1e-5)
+
+
+def test_contests_without_a_likelihood_are_refused():
+    rounds = short_history(n=12)
+    for system, message in (
+        (jr.skills(), "teams tie, which is no win and no loss"),
+        (jr.skills(draw_margin=50.0, statistics="kills"), "statistics and quits of contests have no joint likelihood"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jr.fit(system, rounds, method="evidence")
 
 
 def test_the_greatest_evidence_is_found():
@@ -87,5 +148,5 @@ def test_matches_of_weight_are_refused():
     events = league(n=30)
     with pytest.raises(ValueError, match="whole matches, but there are weights"):
         jr.fit(SYSTEMS["draws"], events, method="evidence")
-    with pytest.raises(ValueError, match="of matches, each at its own time"):
+    with pytest.raises(ValueError, match="of matches or contests, each at its own"):
         jr.fit(SYSTEMS["draws"], jr.periods(history(), 7.0), method="evidence")

@@ -205,7 +205,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         lambda x: jr.site.report_html(rated, smoothed=x),
     ):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
-            write(smoothed._replace(matches=smoothed.matches._replace(score=1 - data.matches.score)))
+            write(smoothed._replace(events=smoothed.matches._replace(score=1 - data.matches.score)))
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_timelines_hold_everybody_once():
     node, first, passed = (
         np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)
     )  # lane by lane
-    size = len(lines.is_match)
+    size = lines.is_participant.shape[1]
     stands = node < 2 * size
     who = events.player.T[node[stands] // size, node[stands] % size]
     begins = np.flatnonzero(first[stands])
@@ -245,7 +245,10 @@ def timeless():
         (lambda: jr.smooth(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
         (lambda: jr.smooth(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
         (lambda: jr.smooth("skills", league()), "name the system first"),
-        (lambda: jr.smooth(jr.skills(), jr.periods(league(), 7.0)), "takes matches, each at its own time, and not Per"),
+        (
+            lambda: jr.smooth(jr.skills(), jr.periods(league(), 7.0)),
+            "takes matches or contests, each at its own time, and",
+        ),
         (lambda: jr.smooth(jr.skills(), league(n=0)), "there are no matches"),
         (lambda: jr.smooth(jr.skills("margin"), league()), "needs the column 'margin'"),
         (lambda: jr.smooth(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
@@ -258,7 +261,7 @@ def timeless():
         ),
         (
             lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), jr.periods(league(), 7.0), start=0),
-            "forecast takes matches, each at its",
+            "forecast takes matches or contests, each at its",
         ),
         (lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start="soon"), "start"),
         (

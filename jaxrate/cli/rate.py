@@ -46,7 +46,7 @@ from jaxrate.cli.smoothed_output import (
     peak_rating_sections,
     smooth_task,
     smoothed_career_columns,
-    smoothed_match_columns,
+    smoothed_event_columns,
 )
 from jaxrate.cli.system_selection import (
     RatingTask,
@@ -230,7 +230,7 @@ def rate(
     if hindsight is not None:
         sections += peak_rating_sections(hindsight, top)
         json_values["hindsight"] = _columns_to_records(jr.league.peak_ratings(hindsight, top=top))
-        tables["hindsight"] = smoothed_match_columns(hindsight, data)
+        tables["hindsight"] = smoothed_event_columns(hindsight, data)
     if upsets:
         upsets_table = jr.league.upsets(rated, player=player, top=top)
         sections += ["biggest upsets", to_text_table(upsets_table)]

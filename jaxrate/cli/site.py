@@ -137,7 +137,7 @@ def site(
             names=display_names,
             columns={name: columns[name] for name in show},
             points=(columns[points[0]], columns[points[1]]) if points else None,
-            smoothed=_load_smoothed_columns(run),
+            smoothed=_load_smoothed_columns(run, rated.contests is None),
             coming=fixtures,
             season=season,
             active=active,
@@ -151,11 +151,12 @@ def site(
     )
 
 
-def _load_smoothed_columns(run: Path) -> dict[str, Any] | None:
+def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:
     """The smoothed ratings that `jaxrate rate --smooth` saved with the run; None if there are none."""
+    of_two = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
+    names = of_two if of_matches else ["rank", "rating", "deviation"]
     for name in ("hindsight.parquet", "hindsight.csv"):
         if (run / name).exists():
-            names = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
             return dict(zip(names, _load_columns(run / name, names), strict=True))
     return None
 

@@ -1,4 +1,4 @@
-"""The output of `jaxrate rate --smooth`: the greatest players, and every match with hindsight."""
+"""The output of `jaxrate rate --smooth`: the greatest players, and every match or contest with hindsight."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ def check_smooth_has_whole_history(state: Any, file: str | None) -> None:
 
 
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
-    """The history with hindsight, match by match; ValueError for a system that has none."""
+    """The history with hindsight; ValueError for a system that has none."""
     from jaxrate.systems.skills.rules import find_smoothing_model
 
     if find_smoothing_model(task.system) is None:
         raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
-    with report.stage(f"smoothing {len(task.data.rows):,} matches"):
+
+    kind = "matches" if isinstance(task.data.events, jr.Matches) else "participations"
+    with report.stage(f"smoothing {len(task.data.rows):,} {kind}"):
         return jr.smooth(task.system, task.data)
 
 
@@ -35,20 +37,24 @@ def peak_rating_sections(smoothed: jr.league.Smoothed, top: int) -> list[str | T
 
 
 def smoothed_career_columns(smoothed: jr.league.Smoothed, player: str) -> dict[str, Any]:
-    """Two more columns of a career: rating and deviation after each match, with hindsight."""
+    """Two more columns of a career: rating and deviation after each event, with hindsight."""
     smoothed_career = jr.career(smoothed, player)
     return {"hindsight": smoothed_career["rating"], "its_deviation": smoothed_career["deviation"]}
 
 
-def smoothed_match_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
-    """Columns of all matches: the ratings of both players after each, and its prediction from all others."""
+def smoothed_event_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
+    """Columns of matches, or of participations in contests: ratings after each, and predictions from all others."""
     from jaxrate.league.rated_history import days_to_dates
 
-    names, matches = np.asarray(data.players), smoothed.matches
-    time = np.asarray(matches.time)
+    names, time = np.asarray(data.players), smoothed.time
     columns: dict[str, Any] = {"row": data.rows}
+    is_of_matches = isinstance(smoothed.events, jr.Matches)
     if data.clock is not None:
+        time = time if is_of_matches else np.repeat(time, np.diff(smoothed.rounds.player_start))
         columns["time"] = days_to_dates(time) if data.clock == "dates" else time
+    if not is_of_matches:
+        return columns | _smoothed_participation_columns(smoothed, names)
+    matches = smoothed.matches
     columns |= {side: names[np.asarray(matches.player)[:, i]] for i, side in enumerate("ab")}
     columns |= {"score": matches.score, "prediction": np.asarray(smoothed.prediction)}
     for i, side in enumerate("ab"):
@@ -57,3 +63,18 @@ def smoothed_match_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) 
             f"deviation_{side}": np.asarray(smoothed.rating.deviation)[:, i],
         }
     return columns
+
+
+def _smoothed_participation_columns(smoothed: jr.league.Smoothed, names: Any) -> dict[str, Any]:
+    from jaxrate.events import team_ranks
+
+    rounds: Any = smoothed.rounds
+    contest = np.repeat(np.arange(len(smoothed.time)), np.diff(rounds.player_start))
+    return {
+        "contest": contest if smoothed.contests is None else np.asarray(smoothed.contests)[contest],
+        "player": names[np.asarray(rounds.events.player)],
+        "rank": team_ranks(rounds) + 1,
+        "prediction": np.asarray(smoothed.prediction),
+        "rating": np.asarray(smoothed.rating.mean),
+        "deviation": np.asarray(smoothed.rating.deviation),
+    }

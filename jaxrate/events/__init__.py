@@ -43,6 +43,7 @@ from jaxrate.events.round_builders import (
     check_contest_time_order,
     count_better,
     rounds,
+    team_ranks,
     warn_single_participant,
 )
 
@@ -78,5 +79,6 @@ __all__ = [
     "repeat_seat_mask",
     "rounds",
     "slice_events",
+    "team_ranks",
     "warn_single_participant",
 ]

@@ -199,6 +199,15 @@ def count_better(contest_index: Any, rank: Any) -> np.ndarray[Any, Any]:
     return better
 
 
+def team_ranks(ragged: Ragged) -> np.ndarray[Any, Any]:
+    """[sum P] of participants how many teams rank strictly better than their own."""
+    flat: Any = ragged.events
+    contest_index = np.repeat(np.arange(len(flat.time)), np.diff(ragged.player_start))
+    number = contest_index * (np.max(flat.team, initial=0) + np.int64(1)) + flat.team
+    _, captain, team = np.unique(number, return_index=True, return_inverse=True)
+    return count_better(contest_index[captain], np.asarray(flat.rank)[captain])[team]
+
+
 def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """[n] whether the player is in an earlier row of the same contest."""
     repeats = np.zeros(len(player), bool)

@@ -17,14 +17,15 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array, HostArray
-from jaxrate.events import Matches
+from jaxrate.events import Matches, Rounds, count_teams, has_tied_teams
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.rules import Params
-from jaxrate.smoothing.expectation_propagation import log_evidence_terms, run_sweeps
-from jaxrate.smoothing.smoother import resolve_smoothing_model
+from jaxrate.smoothing.expectation_propagation import run_sweeps
+from jaxrate.smoothing.smoothed_ratings import log_evidence_terms
+from jaxrate.smoothing.smoother import check_smoothable_events, resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_state import ModelSettings
@@ -38,7 +39,7 @@ class EvidenceProblem(NamedTuple):
 
     model: ModelSettings
     timelines: Timelines
-    num_matches: int
+    weight: HostArray  # [n] of matches, or of participants, those of a contest 1 together
 
 
 class StaticEvidenceArguments(NamedTuple):
@@ -57,7 +58,7 @@ def check_evidence_options(method: str, options: dict[str, Any]) -> None:
     if method != "evidence":
         raise ValueError(f'method must be "ahead" or "evidence", got {method!r}')
     if names := ", ".join(sorted(name for name, value in options.items() if value is not None)):
-        raise ValueError(f'method="evidence" counts all matches alike, and takes no {names}')
+        raise ValueError(f'method="evidence" counts all matches and contests alike, and takes no {names}')
 
 
 def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem:
@@ -65,7 +66,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
     params: Any = system.params
     model, events = resolve_smoothing_model(system), resolve_events_and_num_players(data)[0]
     if not isinstance(events, Matches):
-        raise ValueError("the evidence is of matches, each at its own time; take method='ahead'")
+        return _prepare_evidence_problem_of_contests(model, params, events)
     matches = check_matches(events)
     if model.outcome == "logistic":
         raise ValueError("the evidence of skills('logistic') has no slopes, as its messages are Glicko's; take 'win'")
@@ -76,14 +77,30 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
         row = int(np.flatnonzero(drawn)[0])
         raise ValueError(f"row {row} is no win and no loss: half a win has no likelihood; give a draw_margin")
     num_players = int(np.max(matches.player)) + 1
-    return EvidenceProblem(model, build_timelines(matches, num_players, model.seasons, model.size), len(matches.score))
+    timelines = build_timelines(matches, num_players, model.seasons, model.size)
+    return EvidenceProblem(model, timelines, np.ones(len(matches.score)))
+
+
+def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, events: Any) -> EvidenceProblem:
+    flat: Any = events.events
+    if not isinstance(flat, Rounds):
+        raise ValueError("the evidence is of matches or contests, each at its own time; take method='ahead'")
+    if model.statistics or model.quit is not None:
+        raise ValueError("statistics and quits of contests have no joint likelihood; take method='ahead'")
+    if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
+        raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
+    timelines = build_timelines(
+        check_smoothable_events(events), int(np.max(flat.player)) + 1, model.seasons, model.size
+    )
+    size, is_contest = np.diff(events.player_start), count_teams(events) > 1
+    return EvidenceProblem(model, timelines, np.repeat(is_contest / size, size))
 
 
 @jit_with_small_matrix_compile_options
 def _match_evidence_losses_and_slopes(
     statics: StaticEvidenceArguments, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
 ) -> Any:
-    """[size] minus the log evidence of each match, and the slopes [k, size]."""
+    """[size] minus the log evidence of each match or contest, and the slopes [k, size]."""
     model, free = statics
 
     def negative_log_evidence(x: Array) -> Array:
@@ -103,7 +120,7 @@ def negative_log_evidence_derivatives(
     params: Params,
     hessian_indices: Any,
 ) -> Any:
-    """`loss_derivatives` of minus the log evidence; all matches count 1."""
+    """`loss_derivatives` of minus the log evidence; all matches and contests count 1."""
     evaluate = partial(_negative_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
     if quantity == "hessian":
@@ -117,8 +134,8 @@ def negative_log_evidence_derivatives(
 def _negative_evidence_at(
     problem: EvidenceProblem, free: FreeParameterTransform, unit: HostArray, x: HostArray, params: Params
 ) -> tuple[float, HostArray, HostArray]:
-    """Minus the log evidence, its slopes [k], and [k, k] the sum of products of the matches' slopes."""
-    model, timelines, n = problem
+    """Minus the log evidence, its slopes [k], and [k, k] the sum of products of the events' slopes."""
+    model, timelines, _ = problem
     point, units = jnp.asarray(x, float), jnp.asarray(unit, float)
     other_params = jax.tree.map(lambda y: jnp.asarray(y, float), params)
     sweep_result = run_sweeps(
@@ -129,7 +146,7 @@ def _negative_evidence_at(
     match_terms = _match_evidence_losses_and_slopes(
         StaticEvidenceArguments(model, free), timelines, sweep_result.site, point, units, other_params
     )
-    losses, slope = (np.asarray(y, np.float64)[..., :n] for y in match_terms)
+    losses, slope = (np.asarray(y, np.float64) for y in match_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
 
 

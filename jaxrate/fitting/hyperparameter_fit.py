@@ -79,9 +79,10 @@ def fit(
       free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
         at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
         those before do not, such as the last of those in points, where only ratios matter.
-      method: "ahead": by predictions made one step ahead; or "evidence", of `skills` of matches: by how likely all
-        results are together (see `smooth`), of which `loss` is minus the mean logarithm. It takes none of the options
-        but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, and not "logistic".
+      method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by how likely all results
+        are together (see `smooth`), of which `loss` is minus the mean logarithm of a match or contest. It takes none of
+        the options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic", and
+        no statistics and quits of contests.
       loss: "log_loss", "brier", of skills that learn from margins "margin" or, of rounds, "pairwise" (see `losses`);
         or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that returns
         the loss of each, [n]. None: log_loss.
@@ -130,13 +131,15 @@ def fit(
     task = make_task_from_options(system, events, options)
     if method != "ahead":
         check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})
-        task = task._replace(evidence_problem=prepare_evidence_problem(system, events))
+        evidence_problem = prepare_evidence_problem(system, events)
+        task = task._replace(evidence_problem=evidence_problem, weight=evidence_problem.weight)
     training, validation_weight, rest_weight = split_training_validation_heldout_weights(
         task, options.data_share, options.validation
     )
     problem = prepare_fit(task, system, free, training, validation_weight, options.mode)
     default_errors = "information" if is_hessian_affordable(problem) else "products"
-    error_method = options.errors or (default_errors if task.kind in task.loss.likelihood else "sandwich")
+    has_likelihood = task.evidence_problem is not None or task.kind in task.loss.likelihood
+    error_method = options.errors or (default_errors if has_likelihood else "sandwich")
     start_points = _draw_starting_points(problem, starts, options.key)
     if executor is None:
         searches = minimise_from_starts(problem, start_points, system.params, optimizer, steps, watch)

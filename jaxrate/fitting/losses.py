@@ -9,7 +9,8 @@ participant of a round has as score the share of the others whom they beat, a ti
 
 `margin`: minus the logarithm of the density of the margin there was, in its own units, of a system that learns from
 margins, as `skills(outcome="margin")` does. A margin that is compressed first has the density of what it becomes times
-the slope of that, so the compression is fitted, too. Of a draw it is the probability of a margin below half a unit.
+the slope of that, so the compression is fitted, too. Of a draw it is the probability of a margin below half a unit. In
+contests it is that of the margins of neighbours in the standing, each given those before, in equal parts for members.
 
 `pairwise`, of rounds: a participant's mean of -log P(the one who was ahead does better) over opponents, a tie being
 half of each, with P what the system says of a match of the two (a composite likelihood of the ranking; Varin, Reid and
@@ -169,9 +170,7 @@ def pairwise_losses(max_opponents: int, predict: PredictRuleProtocol, rated_even
 LOSSES = {
     "log_loss": LossDefinition(elementwise_log_loss, likelihood=(Matches, Periods)),
     "brier": LossDefinition(elementwise_brier),
-    "margin": LossDefinition(
-        return_recorded_loss, events=(Matches, Periods), likelihood=(Matches, Periods), record=make_margin_loss_record
-    ),
+    "margin": LossDefinition(return_recorded_loss, likelihood=(Matches, Periods), record=make_margin_loss_record),
     "pairwise": LossDefinition(
         return_recorded_loss, events=(Rounds,), teams=False, record=make_pairwise_loss_record, even=math.log(2.0)
     ),

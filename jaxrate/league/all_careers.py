@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.events import Matches, team_ranks
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import build_trajectories, lookup_ids
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -32,6 +33,10 @@ class Careers(NamedTuple):
         """[M] the values of the player of each row, from columns [n] of first and of second players."""
         return np.where(np.asarray(self.first), self.gather(first), self.gather(second))
 
+    def gather_own_ratings(self, ratings: HostArray) -> HostArray:
+        """[M] those of the player of each row, from ratings [n, 2] of players of matches, or of participants [n]."""
+        return self.gather(ratings) if ratings.ndim == 1 else self.select_own_side(*ratings.T)
+
     def score_of_own_side(self, score: HostArray) -> HostArray:
         """[M] the score, or expected score, of the player of each row, from a column [n] of first players."""
         return self.select_own_side(score, 1.0 - np.asarray(score))
@@ -55,27 +60,33 @@ def build_careers(rated: Rated) -> Careers:
     return Careers(start, row, first, opponent, time, mean, deviation, before, peak)
 
 
-def smoothed_match_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
-    """Means and deviations [n, 2] of both players of each match, given the whole history.
+def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
+    """Means and deviations [n, 2] of both players of each match, or [n] of participants, given the whole history.
 
     Args:
       rated: the history.
-      smoothed: as from `jr.smooth` of the same matches, or the columns that `jaxrate rate --smooth` saved of it.
+      smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --smooth` saved of it.
 
     Raises:
-      ValueError: if it is of other matches.
+      ValueError: if it is of other events.
     """
+    result_column, events = ("score", "matches") if rated.contests is None else ("rank", "contests")
     if isinstance(smoothed, Smoothed):
-        score, rating = smoothed.matches.score, smoothed.rating
-        mean, deviation = np.asarray(rating.mean), np.asarray(rating.deviation)
+        is_of_matches = isinstance(smoothed.events, Matches)
+        result: Any = smoothed.matches.score if is_of_matches else team_ranks(smoothed.rounds) + 1
+        mean, deviation = (np.asarray(x) for x in smoothed.rating)
     else:
-        missing = {"score", "rating_a", "deviation_a"} - set(smoothed if isinstance(smoothed, Mapping) else ())
-        if missing:
+        smoothed = smoothed if isinstance(smoothed, Mapping) else {}
+        is_of_matches = "score" in smoothed
+        needed = ("rating_a", "deviation_a") if is_of_matches else ("rank", "rating", "deviation")
+        if not all(name in smoothed for name in needed):
             raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
-        score = np.asarray(smoothed["score"])
+        result = smoothed["score" if is_of_matches else "rank"]
         mean, deviation = (
-            np.stack([smoothed[f"{name}_{x}"] for x in "ab"], axis=1) for name in ("rating", "deviation")
+            np.stack([smoothed[f"{name}_{x}"] for x in "ab"], axis=1) if is_of_matches else np.asarray(smoothed[name])
+            for name in ("rating", "deviation")
         )
-    if rated.contests is not None or not np.array_equal(rated.predictions["score"].to_numpy(), score):
-        raise ValueError("smoothed must be of the same matches as the rated history, in their order")
+    is_same_kind = is_of_matches == (rated.contests is None)
+    if not is_same_kind or not np.array_equal(rated.predictions[result_column].to_numpy(), np.asarray(result)):
+        raise ValueError(f"smoothed must be of the same {events} as the rated history, in their order")
     return mean, deviation

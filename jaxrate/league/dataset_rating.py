@@ -14,12 +14,11 @@ from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
     Matches,
-    Ragged,
     Rounds,
-    count_better,
     count_games,
     count_teams,
     periods,
+    team_ranks,
 )
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.comparison_notes import has_sides, uses_side
@@ -239,7 +238,7 @@ def _contest_prediction_table_columns(
         "contest": labels.take(contest_index),
         "time": time[contest_index] if data.clock else np.full(len(contest_index), np.nan),
         "player": names.take(rounds.player),
-        "rank": (_team_ranks(data.rounds, contest_index) if in_teams else rounds.rank) + 1,
+        "rank": team_ranks(data.rounds) + 1,
         "participants": size[contest_index].astype(np.int32),
     }
     if in_teams:
@@ -248,14 +247,6 @@ def _contest_prediction_table_columns(
     if performances is not None:
         columns |= performances._asdict()
     return columns
-
-
-def _team_ranks(rounds: Ragged, contest_index: HostArray) -> HostArray:
-    """[sum P] how many teams rank strictly better than each one's; `contest_index` [sum P] numbers the contests."""
-    flat: Any = rounds.events
-    number = contest_index * (flat.team.max() + np.int64(1)) + flat.team
-    _, captain, team = np.unique(number, return_index=True, return_inverse=True)
-    return count_better(contest_index[captain], flat.rank[captain])[team]
 
 
 def _to_arrow_names_or_none(values: HostArray) -> Any:

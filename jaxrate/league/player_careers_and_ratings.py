@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import period_end
+from jaxrate.events import Matches, count_teams, has_teammates, period_end, team_ranks
 from jaxrate.league.prediction_columns import orient_prediction_columns_to_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, times_to_event_clock
@@ -40,7 +40,8 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     `performance_ratings`; NaN where there is none.
 
     With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
-    match left, with its deviation, given the whole history.
+    match left, with its deviation, given the whole history. Of a contest it has time, contest, participants, teams,
+    rank and the rank that all other contests let expect in place of these.
 
     Args:
       rated: a rated history, or one with hindsight, as from `smooth`.
@@ -103,8 +104,11 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
 
 
 def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
-    names, matches = smoothed.players, smoothed.matches
+    names = smoothed.players
     player_id = find_player_id(names, player, len(smoothed.state.time) if names is None else None)
+    if not isinstance(smoothed.events, Matches):
+        return _smoothed_contest_career(smoothed, player_id)
+    matches = smoothed.events
     row, side = np.nonzero(np.asarray(matches.player) == player_id)
     opponent, is_first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
     score, prediction = matches.score[row], np.asarray(smoothed.prediction)[row]
@@ -115,6 +119,27 @@ def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
         "probability": np.where(is_first, prediction, 1.0 - prediction),
         "rating": np.asarray(smoothed.rating.mean)[row, side],
         "deviation": np.asarray(smoothed.rating.deviation)[row, side],
+    }
+
+
+def _smoothed_contest_career(smoothed: Smoothed, player_id: int) -> dict[str, HostArray]:
+    rounds: Any = smoothed.rounds
+    row = np.flatnonzero(np.asarray(rounds.events.player) == player_id)
+    contest = np.searchsorted(rounds.player_start, row, side="right") - 1
+    size, teams, time = np.diff(rounds.player_start)[contest], count_teams(rounds)[contest], smoothed.time[contest]
+    prediction = np.asarray(smoothed.prediction, np.float64)[row]
+    columns = {
+        "time": days_to_dates(time) if smoothed.clock == "dates" else time,
+        "contest": contest if smoothed.contests is None else np.asarray(smoothed.contests)[contest],
+        "participants": size,
+    }
+    if has_teammates(rounds):
+        columns["teams"] = teams
+    return columns | {
+        "rank": team_ranks(rounds)[row] + 1,
+        "expected_rank": 1.0 + (1.0 - prediction) * (teams - 1),
+        "rating": np.asarray(smoothed.rating.mean)[row],
+        "deviation": np.asarray(smoothed.rating.deviation)[row],
     }
 
 

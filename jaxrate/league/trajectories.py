@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import period_end
+from jaxrate.events import Matches, period_end, repeat_seat_mask
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.smoothing.smoothing_result import Smoothed
 
@@ -100,10 +100,7 @@ class Trajectories(NamedTuple):
 def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     """The trajectories of a rated or smoothed history."""
     if isinstance(rated, Smoothed):
-        n, player = len(rated.state.time), np.asarray(rated.matches.player).ravel()
-        time = np.full(len(player), np.nan) if rated.clock is None else np.repeat(rated.matches.time, 2)
-        known: list[Any] = [np.asarray(x).ravel() for x in rated.rating]
-        return _build_trajectories_from_columns(n, player, 2, time, None, [None, None], known, None)
+        return _build_smoothed_trajectories(rated)
     table = rated.predictions
     sides, name_columns = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
     ids = [lookup_ids(table[name], rated.players) for name in name_columns]
@@ -126,6 +123,26 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     return _build_trajectories_from_columns(
         len(rated.players), player, len(sides), times, rated.period, ratings_before, ratings_after, final
     )
+
+
+def _build_smoothed_trajectories(smoothed: Smoothed) -> Trajectories:
+    num_players = len(smoothed.state.time)
+    known: list[Any] = [np.asarray(x).ravel() for x in smoothed.rating]
+    if isinstance(smoothed.events, Matches):
+        player, time, count = np.asarray(smoothed.events.player).ravel(), np.repeat(smoothed.time, 2), 2
+        rows = np.arange(len(player))
+    else:  # each contest once, also of those who are in several teams
+        rows, count = np.flatnonzero(~repeat_seat_mask(smoothed.events)), 1
+        flat: Any = smoothed.events.events
+        player, time = (
+            x[rows] for x in (np.asarray(flat.player), np.repeat(smoothed.time, np.diff(smoothed.events.player_start)))
+        )
+        known = [x[rows] for x in known]
+    time = np.full(len(player), np.nan) if smoothed.clock is None else time
+    trajectories = _build_trajectories_from_columns(num_players, player, count, time, None, [None, None], known, None)
+    if count == 2:
+        return trajectories
+    return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
 
 
 def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray | None:

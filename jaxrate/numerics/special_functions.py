@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import log_ndtr
 
 from jaxrate.array_types import Array
 
@@ -169,6 +170,14 @@ def _quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -
     (numerator, denominator), (numerator_change, denominator_change) = primal, tangent
     result = differentiable_quotient(numerator, denominator)
     return result, (numerator_change - result * denominator_change) / denominator
+
+
+def log_normal_within(lead: Array, width: Array) -> Array:
+    """The logarithm of the probability that a variable N(lead, 1) is nearer to 0 than `width`, in either tail."""
+    behind = -jnp.abs(lead)
+    high, low = log_ndtr(behind + width), log_ndtr(behind - width)
+    least = -float(np.finfo(high.dtype).eps)  # of an interval that rounding leaves nothing of
+    return high + jnp.log(-jnp.expm1(jnp.minimum(low - high, least)))
 
 
 def logit(p: Array) -> Array:

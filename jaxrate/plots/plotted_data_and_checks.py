@@ -102,7 +102,8 @@ def describe_source(history: Any) -> str:
         )
         last, clock = history.last, history.clock
     elif isinstance(history, Smoothed):
-        count, kind, last, clock = len(history.prediction), "matches", history.matches.time[-1], history.clock
+        count, kind = len(history.time), "matches" if isinstance(history.events, Matches) else "contests"
+        last, clock = history.time[-1], history.clock
     elif isinstance(history, (Dataset, Matches, Ragged)):
         events, _, clock = unpack_events_names_and_clock(history)
         time = np.asarray((events.events if isinstance(events, Ragged) else events).time)

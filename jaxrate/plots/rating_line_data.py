@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.events import Ragged
+from jaxrate.events import Matches, Ragged
 from jaxrate.league.player_careers_and_ratings import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
@@ -165,7 +165,8 @@ def smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[Rating
         lines.append(
             RatingLine(name, at, *(np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"])))
         )
-    clock = {"dates": "date", "numbers": "time", None: "matches played"}
+    by_number = "matches played" if isinstance(smoothed.events, Matches) else "contests"
+    clock = {"dates": "date", "numbers": "time", None: by_number}
     return _check_lines_finite(lines), clock[smoothed.clock]
 
 
@@ -178,7 +179,7 @@ def _check_lines_finite(lines: list[RatingLine]) -> list[RatingLine]:
 def time_span(rated: Rated | Smoothed) -> tuple[float, float | None]:
     """The first and the last time of a history."""
     if isinstance(rated, Smoothed):
-        return float(rated.matches.time[0]), float(rated.matches.time[-1])
+        return float(rated.time[0]), float(rated.time[-1])
     return float(times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
 
 

@@ -38,7 +38,7 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     counts = np.diff(careers.start)
     lines = [_Line("first", careers.mean, None if careers.deviation is None else 1.96 * careers.deviation)]
     if data.hindsight is not None:
-        mean, deviation = (careers.select_own_side(*x.T) for x in data.hindsight)
+        mean, deviation = (careers.gather_own_ratings(x) for x in data.hindsight)
         lines.append(_Line("second now", mean, 1.96 * deviation))
     charts = [""] * len(counts)
     is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
@@ -107,10 +107,10 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     band = ""
     if careers.deviation is not None:
         band = "The band is the margin of error at the time: the 95 % interval from the results until then."
-        if hindsight is not None and careers.opponent is not None and len(careers.mean):
-            mean, _ = (careers.select_own_side(*x.T) for x in hindsight)
+        if hindsight is not None and len(careers.mean):
+            mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
-            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of matches."
+            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of {events}."
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {

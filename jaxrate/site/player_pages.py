@@ -199,7 +199,7 @@ def career_columns(site_data: SiteData, pauses: HostArray) -> dict[str, Any]:
             1.0 + (1.0 - careers.gather(table["prediction"].to_numpy())) * (num_participants - 1), 1
         )
     if site_data.hindsight is not None:
-        mean, deviation = (careers.select_own_side(*x.T) for x in site_data.hindsight)
+        mean, deviation = (careers.gather_own_ratings(x) for x in site_data.hindsight)
         columns |= {
             "known": ratings_for_json(site_data, mean),
             "knownSpread": half_widths_for_json(site_data, deviation),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.all_careers import Careers, build_careers, smoothed_match_ratings
+from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_event_clock
@@ -45,7 +45,7 @@ class SiteData(NamedTuple):
     slugs: list[str]
     columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
     points: tuple[HostArray, HostArray] | None
-    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations
+    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations; [n] of contests
     digits: int
     noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
@@ -73,7 +73,7 @@ def build_site_data(
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
     event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
-    hindsight = None if smoothed is None else smoothed_match_ratings(rated, smoothed)
+    hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
     trajectories = build_careers(rated)
     count = len(rated.players)
     full_leaderboard, current = (

@@ -1,10 +1,15 @@
-"""Smoothed histories: the belief about every player at every match, given all matches before and after.
+"""Smoothed histories: the belief about every player at every event, given all events before and after.
 
 smoother.py                      smooth: the public function and its checks
 forecasts_from_smoothed_past.py  forecasts from a filter that starts again and again from a smoothed past
 smoothing_result.py              Smoothed: the result, and how it prints
-timelines.py                     the matches of each player end to end, many players side by side
+participations.py                who takes part in which event, and how contests of about the same size lie together
+timelines.py                     the events of each player end to end, many players side by side
 forward_backward.py              one pass forwards and one backwards over all timelines
-likelihood_sites.py              the sites of matches: what each says of its players, given all others; log likelihoods
+match_sites.py                   what each match says of its players, given all others; log likelihoods
+contest_sites.py                 the same of contests of teams, and predictions
+event_sites.py                   the same of events of either kind
 expectation_propagation.py       sweeps: passes and sites by turns, until nothing changes
+anderson_mixing.py               the sites of the next sweep from those of the last ones
+smoothed_ratings.py              ratings, predictions, state and evidence that follow from sites
 """

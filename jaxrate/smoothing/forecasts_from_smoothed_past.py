@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
-from jaxrate.events import Matches, as_event_time, is_date, slice_events
+from jaxrate.events import Matches, Ragged, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.rules import Params
-from jaxrate.smoothing.expectation_propagation import filtered_final_state, run_sweeps
+from jaxrate.smoothing.expectation_propagation import run_sweeps
 from jaxrate.smoothing.forward_backward import GaussianSite
+from jaxrate.smoothing.smoothed_ratings import filtered_final_state
 from jaxrate.smoothing.smoother import prepare_smoothing
 from jaxrate.smoothing.timelines import truncate_timelines
 from jaxrate.system import RatingSystem
@@ -26,7 +27,7 @@ LATER_SWEEPS = 3  # sweeps of each later smoothing, which starts from the sites 
 @enforce_argument_annotations
 def forecast_by_smoothing(
     system: RatingSystem,
-    events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
+    events: Annotated[Matches | Ragged | Dataset, CHECKED_BY_FUNCTION],
     *,
     start: Any,
     refit: float = 7.0,
@@ -48,7 +49,7 @@ def forecast_by_smoothing(
 
     Args:
       system: `skills`, in any of its forms.
-      events: `Matches` in order of time, or a `Dataset` of them.
+      events: `Matches` or contests in order of time, or a `Dataset` of them.
       start: the first time that the past is smoothed, a number or a date on the clock of the matches. Matches before it
         are forecast by the filter alone.
       refit: time between smoothings (> 0), in the unit of the clock: 7.0 is a week where it counts days. Each takes
@@ -70,27 +71,30 @@ def forecast_by_smoothing(
     if isinstance(events, Dataset) and is_date(start) and events.clock != "dates":
         raise ValueError(f"start {start} is a date, but the history has none; give a number on its clock")
     first_smoothing = as_event_time("start", start)
-    model, params, matches, timelines = prepare_smoothing("forecast", system, events, params, num_players)
-    if first_smoothing > matches.time[-1]:
-        last = float(matches.time[-1])
+    model, params, checked_events, participations, timelines = prepare_smoothing(
+        "forecast", system, events, params, num_players
+    )
+    flat: Any = checked_events if isinstance(checked_events, Matches) else checked_events.events
+    if first_smoothing > flat.time[-1]:
+        last = float(flat.time[-1])
         last_text = np.datetime64(int(last // 1), "D") if is_date(start) else format_number(last)
         raise ValueError(
             f"start {start} is after the last match, at {last_text}; give the time of the first match to forecast with "
             "hindsight of those before it, or take jr.run, which has none"
         )
-    system, bounds = system._replace(params=params), _refit_block_bounds(matches.time, first_smoothing, refit)
-    filter_run = run(system, slice_events(matches, 0, bounds[0]), num_players=len(timelines.last_node))
+    system, bounds = system._replace(params=params), _refit_block_bounds(flat.time, first_smoothing, refit)
+    filter_run = run(system, slice_events(checked_events, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
     site = GaussianSite(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
     for low, high in pairwise(bounds):
         state = filter_run.state
         if low > 0:
-            known_timelines = truncate_timelines(timelines, matches.player, low)
+            known_timelines = truncate_timelines(timelines, participations, low)
             site = run_sweeps(
                 model, params, known_timelines, TOLERANCE, LATER_SWEEPS if predictions[1:] else FIRST_SWEEPS, site
             ).site
             state = filtered_final_state(model, params, known_timelines, site)
-        filter_run = run(system, slice_events(matches, low, high), state=state)
+        filter_run = run(system, slice_events(checked_events, low, high), state=state)
         predictions.append(filter_run.prediction)
     prediction = jax.tree.map(lambda *x: jax.device_put(np.concatenate([np.asarray(y) for y in x])), *predictions)
     return Run(filter_run.state, prediction)

@@ -64,9 +64,9 @@ class GaussianSite(NamedTuple):
 
 
 def make_node_dynamics(
-    model: ModelSettings, constants: Constants, timelines: Timelines, coefficients: tuple[Any, Any]
+    model: ModelSettings, constants: Constants, timelines: Timelines, coefficients: Array | None
 ) -> NodeDynamics:
-    """The dynamics of these timelines; `coefficients` are x [size, D] of first and of second players, None if D = 1."""
+    """The dynamics of these timelines; `coefficients` are x [..., D] of participants, None if D = 1."""
     params = constants.params
     retention, elapsed = mean_reversion.lead_retention_and_growth_time(params.reversion, timelines.elapsed)
     growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
@@ -87,22 +87,16 @@ def make_node_dynamics(
                 ),
             )
         )
-    match_variance = None
-    if constants.match_growth is not None:
-        weight = timelines.events.context.weight
-        weights = (
-            jnp.ones((2, *timelines.is_match.shape), elapsed.dtype) if weight is None else jnp.stack([weight, weight])
-        )
-        match_variance = constants.match_growth * matches_to_nodes(weights, timelines)
-    if coefficients[0] is None:
+    match_variance = None if constants.match_growth is None else constants.match_growth * timelines.game_count
+    if coefficients is None:
         x = jnp.ones((*timelines.participant_at_node.shape, 1), elapsed.dtype)
     else:
-        x = jnp.concatenate(coefficients).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
+        x = coefficients.reshape(-1, model.size).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
     return NodeDynamics(timelines.is_first, tuple(transitions), match_variance, jnp.moveaxis(x, -1, 1))
 
 
-def matches_to_nodes(values: Array, timelines: Timelines) -> Array:
-    """[steps, lanes] the values of nodes, from those of both players of each match [2, size]; 0 at empty nodes."""
+def participants_to_nodes(values: Array, timelines: Timelines) -> Array:
+    """[steps, lanes] the values of nodes, from those of participants; 0 at empty nodes."""
     return values.reshape(-1).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
 
 

@@ -1,5 +1,6 @@
 """The smoother: checks, sweeps and the smoothed history."""
 
+import math
 import warnings
 from typing import Annotated, Any, NamedTuple
 
@@ -8,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_concrete, enforce_argument_annotations, is_whole_number
-from jaxrate.array_types import Array
-from jaxrate.events import Matches
+from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, fail_where
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.memory_checks import check_memory_fits, device_memory_bytes
@@ -21,7 +21,10 @@ from jaxrate.replay.padded_states_and_columns import (
     truncate_leaves,
 )
 from jaxrate.rules import Params, Rating
-from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps, smoothed_quantities
+from jaxrate.smoothing.anderson_mixing import ANDERSON_DEPTH
+from jaxrate.smoothing.expectation_propagation import run_sweeps
+from jaxrate.smoothing.participations import Participations, gather_participants, list_participations
+from jaxrate.smoothing.smoothed_ratings import smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem, check_system
@@ -32,20 +35,20 @@ from jaxrate.systems.skills.settings_and_state import ModelSettings
 @enforce_argument_annotations
 def smooth(
     system: RatingSystem,
-    events: Annotated[Matches | Dataset, CHECKED_BY_FUNCTION],
+    events: Annotated[Matches | Ragged | Dataset, CHECKED_BY_FUNCTION],
     *,
     params: Params = None,
     num_players: int | None = None,
     tolerance: float = 1e-3,
     sweeps: Annotated[int, CHECKED_BY_FUNCTION] = 200,
 ) -> Smoothed:
-    """Rate a whole history with hindsight: every player at each of their matches, given all matches.
+    """Rate a whole history with hindsight: every player at each of their matches or contests, given all of them.
 
     A filter knows of each match only what came before it. This is expectation propagation (Minka 2001) in the model of
     `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a
     match is computed from the sites of all other matches of its players, before and after, until nothing changes. Where
     opponents' beliefs are as if independent, as in the filter, deviations come out somewhat small; with margins, means
-    are those of the exact posterior.
+    are those of the exact posterior. A contest of teams has a site for each of its members.
 
         data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
@@ -55,7 +58,8 @@ def smooth(
     Args:
       system: `skills`, in any of its forms. Glicko's model is `skills("logistic")`, and TrueSkill's of two players
         `skills(draw_margin=...)`.
-      events: `Matches` in order of time, or a `Dataset` of them. A match of weight w counts as w matches.
+      events: `Matches` or contests (as from `rounds`) in order of time, or a `Dataset` of them. A match of weight w
+        counts as w matches.
       params: hyperparameters, by default `system.params`.
       num_players: rows of the state, by default the largest id plus one, or all whom a `Dataset` names.
       tolerance: it has converged when in a sweep no mean moves by more than so many of its deviations (> 0), and no
@@ -63,19 +67,21 @@ def smooth(
       sweeps: after so many it stops, with a warning (from 1).
 
     Returns:
-      `Smoothed`. Its `state` is what `run(..., state=...)` filters on from. Its `prediction` leaves out the match
-      itself and says how well the past is explained; it is no forecast.
+      `Smoothed`. Its `state` is what `run(..., state=...)` filters on from. Its `prediction` leaves out the match or
+      contest itself and says how well the past is explained; it is no forecast.
 
     Raises:
-      ValueError: for another system, rating periods or rounds, a history without matches, bad rows (see `matches`),
+      ValueError: for another system, rating periods, a history without matches, bad rows (see `matches`), contests
+        whose times decrease, or in which a player meets a category in one of their teams and another in the next,
         columns that the system lacks, hyperparameters out of their range, or more matches than memory holds.
     """
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
     if not (is_whole_number(sweeps) and sweeps >= 1):
         raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
-    model, params, matches, timelines = prepare_smoothing("smooth", system, events, params, num_players)
-    n = len(matches.score)
+    model, params, checked_events, participations, timelines = prepare_smoothing(
+        "smooth", system, events, params, num_players
+    )
     sweep_result = run_sweeps(model, params, timelines, tolerance, sweeps)
     change, converged = float(sweep_result.change), bool(sweep_result.change <= tolerance)
     if not converged:
@@ -84,24 +90,33 @@ def smooth(
     quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     rating, components = (
-        Rating(*(_move_side_axis_after_matches(x, n) for x in one))
+        Rating(*(jnp.asarray(gather_participants(x, participations)) for x in one))
         for one in (quantities.rating, quantities.components)
     )
-    names, clock = (events.players, events.clock) if isinstance(events, Dataset) else (None, "numbers")
+    prediction: Any = quantities.prediction
+    if isinstance(checked_events, Matches):
+        prediction = truncate_leaves(prediction, len(checked_events.score))
+    else:
+        prediction = jnp.asarray(gather_participants(prediction, participations))
+    names, contests = None, None
+    clock: str | None = "numbers"
+    if isinstance(events, Dataset):
+        names, clock, contests = events.players, events.clock, events.contests
     return Smoothed(
         rating,
         None if model.size == 1 else components,
-        truncate_leaves(quantities.prediction, n),
+        prediction,
         evidence,
         quantities.state,
         int(sweep_result.sweeps),
         change,
         converged,
         system._replace(params=params),
-        matches,
+        checked_events,
         names,
         clock,
         sweep_result.site,
+        contests,
     )
 
 
@@ -110,32 +125,49 @@ class SmoothingProblem(NamedTuple):
 
     model: ModelSettings
     params: Any
-    matches: Matches
+    events: Matches | Ragged
+    participations: Participations
     timelines: Timelines
 
 
 def prepare_smoothing(
-    caller: str, system: RatingSystem, events: Matches | Dataset, params: Params, num_players: int | None
+    caller: str, system: RatingSystem, events: Matches | Ragged | Dataset, params: Params, num_players: int | None
 ) -> SmoothingProblem:
     """The checked problem; ValueError as in `smooth`. `caller` names the function in errors."""
     check_system(system)
     model = resolve_smoothing_model(system)
-    matches_or_ragged, num_players = resolve_events_and_num_players(events, num_players)
-    if not isinstance(matches_or_ragged, Matches):
-        kind = type(getattr(matches_or_ragged, "events", matches_or_ragged)).__name__
-        raise ValueError(f"{caller} takes matches, each at its own time, and not {kind}")
-    check_system_takes_events(system, matches_or_ragged, None)
+    history: Any
+    history, num_players = resolve_events_and_num_players(events, num_players)
+    flat: Any = getattr(history, "events", history)
+    if not isinstance(flat, (Matches, Rounds)):
+        raise ValueError(f"{caller} takes matches or contests, each at its own time, and not {type(flat).__name__}")
+    check_system_takes_events(system, history, None)
     params = resolve_params(system, params)
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
-    matches = check_matches(matches_or_ragged)
-    n = len(matches.score)
-    if n == 0:
+    checked_events = check_smoothable_events(history)
+    if len(flat.time) == 0:
         raise ValueError("there are no matches to smooth")
-    id_count = int(matches.player.max()) + 1
-    check_ids_not_sparse(system, matches.player, id_count, num_players, 0)
-    _check_memory(model, n)
+    id_count = int(np.max(flat.player)) + 1
+    check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
+    participations = list_participations(checked_events)
+    _check_memory(model, math.prod(participations.shape))
     rows = resolve_row_count(system, None, num_players, id_count)
-    return SmoothingProblem(model, params, matches, build_timelines(matches, rows, model.seasons, model.size))
+    timelines = build_timelines(checked_events, rows, model.seasons, model.size)
+    return SmoothingProblem(model, params, checked_events, participations, timelines)
+
+
+def check_smoothable_events(events: Matches | Ragged) -> Matches | Ragged:
+    """The matches or contests; ValueError for bad ones, see `smooth`."""
+    if isinstance(events, Matches):
+        return check_matches(events)
+    check_contest_time_order(events)
+    flat: Any = events.events
+    if flat.seat is not None and flat.category is not None:
+        first = np.repeat(events.player_start[:-1], np.diff(events.player_start)) + flat.seat
+        differs = np.asarray(flat.category) != np.asarray(flat.category)[first]
+        differs = differs if differs.ndim == 1 else differs.any(axis=1)
+        fail_where(differs, lambda row: f"player {flat.player[row]} meets another category in another of their teams")
+    return events
 
 
 def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
@@ -147,13 +179,9 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     return model
 
 
-def _check_memory(model: ModelSettings, num_matches: int) -> None:
+def _check_memory(model: ModelSettings, num_participations: int) -> None:
     """ValueError if the passes do not fit into memory."""
-    num_floats = 2 * num_matches * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
+    num_floats = num_participations * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
     required_bytes = num_floats * jnp.result_type(float).itemsize
-    check_memory_fits(f"hindsight of {num_matches:,} matches", required_bytes, device_memory_bytes(jax.devices()[0]))
-
-
-def _move_side_axis_after_matches(x: Array, num_matches: int) -> Array:
-    """[n, 2, ...] of [2, size, ...]."""
-    return jnp.asarray(np.moveaxis(np.asarray(x)[:, :num_matches], 0, 1))
+    subject = f"hindsight of {num_participations:,} participations"
+    check_memory_fits(subject, required_bytes, device_memory_bytes(jax.devices()[0]))

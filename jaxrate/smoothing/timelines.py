@@ -1,4 +1,4 @@
-"""Timelines: the matches of each player in order of time, end to end in lanes, which are passed over side by side.
+"""Timelines: the events of each player in order of time, end to end in lanes, which are passed over side by side.
 
 Players differ in how many matches they have. Each lane holds those of some players, one after the other, and all lanes
 are about as long as the longest timeline, or longer where there would be too many lanes. So a pass takes few steps, and
@@ -6,6 +6,7 @@ each step is full.
 """
 
 import heapq
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,13 +14,13 @@ import jax
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
-from jaxrate.events import Matches
-from jaxrate.replay.padded_states_and_columns import (
-    FINE,
-    pad_column,
-    pad_matches_on_device,
-    pad_on_device,
-    padded_event_size,
+from jaxrate.events import Matches, Ragged
+from jaxrate.replay.padded_states_and_columns import FINE, pad_on_device, padded_event_size
+from jaxrate.smoothing.participations import (
+    ContestGroups,
+    Participations,
+    list_participations,
+    put_events_on_device,
 )
 
 MIN_LANES, MAX_LANES = 8, 512  # lanes
@@ -27,17 +28,23 @@ FAST_MEMORY_NUMBERS = 1 << 14  # numbers of the covariances of a step
 
 
 class Timelines(NamedTuple):
-    """The node of each player of each match, and the time since their previous match."""
+    """The node of each participation, and the time since the player's previous one.
 
-    events: Matches  # [size, ...] in the order of the input, then padding
-    games_before: Array  # [2, size] matches played before, by weight
-    is_match: Array  # [size] whether it is a match
-    node_of_player: Array  # [2, size] the node of each player of a match, of steps x lanes
-    participant_at_node: Array  # [steps, lanes] side x size + match; 2 size or more: an empty node
+    Participants are [2, size] of matches, or [size] of contests, see `participations`; in padding nobody plays.
+    """
+
+    events: Matches | ContestGroups
+    games_before: Array  # [...] of participants: the games that they had played before, by weight
+    games_after: Array  # [...]
+    is_participant: Array  # [...] false for padding
+    node_of_player: Array  # [...] of steps x lanes
+    participant_at_node: Array  # [steps, lanes] the participant, flat; their number or more: an empty node
     is_first: Array  # [steps, lanes] whether a timeline begins here; true of empty nodes
-    elapsed: Array  # [steps, lanes] time since the match before
-    seasons_begun: Array | None  # [steps, lanes] seasons since then; None: there are none
-    last_node: Array  # [num_players] the node of each one's last match; steps x lanes: none
+    elapsed: Array  # [steps, lanes] time since the previous participation
+    game_count: Array  # [steps, lanes] as how many games it counts
+    seasons_begun: Array | None  # [steps, lanes] seasons since the previous one; None: there are none
+    last_node: Array  # [num_players] the node of each one's last participation; steps x lanes: none
+    last_time: Array  # [num_players] its time; inf: none
 
 
 class QueryNodes(NamedTuple):
@@ -48,89 +55,105 @@ class QueryNodes(NamedTuple):
     games_before: Array  # [some] matches played before, by weight
 
 
-def build_timelines(matches: Matches, num_players: int, seasons: Sequence[float], belief_size: int = 1) -> Timelines:
-    """The timelines of checked matches; `belief_size` is the size of a player's vector."""
-    return build_timelines_with_query_nodes(matches, num_players, seasons, belief_size, -np.inf)[0]
+def build_timelines(
+    events: Matches | Ragged, num_players: int, seasons: Sequence[float], belief_size: int = 1
+) -> Timelines:
+    """The timelines of checked events; `belief_size` is the size of a player's vector."""
+    return build_timelines_with_query_nodes(events, num_players, seasons, belief_size, -np.inf)[0]
 
 
 def build_timelines_with_query_nodes(
-    matches: Matches, num_players: int, seasons: Sequence[float], belief_size: int, query_time: float
+    events: Matches | Ragged, num_players: int, seasons: Sequence[float], belief_size: int, query_time: float
 ) -> tuple[Timelines, QueryNodes]:
-    """The timelines, with a node at the query time for everybody who has begun by then, after matches of that time."""
-    n, player = len(matches.score), np.asarray(matches.player)
-    size, num_before_query = (
-        padded_event_size(max(n, FINE)),
-        int(np.searchsorted(matches.time, query_time, side="right")),
+    """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
+    participations = list_participations(events)
+    count, size = len(participations.player), math.prod(participations.shape)
+    is_past = participations.time <= query_time
+    query_players = np.unique(participations.player[participations.is_learnt_from & is_past])
+    queries = np.ones(len(query_players))
+    last_event = participations.event[is_past].max(initial=-1)
+    player, event, time, game_count, counts, participant = (
+        np.concatenate([x, y])
+        for x, y in (
+            (participations.player, query_players),
+            (participations.event, last_event + 0.5 * queries),
+            (participations.time, query_time * queries),
+            (participations.game_count, 0.0 * queries),
+            (participations.is_learnt_from, queries > 0),
+            (participations.slot, size * queries.astype(np.int64)),
+        )
     )
-    query_players = np.unique(player[:num_before_query])
-    player_of_visit = np.concatenate(
-        [player.T.ravel(), query_players]
-    )  # all first players, all second ones, those at the moment
-    match = np.concatenate([np.tile(np.arange(n), 2), np.full(len(query_players), num_before_query - 0.5)])
-    participant = np.concatenate([np.arange(n), size + np.arange(n), np.full(len(query_players), 2 * size)])
-    weight = np.ones(n) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
-    time, weights = (
-        np.concatenate([x, x, np.full(len(query_players), y)]) for x, y in ((matches.time, query_time), (weight, 0.0))
-    )
-    order = np.lexsort((match, player_of_visit))
-    num_visits = np.bincount(player_of_visit, minlength=num_players)
+    order = np.lexsort((event, player))
+    num_visits = np.bincount(player, minlength=num_players)
     first_visit = np.concatenate([[0], np.cumsum(num_visits)])
     lane, start, lanes = _assign_lanes(num_visits, max_lanes(belief_size))
-    sorted_player = player_of_visit[order]
-    rank = np.arange(len(player_of_visit)) - first_visit[sorted_player]  # the number of the match among the player's
+    sorted_player = player[order]
+    first = first_visit[sorted_player]
+    rank = np.arange(len(player)) - first  # the number of the event among the player's
     node_index = (start[sorted_player] + rank) * lanes + lane[sorted_player]
     steps = padded_event_size(max(int((start + num_visits).max(initial=1)), FINE))
-    previous_time, visit_time = time[np.where(rank > 0, np.roll(order, 1), order)], time[order]
+    num_learnt = np.concatenate([[0], np.cumsum(counts[order])])
+    has_begun = num_learnt[:-1] > num_learnt[first]  # else they are newcomers still, for whom no time passes
+    previous_time, visit_time = time[np.where(has_begun, np.roll(order, 1), order)], time[order]
 
     def arrange_in_lanes(values: Any, fill: Any) -> HostArray:
         grid = np.full(steps * lanes, fill)
         grid[node_index] = values
         return grid.reshape(steps, lanes)
 
-    def to_match_order(values: HostArray, dtype: Any) -> tuple[HostArray, HostArray]:
-        restored = np.empty(len(player_of_visit), dtype)
+    def to_participants(values: HostArray, dtype: Any) -> tuple[HostArray, HostArray]:
+        restored, places = np.empty(len(player), dtype), np.zeros(size, dtype)
         restored[order] = values
-        return np.stack([pad_column(x, size, 0) for x in restored[: 2 * n].reshape(2, n)]), restored[2 * n :]
+        places[participations.slot] = restored[:count]
+        return places.reshape(participations.shape), restored[count:]
 
-    total = np.concatenate([[0.0], np.cumsum(weights[order])])
-    games_before, query_games = to_match_order(total[:-1] - total[first_visit[sorted_player]], float)
-    node_of_player, query_nodes = to_match_order(node_index, np.int32)
+    total = np.concatenate([[0.0], np.cumsum(game_count[order])])
+    is_same_event = np.append(False, (np.diff(event[order]) == 0) & (np.diff(sorted_player) == 0))[: len(player)]
+    first_seat = np.maximum.accumulate(np.where(is_same_event, 0, np.arange(len(player))))
+    sorted_games = (total[:-1] - total[first])[first_seat]
+    games_before, query_games = to_participants(sorted_games, float)
+    games_after, _ = to_participants(sorted_games + game_count[order][first_seat], float)
+    node_of_player, query_nodes = to_participants(node_index, np.int32)
     seasons_begun = None
     if seasons:
         seasons_passed = np.searchsorted(seasons, visit_time, side="right") - np.searchsorted(
             seasons, previous_time, side="right"
         )
         seasons_begun = _to_device_floats(arrange_in_lanes(seasons_passed, 0.0))
-    last_node = np.full(num_players, steps * lanes, np.int32)
-    active = num_visits > 0
-    last_node[active] = node_index[first_visit[1:][active] - 1]
     timelines = Timelines(
-        pad_matches_on_device(matches, size),
+        put_events_on_device(events),
         _to_device_floats(games_before),
-        jax.device_put(np.arange(size) < n),
+        _to_device_floats(games_after),
+        jax.device_put(np.zeros(participations.shape, bool)),
         jax.device_put(node_of_player),
-        jax.device_put(arrange_in_lanes(participant[order], 2 * size).astype(np.int32)),
+        jax.device_put(arrange_in_lanes(participant[order], size).astype(np.int32)),
         jax.device_put(arrange_in_lanes(rank == 0, True)),
         _to_device_floats(arrange_in_lanes(visit_time - previous_time, 0.0)),
+        _to_device_floats(arrange_in_lanes(game_count[order], 0.0)),
         seasons_begun,
-        jax.device_put(last_node),
+        jax.device_put(np.zeros(num_players, np.int32)),
+        jax.device_put(np.zeros(num_players, np.int32)),
     )
+    timelines = truncate_timelines(timelines, participations, int(participations.event.max(initial=0)) + 1)
     return timelines, QueryNodes(
         jax.device_put(query_players), jax.device_put(query_nodes), _to_device_floats(query_games)
     )
 
 
-def truncate_timelines(timelines: Timelines, players: HostArray, num_matches: int) -> Timelines:
-    """The timelines with only the first `num_matches` matches counting; `players` [n, 2] are those of all matches."""
-    no_node, node_of_player = timelines.participant_at_node.size, np.asarray(timelines.node_of_player)
-    last_node = np.full(len(timelines.last_node), -1)
-    for side in (0, 1):
-        np.maximum.at(
-            last_node, players[:num_matches, side], node_of_player[side, :num_matches]
-        )  # later matches of a player have later nodes
-    last_node = np.where(last_node < 0, no_node, last_node).astype(np.int32)
+def truncate_timelines(timelines: Timelines, participations: Participations, num_events: int) -> Timelines:
+    """The timelines with only the first `num_events` matches or contests counting."""
+    is_known = participations.is_learnt_from & (participations.event < num_events)
+    player, slot, time = (x[is_known] for x in (participations.player, participations.slot, participations.time))
+    is_participant = np.zeros(math.prod(participations.shape), bool)
+    is_participant[slot] = True
+    last_node, last_time = np.full(len(timelines.last_node), -1), np.full(len(timelines.last_node), -np.inf)
+    np.maximum.at(last_node, player, np.asarray(timelines.node_of_player).ravel()[slot])  # later ones have later nodes
+    np.maximum.at(last_time, player, time)
+    has_played = last_node >= 0
     return timelines._replace(
-        is_match=jax.device_put(np.arange(node_of_player.shape[1]) < num_matches), last_node=jax.device_put(last_node)
+        is_participant=jax.device_put(is_participant.reshape(participations.shape)),
+        last_node=jax.device_put(np.where(has_played, last_node, timelines.participant_at_node.size).astype(np.int32)),
+        last_time=_to_device_floats(np.where(has_played, last_time, np.inf)),
     )
 
 

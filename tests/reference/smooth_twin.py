@@ -69,13 +69,13 @@ class Smoother:
             one.m, one.P = one.m + P @ node.x * (h - precision * node.x @ one.m), P
         return mean, S, one
 
-    def posterior(self, name, without=None):
-        """Mean and covariance given all sites, but that of the node `without`; and the logarithm of their integral."""
+    def posterior(self, name, without=()):
+        """Mean and covariance given all sites, but those of nodes `without`; and the logarithm of their integral."""
         nodes, D = self.nodes[name], len(self.twin.newcomer)
         mean, S, _ = self.prior(name)
         A, h = np.zeros_like(S), np.zeros_like(mean)
         for t, node in enumerate(nodes):
-            if t != without:
+            if t not in without:
                 here = slice(t * D, (t + 1) * D)
                 A[here, here] += self.site[node.match, node.side, 0] * np.outer(node.x, node.x)
                 h[here] += self.site[node.match, node.side, 1] * node.x
@@ -89,7 +89,7 @@ class Smoother:
         D, mean, variance = len(self.twin.newcomer), *np.zeros((2, len(self.games), 2))
         for name, nodes in self.nodes.items():
             for t, node in enumerate(nodes):
-                m, P, _ = self.posterior(name, t if without_own else None)
+                m, P, _ = self.posterior(name, [t] if without_own else [])
                 here = slice(t * D, (t + 1) * D)
                 mean[node.match, node.side] = node.x @ m[here]
                 variance[node.match, node.side] = node.x @ P[here, here] @ node.x

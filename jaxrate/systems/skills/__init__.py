@@ -12,5 +12,7 @@ outcome_likelihoods.py        how likely results are, and what they say of the p
 team_rules.py                 what is expected before a contest of teams, and learnt after it
 team_performances.py          what members bring to a contest, and how well their teams should perform
 member_evidence.py            what was counted of each participant, and who quit
+contest_messages.py           what a contest says of its members, and how likely it was
 team_results.py               what the result of a contest says of teams and members
+team_result_likelihoods.py    how likely the result of a contest is
 """

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import erfc, log_ndtr
+from jax.scipy.special import erfc
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
+from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, extra_match_columns
@@ -156,7 +156,4 @@ def margin_negative_log_density(
     if params.compression is not None:
         slope = slope - jnp.log1p(size / params.compression)
     density = slope - 0.5 * ((y - meeting.lead) * inverse) ** 2 - 0.5 * math.log(2.0 * math.pi)
-    behind, width = -jnp.abs(meeting.lead * inverse), half * inverse
-    high, low = log_ndtr(behind + width), log_ndtr(behind - width)
-    least = -float(np.finfo(high.dtype).eps)  # of an interval that rounding leaves nothing of
-    return -jnp.where(drawn, high + jnp.log(-jnp.expm1(jnp.minimum(low - high, least))), density)
+    return -jnp.where(drawn, log_normal_within(meeting.lead * inverse, half * inverse), density)

@@ -21,7 +21,12 @@ from jaxrate.systems.skills.outcome_likelihoods import (
 )
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
-from jaxrate.systems.skills.team_rules import learn_contest, predict_contest, predict_contest_outcomes
+from jaxrate.systems.skills.team_rules import (
+    contest_losses,
+    learn_contest,
+    predict_contest,
+    predict_contest_outcomes,
+)
 
 
 def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> Array:
@@ -40,7 +45,9 @@ def predict_outcome_probabilities(
 
 
 def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """What the margins lose, minus the logarithms of their densities."""
+    """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts."""
+    if isinstance(rated.event, Rounds):
+        return contest_losses(model, rated.constants, rated.before, rated.event)
     meeting = upcoming_match_strengths(model, rated.constants, rated.before, rated.event)
     return margin_negative_log_density(model, rated.constants, meeting, rated.event)
 

@@ -41,16 +41,27 @@ def make_member_strengths(
     """Of the participants of a contest, which lets their skills grow as a match does."""
     loading = make_member_loadings(model, event)
     belief = make_strength_belief(loading, rows, match_growth_variance(constants, rows, None))
-    points, columns = belief.mean, further_columns(event)
-    if rows.games is not None:
-        points = points + constants.params.experience * jnp.log1p(rows.games)
+    points = belief.mean + member_effects(model, constants, rows.games, event)
+    return MemberStrengths(belief, points, member_shares(model, event, teams))
+
+
+def member_effects(model: ModelSettings, constants: Constants, games: Array | None, event: Rounds) -> Array:
+    """[P] what participants bring beside their skills: experience, of so many games, and covariates."""
+    points = jnp.zeros_like(event.weight)
+    if games is not None:
+        points = points + constants.params.experience * jnp.log1p(games)
     for name in model.covariates:
-        points = points + getattr(constants.params, name) * columns[name]
+        points = points + getattr(constants.params, name) * further_columns(event)[name]
+    return points
+
+
+def member_shares(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
+    """[P] the share of a member's performance that is one of the team's; 0 for padding."""
     share = event.weight
     if model.team_performance == "mean":
         whole = gather_team_values_to_members(teams, sum_by_team(teams, share))
         share = jnp.where(share > 0, share / jnp.where(share > 0, whole, 1.0), 0.0)
-    return MemberStrengths(belief, points, share)
+    return share
 
 
 def make_member_loadings(model: ModelSettings, event: Rounds) -> Array | None:

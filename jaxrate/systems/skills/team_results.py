@@ -18,8 +18,10 @@ from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 from jaxrate.systems.skills.team_performances import MemberPerformances, TeamPerformances, further_columns
 from jaxrate.systems.trueskill.propagation import (
     LinkMoments,
+    PropagatedStanding,
     link_moments_with_draw_margin,
-    propagate_standing_to_team_messages,
+    propagate_standing,
+    standing_to_team_messages,
 )
 
 
@@ -29,12 +31,28 @@ def team_messages(
     """[T] what the result says of the performance of each team; the teams are in the order of the standing."""
     if model.outcome == "margin":
         return margin_messages(performances, margin_standing_points(model, constants, event, teams), teams)
-    mean, variance, square = performances
-    margin, moments = jnp.zeros_like(mean[1:]), link_moments_with_half_draws(event)
+    return standing_to_team_messages(
+        propagate_contest_standing(constants, performances, event, teams), performances.mean
+    )
+
+
+def propagate_contest_standing(
+    constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
+) -> PropagatedStanding:
+    """What the links of the standing say."""
+    mean, variance, _ = performances
+    margin, moments = link_margins(constants, performances), link_moments_with_half_draws(event)
     if constants.params.draw_margin is not None:
-        margin = constants.params.draw_margin * jnp.sqrt(0.5 * (square[:-1] + square[1:]))
         moments = link_moments_with_draw_margin(event)
-    return propagate_standing_to_team_messages(None, moments, mean, variance, margin, teams)
+    return propagate_standing(None, moments, mean, variance, margin, teams)
+
+
+def link_margins(constants: Constants, performances: TeamPerformances) -> Array:
+    """[T - 1] the draw margins of neighbours; 0 without one."""
+    square = performances.margin_square
+    if constants.params.draw_margin is None:
+        return jnp.zeros_like(square[1:])
+    return constants.params.draw_margin * jnp.sqrt(0.5 * (square[:-1] + square[1:]))
 
 
 def link_moments_with_half_draws(event: Rounds) -> LinkMoments:
@@ -59,13 +77,18 @@ def margin_standing_points(model: ModelSettings, constants: Constants, event: Ro
 
     A margin has the size of the difference of the points of two neighbours, and the sign that the standing says.
     """
+    margin = margin_to_rating_points(constants, neighbour_margins(model, event, teams))
+    return -jnp.cumsum(jnp.pad(margin, (1, 0)))
+
+
+def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
+    """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie."""
     (name,) = model.margin
     real = teams.size > 0
     total = sum_by_team(teams, jnp.where(event.weight > 0, further_columns(event)[name], 0.0))
     points = jnp.where(real, total / jnp.maximum(teams.size, 1).astype(total.dtype), 0.0)
     counts = (teams.rank[:-1] != teams.rank[1:]) & real[1:]
-    margin = margin_to_rating_points(constants, jnp.where(counts, jnp.abs(points[:-1] - points[1:]), 0.0))
-    return -jnp.cumsum(jnp.pad(margin, (1, 0)))
+    return jnp.where(counts, jnp.abs(points[:-1] - points[1:]), 0.0)
 
 
 def margin_messages(performances: TeamPerformances, points: Array, teams: Teams) -> Message:

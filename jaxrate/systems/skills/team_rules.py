@@ -25,14 +25,7 @@ from jaxrate.events import Rounds
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, teams_with_result_hidden
 from jaxrate.systems.skills.aging import assign_kinds_and_age_for_games
-from jaxrate.systems.skills.member_evidence import (
-    add_later_message,
-    condition_members_on_message,
-    condition_performances_on_message,
-    quit_message,
-    skill_message,
-    statistics_message,
-)
+from jaxrate.systems.skills.contest_messages import contest_log_likelihood, contest_messages, is_contested
 from jaxrate.systems.skills.posterior import learn_from_member_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
 from jaxrate.systems.skills.team_performances import (
@@ -42,7 +35,6 @@ from jaxrate.systems.skills.team_performances import (
     make_team_performances,
     member_performances,
 )
-from jaxrate.systems.skills.team_results import member_messages, team_messages
 from jaxrate.systems.trueskill.state_and_prediction import expected_share_of_teams_beaten
 from jaxrate.systems.trueskill.win_draw_probabilities import (
     match_quality,
@@ -63,13 +55,25 @@ def upcoming_performances(
     """The teams in the order of their numbers, which does not tell the result, their members and performances."""
     rows, teams = assign_kinds_and_age_for_games(model, constants, rows, event), teams_with_result_hidden(event)
     members = make_member_strengths(model, constants, rows, event, teams)
+    return teams, members, upcoming_team_performances(model, constants, members, event, teams)
+
+
+def upcoming_team_performances(
+    model: ModelSettings, constants: Constants, members: MemberStrengths, event: Rounds, teams: Teams
+) -> TeamPerformances:
+    """What these members should make of their teams."""
     performances = member_performances(constants, members)
-    return teams, members, make_team_performances(model, constants, members.share, performances, event, teams)
+    return make_team_performances(model, constants, members.share, performances, event, teams)
 
 
 def predict_contest(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> Array:
     """[P] the share of the other teams that one's own should beat; a draw is half a win."""
     teams, _, performances = upcoming_performances(model, constants, rows, event)
+    return expected_shares(constants, teams, performances)
+
+
+def expected_shares(constants: Constants, teams: Teams, performances: TeamPerformances) -> Array:
+    """[P] the same, from the performances of teams."""
     return expected_share_of_teams_beaten(
         teams, performances.mean, performances.variance, unit_draw_margin(constants), performances.margin_square
     )
@@ -88,29 +92,22 @@ def predict_contest_outcomes(
     return round_outcome_probabilities(teams, win, share, quality)
 
 
+def contest_losses(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> Array:
+    """[P] minus the log likelihood of a contest, in equal parts; 0 for padding."""
+    rows, teams = assign_kinds_and_age_for_games(model, constants, rows, event), teams_by_standing(event)
+    members = make_member_strengths(model, constants, rows, event, teams)
+    loss, count = -contest_log_likelihood(model, constants, members, event, teams), jnp.sum(teams.size)
+    return jnp.where(event.weight > 0, loss / jnp.maximum(count, 1).astype(loss.dtype), 0.0)
+
+
 def learn_contest(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> State:
     """The rows after statistics and quits, and then the result, of the teams at the beliefs before it.
 
     Who is in several teams has an independent performance in each, as if the others were those of somebody like them.
     """
     rows, teams = assign_kinds_and_age_for_games(model, constants, rows, event), teams_by_standing(event)
-    contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
     before = make_member_strengths(model, constants, rows, event, teams)
-    own, share, none = before, before.share, (jnp.zeros_like(before.points),) * 2
-    evidence = said = none
-    if model.statistics:
-        evidence = statistics_message(model, constants, before, event, teams)
-        own = condition_members_on_message(before, evidence)
-    expected = members = member_performances(constants, own)
-    if model.quit is not None:
-        said = quit_message(model.quit, constants, expected, event)
-        members = condition_performances_on_message(expected, said)
-    performances = make_team_performances(model, constants, share, members, event, teams)
-    result = team_messages(model, constants, performances, event, teams)
-    result = member_messages(share, members, performances, result, teams)
-    result = skill_message(constants, add_later_message(said, result, members.mean - expected.mean))
-    message = add_later_message(evidence, result, own.points - before.points)
+    message, contested = contest_messages(model, constants, before, event, teams), is_contested(teams)
     count = jnp.broadcast_to(contested.astype(before.points.dtype), before.points.shape)
-    message = count * message[0], count * message[1]
     learnt = learn_from_member_messages(model, constants, rows, event, before.belief.picked, message, count)
     return learnt._replace(time=jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))

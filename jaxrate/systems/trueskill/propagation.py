@@ -27,6 +27,16 @@ class NeighbourDifferenceMessage(NamedTuple):
     variance: Array  # r
 
 
+class PropagatedStanding(NamedTuple):
+    """The messages of all links, and what comes to each team from the others."""
+
+    link: NeighbourDifferenceMessage
+    variance_from_above: Array  # [T] of each team's performance by itself and the links above it
+    mean_from_above: Array  # [T] by how much the mean of that is ahead of M
+    variance_from_below: Array  # [T]
+    mean_from_below: Array  # [T]
+
+
 LinkMoments: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
 
 
@@ -37,10 +47,10 @@ def link_moments_with_draw_margin(event: Rounds) -> LinkMoments:
     return lambda lead, margin, tied: normal_moments_above_margin(lead, margin)
 
 
-def propagate_standing_to_team_messages(
+def propagate_standing(
     sweeps: int | None, link_moments: LinkMoments, mean: Array, variance: Array, margin: Array, teams: Teams
-) -> tuple[Array, Array]:
-    """What a standing says of each team's performance: the precision [T], and that times the distance of the mean.
+) -> PropagatedStanding:
+    """Expectation propagation along a standing.
 
     Args:
       sweeps: of expectation propagation; None: as many as it takes.
@@ -79,8 +89,13 @@ def propagate_standing_to_team_messages(
     most = sweeps or (1 if len(mean) <= 2 else EXTRA_SWEEPS + (len(mean) - 1).bit_length())
     begin = NeighbourDifferenceMessage(gap, gap), both, jnp.zeros_like(both)
     (link, s, m), _ = lax.scan(sweep, begin, jnp.arange(most, dtype=jnp.int32))
-    (s, t), (m, n) = ((x[0], x[1, ::-1]) for x in (s, m))
-    zero = jnp.zeros(1, mean.dtype)
+    return PropagatedStanding(link, s[0], m[0], s[1, ::-1], m[1, ::-1])
+
+
+def standing_to_team_messages(standing: PropagatedStanding, mean: Array) -> tuple[Array, Array]:
+    """What a standing says of each team's performance: the precision [T], and that times the distance of the mean M."""
+    link, s, m, t, n = standing
+    gap, zero = mean[:-1] - mean[1:], jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
     from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
     precision = from_above[0] + from_below[0]

@@ -58,7 +58,11 @@ from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import players_in_several_teams
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, teams_by_standing
-from jaxrate.systems.trueskill.propagation import link_moments_with_draw_margin, propagate_standing_to_team_messages
+from jaxrate.systems.trueskill.propagation import (
+    link_moments_with_draw_margin,
+    propagate_standing,
+    standing_to_team_messages,
+)
 from jaxrate.systems.trueskill.state_and_prediction import (
     Constants,
     State,
@@ -117,9 +121,8 @@ def standing_to_team_evidence(
     mean, variance = team_performance_moments(constants, rows, event, teams)
     size = teams.size.astype(mean.dtype)
     margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
-    precision, pull = propagate_standing_to_team_messages(
-        sweeps, link_moments_with_draw_margin(event), mean, variance, margin, teams
-    )
+    standing = propagate_standing(sweeps, link_moments_with_draw_margin(event), mean, variance, margin, teams)
+    precision, pull = standing_to_team_messages(standing, mean)
     return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
 
 

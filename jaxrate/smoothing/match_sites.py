@@ -4,11 +4,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import log_ndtr
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches
+from jaxrate.numerics.special_functions import log_normal_within
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.systems.skills.match_statistics import condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief
@@ -34,22 +34,13 @@ def match_sites(model: ModelSettings, constants: Constants, pair: MatchStrengths
     return stacked if weight is None else jax.tree.map(lambda x: weight[None] * x, stacked)
 
 
-def log_site_integral(strength: StrengthBelief, site: GaussianSite) -> Array:
-    """The logarithm of the integral of exp(h z - I z^2 / 2) over z = N(mean, variance)."""
-    precision, pull = site
-    ratio = 1.0 + strength.variance * precision
-    surprise = pull - precision * strength.mean
-    peak = strength.mean * (pull - 0.5 * precision * strength.mean)
-    return peak + 0.5 * (surprise * surprise * strength.variance / ratio - jnp.log(ratio))
-
-
-def result_log_likelihood(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> Array:
+def match_log_likelihood(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> Array:
     """[size] the log likelihoods of results and statistics; for margins log densities in their own units."""
     params: Any = constants.params
     score, variance = events.score, pair.first.variance + pair.second.variance
     if model.statistics:
         statistics = condition_match_on_statistics(model, constants, pair, events)
-        result = result_log_likelihood(model._replace(statistics=()), constants, statistics.known, events)
+        result = match_log_likelihood(model._replace(statistics=()), constants, statistics.known, events)
         return statistics.log_density + result
     if model.outcome == "margin":
         return -margin_negative_log_density(model, constants, pair, events)
@@ -60,9 +51,7 @@ def result_log_likelihood(model: ModelSettings, constants: Constants, pair: Matc
     lead = pair.lead * inverse
     if params.draw_margin is None:
         return score * log_ndtr(lead) + (1.0 - score) * log_ndtr(-lead)
-    width, negative_lead = params.draw_margin * inverse, -jnp.abs(lead)
-    high, low = log_ndtr(negative_lead + width), log_ndtr(negative_lead - width)
-    smallest_difference = -float(np.finfo(high.dtype).eps)
-    drawn = high + jnp.log(-jnp.expm1(jnp.minimum(low - high, smallest_difference)))
+    width = params.draw_margin * inverse
+    drawn = log_normal_within(lead, width)
     decided = log_ndtr(jnp.where(score > 0.5, lead, -lead) - width)
     return jnp.where(score == 0.5, drawn, decided)

@@ -1,0 +1,260 @@
+"""Hindsight for contests of teams: what drivers and cars of Formula 1 are worth, and how fast it is.
+
+    python experiments/team_hindsight.py           # minutes; writes experiments/results/team_hindsight.json, a picture
+    python experiments/team_hindsight.py --quick   # a minute, on small leagues; writes nothing unless --out is given
+
+Formula 1: a driver, the car of the year and its constructor are a team, of all races without sprints, in the official
+order. Hyperparameters are fitted by the evidence. A driver is worth what they bring beyond the mean of the starters of
+a race; a car what it and its constructor bring beyond theirs; means of a season. What sets a driver apart from their
+car is known from those who drove other cars, and from team-mates.
+
+Speeds are the best of a few calls, on contests whose results are drawn from the model; contests of two against two
+stand beside trueskillthroughtime.
+"""
+
+import time
+from functools import partial
+
+import numpy as np
+from common import add_only, declare, find, keep, look_for, parse
+from scipy.special import ndtr
+from team_histories import race_table, races_rounds
+from team_skills import FORMS, random_contests
+
+import jaxrate as jr
+
+FREE = "growth", "initial_deviation", "match_growth", "experience", "reversion"
+START = {"growth": 8.0, "initial_deviation": 100.0, "match_growth": 0.4, "experience": 53.0, "reversion": 2300.0}
+TEAMS = ("driver",), ("driver", "car"), ("driver", "car", "constructor")
+CONSTRUCTORS = {  # of whom they have no names in the file: a driver of theirs, and a year
+    "Ferrari": ("Charles Leclerc", 2019),
+    "McLaren": ("Ayrton Senna", 1990),
+    "Williams": ("Nigel Mansell", 1992),
+    "Mercedes": ("Lewis Hamilton", 2016),
+    "Red Bull": ("Max Verstappen", 2022),
+    "Renault": ("Fernando Alonso", 2005),
+    "Brabham": ("Nelson Piquet", 1983),
+    "Lotus": ("Mario Andretti", 1978),
+}
+NAMED, MIN_RACES = 8, 5  # drivers with names in the picture; races of a season that counts
+SIGMA, GAMMA = 1.0, 0.05  # units of beta, and per square root of a day
+
+
+def smooth_races(table, members, steps):
+    """A row for these members of teams, with values fitted by the evidence, and the smoothed history."""
+    rounds, _ = races_rounds(table, members)
+    free = FREE if steps else ()
+    start = time.perf_counter()
+    system = jr.skills(**START)
+    if steps:
+        system = jr.fit(system, rounds, free=free, method="evidence", steps=steps).system
+    seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    found = jr.smooth(system, rounds)
+    row = {"members": ", ".join(members), "races": len(found.time), "log_evidence": found.evidence}
+    row |= {"sweeps": found.sweeps, "seconds": time.perf_counter() - start, "fit_seconds": seconds}
+    return row | {name: float(getattr(system.params, name)) for name in FREE}, found
+
+
+def seasons_of(owner, year, race, values, variances):
+    """By owner and year: means of values [n] above those of all starters of the race, and deviations."""
+    above = values - (np.bincount(race, values) / np.bincount(race))[race]
+    key, number, count = np.unique(np.stack([owner, year]), axis=1, return_inverse=True, return_counts=True)
+    mean, variance = (np.bincount(number, x) / count for x in (above, variances))
+    kept = count >= MIN_RACES
+    return {
+        "owner": key[0][kept], "year": key[1][kept], "worth": mean[kept], "deviation": np.sqrt(variance[kept]),
+    }  # fmt: skip
+
+
+def season_maxima(seasons, name_of, top):
+    """The owners with the best seasons, each with their best."""
+    rows = []
+    for i in np.argsort(-seasons["worth"]):
+        name = name_of(seasons["owner"][i])
+        if name is not None and name not in {row["name"] for row in rows}:
+            worth, deviation = seasons["worth"][i], seasons["deviation"][i]
+            chance = float(ndtr(worth / 300.0))
+            rows.append({"name": name, "year": int(seasons["year"][i]), "points_above_the_field": float(worth),
+                         "deviation": float(deviation), "chance_against_the_mean": chance})  # fmt: skip
+    return rows[:top]
+
+
+def races(options):
+    """What drivers and cars are worth, with hindsight."""
+    if options.quick:
+        table = quick_races()
+        names = {i: f"driver {i}" for i in range(20)}
+    else:
+        path, players = find(options, "f1.parquet"), find(options, "f1_players.parquet")
+        if path is None or players is None:
+            return None
+        import pyarrow.parquet as pq
+
+        table, columns = race_table(path), pq.read_table(players)
+        names = dict(zip(columns["id"].to_pylist(), columns["name"].to_pylist(), strict=True))
+    rows = []
+    for members in TEAMS:
+        row, found = smooth_races(table, members, 0 if options.quick else 40)
+        rows.append(row)
+        print(row, flush=True)
+    mean, variance = (
+        np.asarray(x, float).reshape(-1, len(TEAMS[-1])) for x in (found.rating.mean, found.rating[1] ** 2)
+    )
+    year, race = (1970 + table["t"] / 365.25).astype(int), table["event"]
+    drivers = seasons_of(table["player"], year, race, mean[:, 0], variance[:, 0])
+    cars = seasons_of(table["team"], year, race, mean[:, 1:].sum(axis=1), variance[:, 1:].sum(axis=1))
+    team_of = {}
+    for constructor, (driver, season) in CONSTRUCTORS.items():
+        mine = (year == season) & np.array([names[x] == driver for x in table["player"].tolist()])
+        team_of |= {int(x): constructor for x in table["team"][mine][:1]}
+    best_drivers = season_maxima(drivers, names.get, 20)
+    best_cars = season_maxima(cars, lambda team: team_of.get(int(team)), len(CONSTRUCTORS))
+    shares = []
+    for decade in range(1950, 2030, 10):
+        chosen = (year >= decade) & (year < decade + 10)
+        if chosen.any():
+            of = np.unique(race[chosen], return_inverse=True)[1]
+            count = np.bincount(of)[of]
+            parts = [x - np.bincount(of, x)[of] / count for x in (mean[chosen, 0], mean[chosen, 1:].sum(axis=1))]
+            deviations = [float(np.std(x)) for x in parts]
+            share = deviations[1] ** 2 / (deviations[0] ** 2 + deviations[1] ** 2)
+            shares.append({"decade": decade, "drivers": deviations[0], "cars": deviations[1], "share_of_cars": share})
+    if options.out and not options.quick:
+        named = [row["name"] for row in best_drivers[:NAMED]]
+        figure = draw_worths(drivers, cars, names.get, lambda team: team_of.get(int(team)), named)
+        figure.savefig(options.out.with_name("formula_1_drivers_and_cars.png"), dpi=110)
+    return {
+        "evidence": rows,
+        "best seasons of drivers": best_drivers,
+        "best seasons of constructors with names": best_cars,
+        "deviations among the starters of a race, in points": shares,
+    }
+
+
+def quick_races():
+    """A small league of races, two drivers a car."""
+    rng, rows = np.random.default_rng(0), []
+    for event in range(30):
+        order = rng.permutation(20)
+        rows += [(7 * event, event, driver, driver // 2, place) for place, driver in enumerate(order)]
+    return dict(zip(("t", "event", "player", "team", "order"), np.array(rows).T, strict=True))
+
+
+def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
+    """Two panels of seasons: drivers and cars, each above those of the other starters."""
+    import matplotlib.pyplot as plt
+
+    from jaxrate.plots import scoreboard_style as style
+
+    figure, panels = plt.subplots(1, 2, figsize=(11.0, 5.6), sharey=True, facecolor=jr.plots.PAPER)
+    parts = (
+        ("Drivers", drivers, driver_name, named_drivers),
+        ("Cars, by constructor", cars, constructor_name, [*CONSTRUCTORS]),
+    )
+    for panel, (title, seasons, name_of, named) in zip(panels, parts, strict=True):
+        jr.plots.make_axes(panel)
+        labels = np.array([name_of(x) or "" for x in seasons["owner"].tolist()])
+        for owner in np.unique(seasons["owner"]):
+            mine = seasons["owner"] == owner
+            if labels[mine][0] not in named:
+                panel.plot(seasons["year"][mine], seasons["worth"][mine], color=style.GREY, linewidth=0.5, alpha=0.25)
+        for i, name in enumerate(named):
+            mine = labels == name
+            at, worth, wide = seasons["year"][mine], seasons["worth"][mine], 1.96 * seasons["deviation"][mine]
+            colour = jr.plots.COLOURS[i % len(jr.plots.COLOURS)]
+            panel.plot(at, worth, color=colour, linewidth=1.8)
+            panel.fill_between(at, worth - wide, worth + wide, color=colour, alpha=0.08, linewidth=0)
+            best = int(np.argmax(worth))
+            panel.annotate(
+                name, (at[best], worth[best]), (0, 5), textcoords="offset points", ha="center", fontsize=8.5,
+                color=colour, fontweight="bold",
+            )  # fmt: skip
+        panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=style.INK)
+        panel.axhline(0.0, color=style.GREY, linewidth=0.8)
+    panels[0].set_ylabel("points above the other starters", color=style.GREY)
+    figure.text(
+        0.01, 0.01, "Formula 1, all races from 1950. Seasons with hindsight; bands are 95 % intervals. "
+        "Who is 100 points better wins 63 of 100 duels.", color=style.GREY, fontsize=8.5,
+    )  # fmt: skip
+    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    return figure
+
+
+def drawn_contests(rng, contests, players, teams, size, days):
+    """Contests at random times, of skills drawn from the model."""
+    rounds = random_contests(rng, contests, players, teams, size)
+    skill = rng.normal(0.0, 150.0, players)[rounds.events.player]
+    performance = (skill + rng.normal(0.0, 300.0 / 2.0**0.5, len(skill))).reshape(contests, teams, size).sum(axis=2)
+    rank = size * np.argsort(np.argsort(-performance, axis=1), axis=1)
+    ranks = np.repeat(rank, size, axis=1).ravel().astype(np.int32)
+    return rounds._replace(events=rounds.events._replace(rank=ranks, time=np.floor(np.linspace(0, days, contests))))
+
+
+def timed(call, turns):
+    """The best seconds after the first call, those of the first, and what comes out."""
+    seconds = []
+    for _ in range(turns + 1):
+        start = time.perf_counter()
+        found = call()
+        np.asarray(found.rating.mean)
+        seconds.append(time.perf_counter() - start)
+    return {"seconds": min(seconds[1:]), "first_seconds": seconds[0]}, found
+
+
+def speed(options):
+    rng, rows = np.random.default_rng(0), []
+    for form, (contests, teams, size) in FORMS.items():
+        contests = contests // 500 if options.quick else contests
+        rounds = drawn_contests(rng, contests, 200 if options.quick else 50_000, teams, size, 1000)
+        ways = {
+            "skills": jr.skills(match_growth=5.0),
+            "skills, experience": jr.skills(match_growth=5.0, experience=20.0),
+            "skills, two modes": jr.skills(match_growth=5.0, categories=2),
+        }
+        for way, system in ways.items():
+            row, found = timed(partial(jr.smooth, system, rounds), 1 if options.quick else 2)
+            row = {"form": form, "way": way, "contests": contests} | row | {"sweeps": found.sweeps}
+            rows.append(row | {"microseconds_a_participation": 1e6 * row["seconds"] / (contests * teams * size)})
+            print(rows[-1], flush=True)
+    return {"contests": rows}
+
+
+def peers(options):
+    """Two against two by trueskillthroughtime: the same model, to about the same change."""
+    n = 100 if options.quick else 2_000
+    rounds = drawn_contests(np.random.default_rng(1), n, n // 20, 2, 2, 1000)
+    system = jr.skills(
+        noise=2.0**0.5, initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, period=1.0, deviation_max=1e4
+    )
+    row, found = timed(partial(jr.smooth, system, rounds), 2)
+    rows = [{"package": "jaxrate", "contests": n, "sweeps": found.sweeps} | row]
+    if options.trueskillthroughtime:
+        import trueskillthroughtime as ttt
+
+        flat = rounds.events
+        players = flat.player.reshape(n, 2, 2).astype(str).tolist()
+        results = (-flat.rank.reshape(n, 2, 2)[..., 0].astype(float)).tolist()
+        days = flat.time.astype(int).tolist()
+        start = time.perf_counter()
+        history = ttt.History(players, results, days, sigma=SIGMA, gamma=GAMMA, beta=1.0, p_draw=0.0)
+        _, sweeps = history.convergence(epsilon=1e-3, iterations=100, verbose=False)
+        seconds = time.perf_counter() - start
+        curves = {name: dict(curve) for name, curve in history.learning_curves().items()}
+        wanted = [[curves[x][day].mu for x in np.ravel(one)] for one, day in zip(players, days, strict=True)]
+        off = (np.ravel(wanted) - np.asarray(found.rating.mean)) / np.asarray(found.rating.deviation)
+        row = {"package": "trueskillthroughtime", "contests": n, "sweeps": int(sweeps), "seconds": seconds}
+        row["times_jaxrate"] = seconds / rows[0]["seconds"]
+        rows.append(row | {"greatest_difference_in_deviations": float(np.abs(off).max())})
+    return {"beside others": rows}
+
+
+PARTS = {"races": races, "speed": speed, "peers": peers}
+
+
+if __name__ == "__main__":
+    parser = declare(__doc__, "on small leagues", "f1.parquet and f1_players.parquet")
+    add_only(parser, PARTS, "PART")
+    options = parse(parser, __file__)
+    look_for(options, "trueskillthroughtime")
+    keep(PARTS, options)

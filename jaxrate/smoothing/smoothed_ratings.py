@@ -1,0 +1,140 @@
+"""Ratings, predictions, state and evidence that follow from sites."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxrate.array_types import Array
+from jaxrate.numerics.gaussian_factors import log_factor_integral
+from jaxrate.replay.execution import jit_with_small_matrix_compile_options
+from jaxrate.rules import Rating
+from jaxrate.smoothing.event_sites import event_log_likelihood, event_predictions, event_sums
+from jaxrate.smoothing.expectation_propagation import SweepInputs, nodes_to_participants, prepare_sweep
+from jaxrate.smoothing.forward_backward import (
+    GaussianSite,
+    NodePrediction,
+    backward_pass,
+    condition_belief_on_site,
+    forward_pass,
+    participants_to_nodes,
+)
+from jaxrate.smoothing.timelines import QueryNodes, Timelines
+from jaxrate.systems.skills.match_strengths import StrengthBelief
+from jaxrate.systems.skills.settings_and_state import ModelSettings, State, init, prepare
+
+
+class SmoothedQuantities(NamedTuple):
+    """The smoothed ratings, the predictions, the state and the evidence."""
+
+    rating: Rating  # [...] of participants, after the event
+    components: Rating  # [..., D]
+    state: State  # [num_players, ...] after the last event of each
+    prediction: Array  # [size] expected scores of matches, or shares of participants, given all but the event
+    evidence: Array  # the term of each match [size], or contest
+
+
+@jit_with_small_matrix_compile_options
+def smoothed_quantities(
+    model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite
+) -> SmoothedQuantities:
+    """The smoothed ratings, predictions, state and evidence that follow from these sites."""
+    inputs = prepare_sweep(model, params, timelines)
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
+    cavity, hindsight = backward_pass(inputs.dynamics, prediction, node_sites, belief)
+    newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
+    mean, variance = (nodes_to_participants(x, timelines) for x in hindsight or ())
+    mean = mean + jnp.broadcast_to(newcomer, mean.shape)
+    cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
+    games = timelines.games_after
+    rating = mean[..., 0] if params.experience is None else mean[..., 0] + params.experience * jnp.log1p(games)
+    return SmoothedQuantities(
+        Rating(rating, jnp.sqrt(variance[..., 0])),
+        Rating(mean, jnp.sqrt(variance)),
+        _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
+        event_predictions(model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events),
+        _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength)),
+    )
+
+
+def log_evidence_terms(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> Array:
+    """The terms of matches [size] or contests in the log evidence, with these sites."""
+    inputs = prepare_sweep(model, params, timelines)
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
+    cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
+    cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
+    return _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength))
+
+
+def _event_log_evidence(
+    model: ModelSettings,
+    inputs: SweepInputs,
+    timelines: Timelines,
+    site: GaussianSite,
+    node_strengths: tuple[NodePrediction, StrengthBelief],
+) -> Array:
+    """The log likelihood of each event in place of the integral of its sites, plus the terms of time."""
+    prediction, cavity_strength = node_strengths
+    prior_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in prediction[:2]))
+    log_likelihood = event_log_likelihood(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
+    prior_integral, cavity_integral = (
+        log_factor_integral(x.mean, x.variance, *site) for x in (prior_strength, cavity_strength)
+    )
+    site_evidence = jnp.where(timelines.is_participant, prior_integral - cavity_integral, 0.0)
+    is_event = event_sums(timelines.is_participant.astype(site.pull.dtype), timelines.events) > 0
+    return jnp.where(is_event, log_likelihood, 0.0) + event_sums(site_evidence, timelines.events)
+
+
+@jit_with_small_matrix_compile_options
+def ratings_at_query_time(
+    model: ModelSettings, params: Any, timelines: Timelines, query: QueryNodes, site: GaussianSite
+) -> Rating:
+    """[some] the ratings, at the query time, of all players who have begun by then."""
+    inputs = prepare_sweep(model, params, timelines)
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
+    hindsight: Any = backward_pass(inputs.dynamics, prediction, node_sites, belief)[1]
+    mean, variance = (x[:, 0].reshape(-1)[query.node] for x in hindsight)
+    mean = mean + params.initial_rating
+    if params.experience is not None:
+        mean = mean + params.experience * jnp.log1p(query.games_before)
+    return Rating(mean, jnp.sqrt(variance))
+
+
+@jit_with_small_matrix_compile_options
+def filtered_final_state(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> State:
+    """The filtered state of all players after their last events, `timelines.last_node`, given the events before."""
+    inputs = prepare_sweep(model, params, timelines)
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    forward = (node_sites, *forward_pass(model, inputs.constants, inputs.dynamics, node_sites))
+    return _assemble_state(model, params, timelines, inputs, forward)
+
+
+def _assemble_state(
+    model: ModelSettings, params: Any, timelines: Timelines, inputs: SweepInputs, forward_nodes: Any
+) -> State:
+    """The rows of all players after their last events; players without events are newcomers."""
+
+    def gather_last_nodes(x: Array) -> Array:
+        """[..., num_players] of [steps, ..., lanes]."""
+        step, lane = timelines.last_node // x.shape[-1], timelines.last_node % x.shape[-1]
+        return jnp.moveaxis(x.at[step, ..., lane].get(mode="clip"), 0, -1)
+
+    node_sites, prediction, belief = jax.tree.map(gather_last_nodes, forward_nodes)
+    coefficients = gather_last_nodes(inputs.dynamics.coefficients)
+    posterior = jax.vmap(condition_belief_on_site, -1, 0)(belief, coefficients, prediction, node_sites)
+    newcomers = init(model, params, len(timelines.last_node))
+    participant = gather_last_nodes(timelines.participant_at_node)
+
+    def replace_played(old: Array, new: Array) -> Array:
+        new = new.reshape(old.shape)
+        played = (timelines.last_node < timelines.participant_at_node.size).reshape(-1, *(1 for _ in old.shape[1:]))
+        return jnp.where(jnp.broadcast_to(played, old.shape), new, old)
+
+    mean = replace_played(newcomers.mean, newcomers.mean + posterior.mean.reshape(newcomers.mean.shape))
+    games = timelines.games_after.reshape(-1).at[participant].get(mode="clip")
+    games_played = None if newcomers.games is None else replace_played(newcomers.games, games)
+    covariance = replace_played(newcomers.covariance, posterior.covariance)
+    return State(mean, covariance, games_played, timelines.last_time)

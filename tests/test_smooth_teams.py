@@ -1,0 +1,287 @@
+"""Hindsight for contests of teams against the slow twin, the exact posterior, TrueSkill through time and the filter."""
+
+import itertools
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+import jaxrate as jr
+import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
+from jaxrate.events import build_rounds, slice_events
+from jaxrate.smoothing import participations
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
+from tests.reference.team_smooth_twin import TeamSmoother, dense
+from tests.reference.teams_twin import TeamSkills, participant
+from tests.test_skills_teams import CASES, MODIFIERS, MORE, PARTS, PLAYERS, SEASONS, STATISTICS, history, system_of
+
+pytestmark = pytest.mark.usefixtures("in_a_hurry")
+CONTESTS = 16
+PEERS = json.loads((Path(__file__).parent / "reference" / "team_smooth_peers.json").read_text())
+
+
+def short_history(mixed=False, seed=0, n=CONTESTS, **options):
+    """As of the filter, where a player in several teams meets one category in all of them."""
+    rounds = history(mixed=mixed, seed=seed, n=n, **options)
+    flat, start = rounds.events, rounds.player_start
+    first = np.repeat(start[:-1], np.diff(start)) + (0 if flat.seat is None else flat.seat)
+    return rounds._replace(events=flat._replace(category=flat.category[first]))
+
+
+def twin_of(case, rounds):
+    settings, params = CASES[case]
+    outcome = settings.get("outcome", "win")
+    own = {x: settings[x] for x in ("categories", "seasons", "team_performance") if x in settings}
+    covariates = {name: params[name] for name in settings.get("covariates", ())}
+    statistics = {x: (params[f"{x}_scale"], params[f"{x}_noise"]) for x in settings.get("statistics", ())}
+    params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
+    twin = TeamSkills(outcome, **own, **params, statistics=statistics, covariates=covariates)
+    return TeamSmoother(twin, contests_of(rounds))
+
+
+def contests_of(rounds):
+    flat, contests = rounds.events, []
+    for number, (low, high) in enumerate(itertools.pairwise(rounds.player_start)):
+        contest = [
+            participant(
+                *(int(x[i]) for x in (flat.player, flat.team, flat.rank)), flat.weight[i],
+                0 if flat.category is None else flat.category[i],
+                **{name: x[i] for name, x in (flat.columns or {}).items()},
+            )
+            for i in range(low, high)
+        ]  # fmt: skip
+        contests.append((flat.time[number], contest))
+    return contests
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("case", mark_full([x for x in CASES if x != "form"], "draws", "quits", "margin"))
+def test_against_the_twin(x64, case):
+    rounds = short_history(mixed=case == "quits")
+    found = jr.smooth(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
+    twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
+    twin.converge(damping=0.7)
+    mean, variance = twin.parts()
+    np.testing.assert_allclose(found.prediction, twin.shares(), atol=digits)
+    np.testing.assert_allclose(found.evidence, twin.evidence(), rtol=digits)
+    parts = found.components
+    if parts is None:
+        contest = np.repeat(np.arange(len(twin.rows)), [len(x) for x in twin.rows])
+        learns = np.array([len({one.team for one in x}) > 1 for _, x in twin.contests])[contest]
+        games = np.array(twin.games_before) + learns
+        experience = system_of(case).params.experience
+        parts = jr.system.Rating(*(np.asarray(x)[:, None] for x in found.rating))
+        mean = mean + (0.0 if experience is None else experience * np.log1p(games)[:, None])
+    np.testing.assert_allclose(parts.mean, mean, atol=300 * digits)
+    np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=300 * digits)
+    for name in twin.nodes:
+        last = twin.prior(name)[2]
+        np.testing.assert_allclose(np.ravel(found.state.mean[name]), last.m, atol=300 * digits)
+        np.testing.assert_allclose(np.reshape(found.state.covariance[name], last.P.shape), last.P, atol=2e4 * digits)
+
+
+def margins(teams, n, seats):
+    """Contests with points and without ties, and a league without bounds of variances."""
+    params = {"noise": 250.0, "initial_rating": 0.0, "initial_deviation": 150.0, "deviation_max": 1e5,
+              "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0, "team_noise": 60.0}  # fmt: skip
+    rounds = short_history(n=n, teams=teams)
+    flat = rounds.events
+    kept = np.ones(len(flat.player), bool) if seats or flat.seat is None else flat.seat == np.concatenate(
+        [np.arange(k) for k in np.diff(rounds.player_start)]
+    )  # fmt: skip
+    contest = np.repeat(np.arange(n), np.diff(rounds.player_start))[kept]
+    points = np.random.default_rng(3).permutation(100)[contest * 7 % 50 + flat.team[kept]] * 1.0
+    rounds = jr.rounds(
+        contest, flat.player[kept], -points, team=flat.team[kept], time=flat.time[contest], weight=flat.weight[kept],
+        columns={"points": points},
+    )  # fmt: skip
+    system = jr.skills("margin", margin="points", **params)
+    return TeamSmoother(TeamSkills("margin", **params), contests_of(rounds)), system, rounds
+
+
+def test_margins_are_exact(double):
+    """Means are those of a dense Kalman smoother, with players in several teams too; all of them where none meet."""
+    twin, system, rounds = margins((2, 3, 4), 12, seats=True)
+    assert rounds.events.seat is not None
+    found = jr.smooth(system, rounds, tolerance=1e-12, sweeps=2000)
+    mean, variance, _ = dense(twin)
+    np.testing.assert_allclose(found.rating.mean, mean[:, 0], atol=1e-7)
+    less = np.asarray(found.rating.deviation) / np.sqrt(variance[:, 0])
+    assert less.min() > 0.7 and less.mean() < 1.0
+    twin, system, rounds = margins((3,), 1, seats=False)
+    found = jr.smooth(system, rounds, tolerance=1e-12)
+    mean, variance, evidence = dense(twin)
+    np.testing.assert_allclose(found.rating.mean, mean[:, 0], rtol=1e-10)
+    np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[:, 0]), rtol=1e-10)
+    assert found.evidence == pytest.approx(evidence + 2 * np.log(20.0), rel=1e-11)
+
+
+@pytest.mark.parametrize("case", ["example", "ties"])
+def test_against_trueskill_through_time(double, case):
+    peer = PEERS[case]
+    teams = [[(who, place) for place, team in enumerate(contest) for who in team] for contest in peer["teams"]]
+    rank = [[-peer["results"][i][place] for _, place in contest] for i, contest in enumerate(teams)]
+    contest = np.repeat(np.arange(len(teams)), [len(x) for x in teams])
+    names = sorted({who for x in teams for who, _ in x})
+    rounds = jr.rounds(
+        contest, [names.index(who) for x in teams for who, _ in x], np.concatenate(rank),
+        team=[place for x in teams for _, place in x], time=np.asarray(peer["time"])[contest],
+    )  # fmt: skip
+    p_draw, margin = peer["p_draw"], None
+    if p_draw:
+        margin = float(ndtri(0.5 * (1.0 + p_draw)) * 2.0**0.5)
+    system = jr.skills(noise=2.0**0.5, initial_rating=0, initial_deviation=peer["sigma"], period=1.0,
+                       growth=peer["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
+    found = jr.smooth(system, rounds, tolerance=1e-10)
+    np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
+    np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
+
+
+@pytest.mark.parametrize("outcome", ["draws", "margin"])
+def test_teams_of_one_are_matches(double, outcome):
+    random, n = np.random.default_rng(1), 40
+    player = np.array([random.permutation(9)[:2] for _ in range(n)])
+    score, time = random.integers(0, 3, n) / 2, np.sort(random.uniform(0, 120, n))
+    points, category = random.integers(0, 9, (n, 2)), random.integers(0, 2, (n, 2))
+    settings = {"categories": 2, "seasons": SEASONS, **PARTS, **MODIFIERS, **MORE}
+    settings |= {"draws": {"draw_margin": 70.0}, "margin": {"outcome": "margin", "compression": 6.0}}[outcome]
+    columns = {"margin": points[:, 0] - points[:, 1]}
+    matches = jr.matches(player, score, time, category=category, columns=columns)
+    rank, contest = np.stack([1.0 - score, score], axis=1).ravel(), np.repeat(np.arange(n), 2)
+    rounds = jr.rounds(
+        contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
+        columns={"margin": points.ravel()},
+    )  # fmt: skip
+    one = jr.smooth(jr.skills(**settings), matches, tolerance=1e-11)
+    two = jr.smooth(jr.skills(**settings, team_noise=100.0), rounds, tolerance=1e-11)
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
+    np.testing.assert_allclose(two.prediction[::2], one.prediction, atol=1e-9)
+    np.testing.assert_allclose(np.reshape(two.rating.mean, (n, 2)), one.rating.mean, atol=1e-7)
+    np.testing.assert_allclose(np.reshape(two.components.deviation, (n, 2, 3)), one.components.deviation, atol=1e-7)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-6), two.state, one.state)
+    np.testing.assert_allclose(two.at(time[20]).mean, one.at(time[20]).mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["quits", "margin"])
+def test_the_order_of_players_and_teams_does_not_matter(double, case):
+    """But for that of teams that tie, which are chained in the order of their numbers."""
+    random, rounds = np.random.default_rng(2), short_history(seed=5, teams=(1, 2, 3))
+    flat, start = rounds.events, rounds.player_start
+    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    order = np.lexsort([random.random(len(contest)), contest])
+    renamed = np.array([random.permutation(9) for _ in range(len(start))])[contest, flat.team]
+
+    def smooth(rows, team):
+        further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
+        rounds = build_rounds(
+            contest[rows], flat.player[rows], (flat.rank + 0.01 * flat.team)[rows], team=team[rows],
+            weight=flat.weight[rows], time=flat.time[contest][rows], **further,
+        )  # fmt: skip
+        return jr.smooth(system_of(case), rounds, tolerance=1e-11)
+
+    one, two = smooth(np.arange(len(contest)), flat.team), smooth(order, renamed)
+    np.testing.assert_allclose(two.rating.mean, one.rating.mean[order], atol=1e-6)
+    np.testing.assert_allclose(two.prediction, one.prediction[order], atol=1e-9)
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
+
+
+def test_of_contests_between_newcomers_it_is_the_filter(double):
+    """In groups of contests of several sizes, whose participants lie in another order than that of the input."""
+    random, sizes = np.random.default_rng(3), [40, 3, 2, 40, 5, 2]
+    contest = np.repeat(np.arange(6), sizes)
+    player, team = random.permutation(len(contest)), np.concatenate([np.arange(n) // 2 for n in sizes])
+    rank = random.permutation(20)[team]
+    rounds = jr.rounds(contest, player, rank, team=team, time=10.0 * contest)
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(participations, "FREE_PADDING", 0)
+        small.setattr(participations, "BLOCK_NUMBERS", 900)
+        assert [(x.width, x.first_slot) for x in participations.group_contests(rounds)] == [(40, 0), (5, 80), (2, 160)]
+        found = jr.smooth(jr.skills(), rounds, num_players=100)
+    run = jr.run(jr.skills(), rounds, num_players=100)
+    np.testing.assert_allclose(found.prediction, run.prediction, rtol=1e-12)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), found.state, run.state)
+    np.testing.assert_allclose(found.rating.mean, np.asarray(found.state.mean)[player], rtol=1e-12)
+    assert found.sweeps == 2 and "6 contests of 100 players" in repr(found)
+
+
+def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
+    """They are those of smoothing all that came before, and filtering on, whatever the ranks later."""
+    rounds, system = short_history(seed=1, n=12, teams=(2, 3)), system_of("draws")
+    time, start = rounds.events.time, rounds.player_start
+    with pytest.MonkeyPatch.context() as patient:
+        patient.setattr(forecasting, "LATER_SWEEPS", 200)
+        patient.setattr(forecasting, "TOLERANCE", 1e-11)
+        found = jr.forecasts.forecast_by_smoothing(system, rounds, start=time[4], refit=50.0, num_players=PLAYERS)
+    wanted, block = np.array(jr.run(system, slice_events(rounds, 0, 4)).prediction), (time - time[4]) // 50.0
+    for k in np.unique(block[4:]):
+        low, high = np.searchsorted(time, time[4] + 50.0 * np.array([k, k + 1]))
+        past = jr.smooth(system, slice_events(rounds, 0, low), num_players=PLAYERS, tolerance=1e-11).state
+        run = jr.run(system, slice_events(rounds, low, high), state=past)
+        wanted = np.append(wanted, run.prediction)
+    np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7), found.state, run.state)
+    flat = rounds.events
+    later = np.repeat(np.arange(12), np.diff(start)) == 11
+    turned = rounds._replace(events=flat._replace(rank=np.where(later, flat.rank.max() - flat.rank, flat.rank)))
+    two = jr.forecasts.forecast_by_smoothing(system, turned, start=time[4], refit=50.0, num_players=PLAYERS)
+    one = jr.forecasts.forecast_by_smoothing(system, rounds, start=time[4], refit=50.0, num_players=PLAYERS)
+    np.testing.assert_array_equal(one.prediction, two.prediction)
+
+
+def test_contests_that_are_refused():
+    plain = [0, 0, 1, 1], [0, 1, 1, 2], [1, 2, 1, 2]
+    with refused("row 2 (counting from 0): time 1.0 is earlier than 2.0 in the row before; sort the contests by time"):
+        jr.smooth(jr.skills(), jr.rounds(*plain, time=[2, 2, 1, 1]))
+    seats = jr.rounds([0] * 4, [0, 1, 0, 2], [1, 1, 2, 2], team=[0, 0, 1, 1], category=[0, 0, 1, 0])
+    with refused("player 0 meets another category in another of their teams"):
+        jr.smooth(jr.skills(categories=2), seats)
+    with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
+        assert jr.smooth(jr.skills(), jr.rounds(*plain)).matches
+
+
+def named_history():
+    rounds = short_history(seed=1, teams=(2, 2, 3))
+    names = np.array([f"player {i}" for i in range(PLAYERS)], object)
+    contests = np.array([f"race {i}" for i in range(CONTESTS)], object)
+    return jr.data.Dataset(rounds, names, np.arange(len(rounds.events.player)), clock="numbers", contests=contests)
+
+
+def test_careers_leaderboards_and_peaks(double):
+    data, system = named_history(), system_of("draws")
+    found, rated = jr.smooth(system, data), jr.rate(system, data)
+    flat, start = data.rounds.events, data.rounds.player_start
+    contest = np.repeat(np.arange(CONTESTS), np.diff(start))
+    row = np.flatnonzero(flat.player == 3)
+    mine, before = jr.career(found, "player 3"), jr.career(rated, "player 3")
+    np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[row])
+    np.testing.assert_array_equal(mine["time"], flat.time[contest[row]])
+    for name in ("contest", "participants", "teams", "rank"):
+        np.testing.assert_array_equal(mine[name], before[name])
+    np.testing.assert_allclose(mine["expected_rank"], 1 + (1 - np.asarray(found.prediction)[row]) * (mine["teams"] - 1))
+    best = jr.league.peak_ratings(found, top=PLAYERS)
+    assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
+    board = jr.leaderboard(found)
+    np.testing.assert_array_equal(np.sort(board.rating)[::-1], board.rating)
+    assert sorted(board.games) == sorted(rated.games[rated.games > 0])
+    late = flat.time[-1] + 40.0
+    for one, two in zip(found.at(late), jr.ratings(system, found.state, time=late), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-9)
+    early = found.at(flat.time[3])
+    np.testing.assert_allclose(early.mean[flat.player[contest == 3]], found.rating.mean[contest == 3], rtol=1e-12)
+    assert np.isnan(early.mean).sum() == PLAYERS - len(np.unique(flat.player[contest < 4]))
+
+
+def test_pages_and_plots_show_contests_in_hindsight(tmp_path):
+    data, system = named_history(), system_of("draws")
+    found, rated = jr.smooth(system, data), jr.rate(system, data)
+    page = jr.site.report_html(rated, top=1, smoothed=found)
+    assert "in hindsight" in page
+    with refused("smoothed must be of the same contests as the rated history, in their order"):
+        later = slice_events(data.rounds, 1, CONTESTS)
+        jr.site.report_html(rated, smoothed=jr.smooth(system, later))
+    pytest.importorskip("matplotlib")
+    line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
+    assert line.get_ydata().tolist() == jr.career(found, "player 3")["rating"].tolist()
