@@ -250,6 +250,36 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert re.search("\nelo_mmx +0", text) and "log loss" in text
 
 
+MODES = """contest,player,team,mode,rank,kills
+1,Ada,red,duo,1,3\n1,Bo,red,duo,1,0\n1,Cy,blue,duo,2,-1\n1,Di,blue,duo,2,-2
+2,Ada,x,solo,1,1\n2,Cy,y,solo,2,-1\n3,Ada,red,duo,2,0\n3,Di,red,duo,2,-1\n3,Bo,blue,duo,1,0\n3,Cy,blue,duo,1,1
+"""
+
+
+def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text(MODES)
+    coming = "contest,player,team,mode\nnext,Ada,a,duo\nnext,Bo,a,duo\nnext,Cy,b,duo\nnext,Di,b,duo\n"
+    (tmp_path / "coming.csv").write_text(coming + "last,Di,a,solo\nlast,Bo,b,solo\n")
+    columns = ("--team", "team", "--category", "mode", "--statistics", "kills")
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", *columns)
+    assert code == 0 and text.startswith("skills: 3 contests"), errors
+    system = ("--system", "skills", "--param", "experience=20", "--param", "kills_scale=30")
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", *columns, *system, "--out", tmp_path / "run")
+    assert code == 0 and "of 4 players" in text, errors
+    code, text, _ = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
+    rated = jr.load(tmp_path / "run")
+    assert code == 0 and rated.categories.tolist() == ["duo", "solo"]
+    duo, solo = jr.forecasts.explain_fixtures(rated, tmp_path / "coming.csv")
+    (same,) = jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])], category="duo")
+    assert duo.difference == pytest.approx(same.difference) and duo.sides["expected"][0] == same.sides["expected"][0]
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain")
+    assert code == 0 and f"{duo}\n\n{solo}\n\n" == text and "experience" in text and not errors
+    code, text, _ = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain", "--json")
+    first, second = json.loads(text)
+    assert code == 0 and first["sides"][0]["points"] == duo.sides["points"][0]
+    assert [x["player"] for x in second["parts"]] == ["Di", "Bo"] and second["event"] == "contest last"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

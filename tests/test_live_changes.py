@@ -263,7 +263,7 @@ def test_contests_are_corrected_and_undone():
     live.correct(1, rank=[1, 1, 2])
     live.undo()
     check_same(live, rate([[1, 2, 3], [1, 1, 2], [3, 2, 1]]))
-    with refused("a contest has ranks; give rank= only"):
+    with refused("a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="):
         live.correct(0, score=1.0)
     with refused("rank must have 3 numbers"):
         live.correct(0, rank=[1, 2])

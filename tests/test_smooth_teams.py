@@ -18,7 +18,6 @@ from tests.reference.team_smooth_twin import TeamSmoother, dense
 from tests.reference.teams_twin import TeamSkills, participant
 from tests.test_skills_teams import CASES, MODIFIERS, MORE, PARTS, PLAYERS, SEASONS, STATISTICS, history, system_of
 
-pytestmark = pytest.mark.usefixtures("in_a_hurry")
 CONTESTS = 16
 PEERS = json.loads((Path(__file__).parent / "reference" / "team_smooth_peers.json").read_text())
 

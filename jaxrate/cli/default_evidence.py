@@ -57,11 +57,13 @@ def _recognised_fitted_margin(file: str, request: RatingRequest) -> dict[str, An
 
 
 def default_system(data: jr.data.Dataset) -> str:
-    """The system of those who name none: skills where the data have more than results, sides and seasons."""
+    """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.league.system_construction_by_name import default_system_name
 
     has_more = data.margin or data.categories is not None or data.covariates or data.statistics
-    return SKILLS if has_more and isinstance(data.events, jr.Matches) else default_system_name(data)
+    suits_skills = isinstance(data.events, jr.Matches) or dataset_has_teams(data)
+    return SKILLS if has_more and suits_skills else default_system_name(data)
 
 
 def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
@@ -81,6 +83,7 @@ def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> 
         "margins": "margins" if data.margin else "",
         "seasons": "seasons" if data.seasons else "",
         "categories": "categories" if data.categories is not None else "",
+        "statistics": "statistics" if system.settings.get("statistics") else "",
     }
     used = [text for kind, text in kinds.items() if text and kind not in unused]
     return join_names(used) if used else ""

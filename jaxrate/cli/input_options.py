@@ -15,7 +15,14 @@ import click
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, ColumnRole, join_alternatives
+from jaxrate.data.column_role_definitions import (
+    COLUMN_ROLES,
+    FORMAT_NAMES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    ColumnRole,
+    join_alternatives,
+)
 from jaxrate.text_format import did_you_mean_suffix
 
 ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
@@ -126,6 +133,8 @@ def _option_to_read_argument(name: str, value: Any) -> Any:
         if len(dict(mixtures)) < len(mixtures):
             raise ValueError("--mixtures names one twice")
         return dict(mixtures)
+    if name in (*PLAYER_PAIR, *WINNER_LOSER) and "," in value:
+        return [name for name in value.split(",") if name]
     accepts = COLUMN_ROLES[name].accepts if name in COLUMN_ROLES else None
     if accepts == "one or two columns":
         return value[0] if len(value) == 1 else list(value)

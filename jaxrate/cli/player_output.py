@@ -23,14 +23,15 @@ POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
 
 
 def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
-    """The strengths of the leaders against each category, if the table of ratings has modifiers."""
+    """The strengths of the leaders in or against each category, if the table of ratings has modifiers."""
     columns = jr.league.rating_table(rated) if rated.categories is not None else {}
     if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
         return []
     row = {name: i for i, name in enumerate(columns["player"])}
     strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
     rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
-    return [TextTable(["strength against", *map(str, rated.categories)], rows, ("strength against",))]
+    head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
+    return [TextTable([head, *map(str, rated.categories)], rows, (head,))]
 
 
 def career_sections(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,19 @@ from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import format_percent, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
+MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality"
 CHANCE_COLUMNS = "win", "draw", "loss", "expected"
 
 
 @click.command(
     cls=VariadicColumnOptionsCommand,
-    groups={"Fixtures": ("newcomers", "at")},
+    groups={"Fixtures": ("newcomers", "at", "explain")},
     examples=(
         "jaxrate rate games.csv --out season",
         "jaxrate predict season july.csv",
         "jaxrate predict season july.csv --newcomers --out chances.csv",
+        "jaxrate predict season july.csv --explain",
     ),
 )
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
@@ -39,11 +42,12 @@ CHANCE_COLUMNS = "win", "draw", "loss", "expected"
 @newcomers_option
 @click.option("--at", metavar="DATE", help="Date of the matches, if FIXTURES has none.  [default: the end of the run]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
+@click.option("--explain", is_flag=True, help="Print what each player contributes, in points, in place of the table.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def predict(
     report: ProgressReport, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None,
-    out: Path | None, as_json: bool,
+    out: Path | None, explain: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Predict the matches or contests in FIXTURES from a run that jaxrate rate --out RUN saved.
 
@@ -53,6 +57,8 @@ def predict(
     Matches get the chances of the first player to win, draw and lose, and fair odds (1 / chance). Contests get the
     expected rank and the expected share of opponents beaten. Files and JSON also have the row of each in FIXTURES and,
     of matches, the quality, which says how even the two are.
+
+    --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
@@ -80,6 +86,11 @@ def predict(
     if out is not None:
         jr.data.write(predictions, out)
         report.note(f"saved the table to {out}")
+    if explain:
+        with report.stage("explaining predictions"), warnings.catch_warnings(action="ignore"):  # which were notes above
+            found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, time=when, **options)
+        print_explanations(found, as_json)
+        return
     if as_json:
         print_escaped(json.dumps(predictions.to_records(), indent=1))
         return
@@ -87,6 +98,20 @@ def predict(
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
     table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
     print_sections(table._replace(left_aligned=(*table.left_aligned, "home", "away")))
+
+
+def print_explanations(explanations: list[jr.forecasts.Explanation], as_json: bool) -> None:
+    """Print explanations as JSON, all of them, or as text, as many as people read."""
+    if as_json:
+        records = [
+            {"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations
+        ]
+        print_escaped(json.dumps(records, indent=1))
+        return
+    for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
+        print_escaped(f"{one}\n")
+    if len(explanations) > MAX_EXPLANATIONS_SHOWN:
+        print_escaped(f"... and {len(explanations) - MAX_EXPLANATIONS_SHOWN:,} more; --json prints them all")
 
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:

@@ -207,10 +207,12 @@ def rate(
         rated, quality_text, metrics = rate_and_evaluate_task(report, file, task, saved, last, request.changes)
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
+        from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
         from jaxrate.league.comparison_notes import has_sides
 
         columns = columns_of_saved_run(rated.system, data, request.columns)
-        teams = is_about_teams(file, request.columns) or bool(rated.options.get("teams"))
+        teams = is_about_teams(file, request.columns) and not dataset_has_teams(data)  # whose members are rated
+        teams = teams or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
         rated.options.setdefault("title", title_from_file(file))
     are_teams = bool(rated.options.get("teams"))

@@ -111,9 +111,11 @@ def report(
         timed=False,
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.league.comparison_notes import has_sides
 
-    about_file = {"sided": has_sides(task.data), "teams": is_about_teams(file, request.columns)}
+    teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
+    about_file = {"sided": has_sides(task.data), "teams": teams}
     rated = rated._replace(options=rated.options | about_file)
     with report.stage("writing the page"):
         page = jr.site.report_html(

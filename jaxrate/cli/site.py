@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +128,7 @@ def site(
             )
     with warnings_as_notes(report):
         fixtures = None if coming is None else jr.forecasts.predict_fixtures(rated, coming)
+        explanations = _explain(rated, coming)
         season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=relegated) if seasonal else None
     with report.stage(f"writing {len(rated.players):,} pages"):
         jr.site.write_site(
@@ -139,6 +141,7 @@ def site(
             points=(columns[points[0]], columns[points[1]]) if points else None,
             smoothed=_load_smoothed_columns(run, rated.contests is None),
             coming=fixtures,
+            explanations=explanations,
             season=season,
             active=active,
             min_games=min_games,
@@ -149,6 +152,16 @@ def site(
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}; open {out / 'index.html'} in a browser, or copy the folder to a host"
     )
+
+
+def _explain(rated: jr.Rated, coming: str | None) -> list[jr.forecasts.Explanation]:
+    """The explanations of what is to come, of systems whose predictions have parts."""
+    from jaxrate.forecasts.prediction_explanations import is_explained
+
+    if coming is None or not is_explained(rated.system):
+        return []
+    with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
+        return jr.forecasts.explain_fixtures(rated, coming)
 
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:

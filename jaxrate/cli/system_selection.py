@@ -47,6 +47,7 @@ def facts_from_options(columns: dict[str, Any]) -> DataFacts:
         covariates=(*covariates, *derived),
         seasons=(0.0,) if "season" in columns else (),
         league_season=columns.get("league_season"),
+        statistics=(*columns.get("statistics", ()), *columns.get("shares", ())),
     )
 
 

@@ -28,6 +28,7 @@ datasets/                        results that ship with the package
 simulated_player_draws.py        players drawn at random, with unequal probabilities, with and without replacement
 column_spellings.py              names that people give to columns, in lower-case letters and digits; {} is a side
 participant_tables.py            a table with one row per participant of a contest: its columns as those of `Rounds`
+line_up_tables.py                a table with one row per match of teams, in several columns or in lists
 match_tables.py                  a table with one row per match: its columns as those of `Matches`
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory

@@ -46,6 +46,8 @@ from jaxrate.data.result_parsing import parse_results, replace_na_values
 from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 
+SIDE_NOTE = ", the first of whom has the side"
+
 
 class ColumnsRecognisedWarning(UserWarning):
     """Which columns were recognised, and as what."""
@@ -88,7 +90,7 @@ def recognise_columns(
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
         arguments |= dict(zip(layout, pair, strict=True))
-        home = ", the first of whom has the side" if spelling.side and arguments["side"] in (None, "a") else ""
+        home = SIDE_NOTE if spelling.side and arguments["side"] in (None, "a") else ""
         notes.append(f"{pair[0]} and {pair[1]} for {layout[0]} and {layout[1]}{home}")
     elif layout in (None, CONTEST_ROLES):
         contest_columns = _contest_columns(table.names, spelt, arguments, layout, upcoming)

@@ -44,7 +44,9 @@ class ColumnRole(NamedTuple):
 COLUMN_ROLES = {
     "a": ColumnRole(
         "column of the first player",
-        "They are player 0. Names are of any hashable type.",
+        "They are player 0. Names are of any hashable type. Of teams a list of columns, of which the first is never "
+        "empty (a1, a2, b1 and b2 need not be named) and in whose text semicolons divide players; or a column of "
+        "lists of players. Matches of teams become contests of two.",
         default=("a",),
         takers=("rate_files", "arena"),
     ),
@@ -63,7 +65,7 @@ COLUMN_ROLES = {
     ),
     "winner": ColumnRole(
         "column of the winner, instead of `a`, `b` and `score`",
-        "The winner becomes player 0 and the score is 1.",
+        "The winner becomes player 0 and the score is 1. Of teams as `a`.",
         default=("winner",),
         takers=("rate_files", "arena"),
     ),

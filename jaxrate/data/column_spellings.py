@@ -27,6 +27,14 @@ HOME_AND_AWAY = (  # of which the first has the side, if a and b are named: the 
     SIDE_PAIRS[0],
     SidesSpelling(("heim", "local", "domicile"), ("gast", "visitante", "exterieur", "extérieur"), side=True),
 )
+LINE_UP_SPELLINGS = (  # the roles of both sides, and how the players of each are numbered
+    (("a", "b"), "a{}", "b{}"),
+    (("a", "b"), "team1player{}", "team2player{}"),
+    (("a", "b"), "teamaplayer{}", "teambplayer{}"),
+    (("a", "b"), "homeplayer{}", "awayplayer{}"),
+    (("winner", "loser"), "winner{}", "loser{}"),
+    (("winner", "loser"), "winner{}name", "loser{}name"),
+)
 NAME_TEMPLATES: tuple[str, ...] = (
     "{}teamname",
     "{}team",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids
 from jaxrate.data.faulty_rows import collect_row_errors, map_row_errors
+from jaxrate.data.line_up_tables import build_line_up_dataset, read_line_up_fields
 from jaxrate.data.match_tables import build_match_dataset, build_match_fields, match_row_order
 from jaxrate.data.participant_tables import build_contest_dataset, contest_row_order, read_participant_fields
 from jaxrate.data.player_categories import CategoryShares
@@ -67,6 +68,8 @@ def _build_events(
     in_order: bool,
 ) -> Dataset:
     """`build_dataset`, whose error is the first, about rows of the columns."""
+    if roles.layout.num_first:
+        return _build_line_ups(roles, columns, rows, names, sort, in_order)
     of_matches = roles.layout.contest is None
     fields = (
         build_match_fields(roles, columns, *names)
@@ -79,6 +82,25 @@ def _build_events(
     fields = fields._replace(values=_reorder_values(fields.values, order))
     with map_row_errors(np.arange(len(rows))[order]):
         return (build_match_dataset if of_matches else build_contest_dataset)(roles, fields, rows[order])
+
+
+def _build_line_ups(
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    rows: HostArray,
+    names: NamesOfEarlierData,
+    sort: bool,
+    in_order: bool,
+) -> Dataset:
+    """`_build_events` of matches of two teams, as contests."""
+    fields, row = read_line_up_fields(roles, columns, *names[:3], rows)
+    if sort and fields.clock is None:
+        raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
+    with map_row_errors(row):
+        order = contest_row_order(fields, in_order)
+    fields, row = fields._replace(values=_reorder_values(fields.values, order)), row[order]
+    with map_row_errors(row):
+        return build_line_up_dataset(roles, fields, rows[row])
 
 
 def _recheck_rows(

@@ -14,7 +14,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning, doubtful_roles_hint, recognise_columns
+from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, doubtful_roles_hint, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import (
@@ -24,6 +24,12 @@ from jaxrate.data.date_parsing import (
     parse_time_column,
 )
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
+from jaxrate.data.line_up_tables import (
+    check_line_up_roles,
+    expand_line_up_cells,
+    find_line_up_columns,
+    set_line_up_columns,
+)
 from jaxrate.data.lookalike_names import (
     unify_spellings,
     warn_lookalike_names,
@@ -130,8 +136,15 @@ def read(
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
         check_date_style(dates)
         check_na_values(na_values)
+        line_ups = find_line_up_columns(table.names, arguments)
+        if line_ups is not None:
+            check_line_up_roles(arguments)
+            first_players = line_ups.first[0], line_ups.second[0]
+            arguments = arguments | dict(zip(line_ups.roles, first_players, strict=True))
         recognition = recognise_columns(table, arguments, upcoming, dates, na_values)
         roles = resolve_roles(table.names, recognition.arguments, upcoming, recognition.points)
+        if line_ups is not None:
+            roles = set_line_up_columns(roles, line_ups, table.names)
         roles = roles._replace(time=None) if recognition.timeless else roles
         if sort and roles.time is None:
             raise ValueError("the option sort needs a column of time")
@@ -142,6 +155,10 @@ def read(
         check_seasons(seasons)
         loaded, rows = _load_role_columns_and_drop_rows(recognition.table, roles)
         with map_row_errors(rows):
+            roles, loaded, line_up_note = expand_line_up_cells(roles, loaded)
+            if roles.layout.num_first:
+                check_line_up_roles(arguments)
+                roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
             loaded, result_note = parse_result_columns(roles, loaded, na_values)
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
@@ -155,6 +172,9 @@ def read(
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
         notes = [*recognition.notes, *filter(None, [result_note])]
+        if roles.layout.num_first:
+            notes = [note.removesuffix(SIDE_NOTE) for note in notes]
+        notes = [*filter(None, [line_up_note, "" if line_ups is None else line_ups.note]), *notes]
         if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
             notes.append(
                 f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates"

@@ -26,9 +26,10 @@ def map_row_errors(rows: HostArray) -> Iterator[None]:
 
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
-    """[n] where a column that is used has no value. Ceilings, ages and statistics may have none, and all times."""
+    """[n] where a column that is used has no value. Ceilings, ages, statistics and players of teams may lack one."""
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
-    for name in (x for x in roles.all_columns if x not in (roles.ceiling, *roles.age, *roles.statistic_columns)):
+    optional = roles.ceiling, *roles.age, *roles.statistic_columns, *roles.layout.optional_players
+    for name in (x for x in roles.all_columns if x not in optional):
         absent = missing_mask(columns[name], nan_is_missing=True) | _is_blank(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent

@@ -27,6 +27,17 @@ class TableLayout(NamedTuple):
     ranked: bool = False  # whether the result is a rank, not a score
     winner_first: bool = False  # whether player 0 is the winner
     points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
+    num_first: int = 0  # how many of `players` are of the first of two teams; 0: no teams, or a row a participant
+
+    @property
+    def first_players(self) -> tuple[str, str]:
+        """The columns of the first player of both sides of a match."""
+        return self.players[0], self.players[self.num_first or 1]
+
+    @property
+    def optional_players(self) -> list[str]:
+        """The columns that hold players of larger teams only: all but the first of each team."""
+        return [name for name in self.players if self.num_first and name not in self.first_players]
 
 
 class ColumnRoles(NamedTuple):

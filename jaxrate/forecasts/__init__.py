@@ -1,6 +1,8 @@
 """Forecasts of matches, contests, seasons, tournaments and knockout brackets; balanced teams and fair pairings.
 
+upcoming_event_reading.py        what is to come: read, checked, and given times
 upcoming_events.py               predict_fixtures: matches and contests to come
+prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
 season_simulation.py             simulate_season: the rest of a season, played many times
 tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
@@ -12,6 +14,7 @@ sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 
 from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
+from jaxrate.forecasts.prediction_explanations import Explanation, explain_fixtures
 from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
 from jaxrate.forecasts.series_and_knockout_brackets import (
     SeriesProbabilities,
@@ -29,6 +32,7 @@ from jaxrate.systems.draw_probability_wrapper import add_outcomes
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 
 __all__ = [
+    "Explanation",
     "OutcomeProbabilities",
     "RatingClassifier",
     "SeasonForecast",
@@ -39,6 +43,7 @@ __all__ = [
     "best_of",
     "bracket_probabilities",
     "calibrate",
+    "explain_fixtures",
     "forecast_by_smoothing",
     "matchup_matrix",
     "pair_players",

@@ -18,11 +18,12 @@ from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.events import Rounds, rounds
+from jaxrate.forecasts.pairwise_probabilities import fill_result_columns
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.prediction_columns import contest_prediction_columns
 from jaxrate.league.rated_history import Rated, find_player_id
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.league.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
@@ -95,7 +96,9 @@ def _optimality_note(optimal: bool) -> str:
 
 
 @enforce_argument_annotations
-def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_limit: float = 2.0) -> BalancedTeams:
+def balance_teams(
+    rated: Rated, players: Sequence[Any], *, teams: int = 2, category: Any = None, time_limit: float = 2.0
+) -> BalancedTeams:
     """Teams of equal size and of nearly equal strength, the sum of their members' ratings.
 
         print(jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"]))
@@ -107,17 +110,20 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
       rated: as from `rate` or `load`.
       players: the pool, by name or id: a multiple of the number of teams.
       teams: how many.
+      category: what everybody will meet, as the mode; of a history that has categories. None: ratings are those of
+        neutral ground.
       time_limit: seconds to search; then the best teams so far are taken.
 
     Raises:
-      ValueError: for players who are unknown or named twice, a pool that cannot be divided, fewer than two teams, or a
-        time limit that is not above 0.
+      ValueError: for players or a category that are unknown, players named twice, a pool that cannot be divided, fewer
+        than two teams, or a time limit that is not above 0.
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
     if teams < 2 or n < teams or n % teams:
         raise ValueError(f"{n} players cannot be divided into {teams} teams of equal size")
-    mean = np.asarray(ratings(rated).mean, np.float64)[ids]
+    rating = ratings(rated) if category is None else category_ratings(rated, category)
+    mean = np.asarray(rating.mean, np.float64)[ids]
     tolerance = float(np.std(mean)) / EQUALITY_DIVISOR
     score = mean - mean.mean()
     unit = float(np.std(mean)) or 1.0
@@ -151,18 +157,24 @@ def balance_teams(rated: Rated, players: Sequence[Any], *, teams: int = 2, time_
     best = np.argsort(-total, kind="stable")
     members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
     names = [[rated.players[i] for i in team] for team in members]
-    return BalancedTeams(names, total[best], _expected_share_of_teams_beaten(rated, members), solution.status == 0)
+    share = _expected_share_of_teams_beaten(rated, members, category)
+    return BalancedTeams(names, total[best], share, solution.status == 0)
 
 
-def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray]) -> HostArray | None:
-    """[teams] the expected share of the other teams to be beaten; None for a system without teams."""
-    if Rounds not in rated.system.events or "teams" not in rated.system.features:
+def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray], category: Any) -> HostArray | None:
+    """[teams] the expected share of the other teams to be beaten; None for a system without teams, or no category."""
+    system, lacks_category = rated.system, rated.categories is not None and category is None
+    if Rounds not in system.events or "teams" not in system.features or lacks_category:
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
     player, zeros = np.concatenate(members), np.zeros(len(team), int)
-    coming = rounds(zeros, player, team, team=team, time=np.full(len(team), rated.last or 0.0))
-    share = contest_prediction_columns(predict(rated.system, rated.state, coming), coming)["prediction"]
-    return share[np.unique(team, return_index=True)[1]]
+    covariates = dict.fromkeys(system.settings.get("covariates", ()), zeros.astype(float))
+    more = {} if rated.categories is None else {"category": zeros + rated.categories.tolist().index(category)}
+    time = np.full(len(team), rated.last or 0.0)
+    coming = rounds(zeros, player, team, team=team, time=time, columns=covariates or None, **more)
+    coming = fill_result_columns(system, coming)
+    share = contest_prediction_columns(predict(system, rated.state, coming), coming)["prediction"]
+    return np.asarray(share[np.unique(team, return_index=True)[1]])
 
 
 @enforce_argument_annotations

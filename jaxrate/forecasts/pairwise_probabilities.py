@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.events import Matches, matches
+from jaxrate.events import Matches, Ragged, matches
 from jaxrate.league.query_time import parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
@@ -88,11 +88,22 @@ def _margin_and_statistic_columns(system: RatingSystem) -> tuple[str, ...]:
     return (*margin, *system.settings.get("statistics", ()))
 
 
-def fill_missing_margins(system: RatingSystem, matches: Matches) -> Matches:
-    """Matches with margins of 0 where they are to come and have none; no prediction depends on them."""
-    columns = matches.context.columns or {}
-    zero = {name: np.zeros(len(matches.score)) for name in _margin_and_statistic_columns(system) if name not in columns}
-    return matches._replace(context=matches.context._replace(columns={**columns, **zero} or None))
+def fill_result_columns(system: RatingSystem, events: Any) -> Any:
+    """`Matches` or `Ragged` rounds to come, with 0 where their results will say more; no prediction depends on it."""
+    columns = event_columns(events)
+    names = (*_margin_and_statistic_columns(system), *filter(None, [system.settings.get("quit")]))
+    if isinstance(events, Matches):
+        zero = {name: np.zeros(len(events.score)) for name in names if name not in columns}
+        return events._replace(context=events.context._replace(columns={**columns, **zero} or None))
+    flat: Any = events.events
+    zero = {name: np.zeros(len(flat.player)) for name in names if name not in columns}
+    return events._replace(events=flat._replace(columns={**columns, **zero} or None))
+
+
+def event_columns(events: Matches | Ragged) -> dict[str, Any]:
+    """The further columns of matches or of the participants of contests, by name."""
+    holder: Any = events.context if isinstance(events, Matches) else events.events
+    return holder.columns or {}
 
 
 def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:

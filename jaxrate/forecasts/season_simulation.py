@@ -23,7 +23,8 @@ from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argum
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.forecasts.upcoming_events import predict_fixtures, read_played_names_and_scores
+from jaxrate.forecasts.upcoming_event_reading import read_played_names_and_scores
+from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings

@@ -8,7 +8,7 @@ separate_leagues.py                 rate_leagues: leagues rated apart
 starting_ratings.py                 initial_state: ratings of one's own to start from
 ratings_before_and_after_events.py  rating_history: ratings before and after each event
 contest_performances.py             performance_ratings of contests
-ratings_at_times.py                 ratings and modifiers as of a time
+ratings_at_times.py                 ratings, modifiers and ratings by category as of a time
 query_time.py                       times as of which ratings are asked for
 player_careers_and_ratings.py       career, rating_at, rating_table
 all_careers.py                      the careers of all players at once
@@ -43,7 +43,7 @@ from jaxrate.league.match_history_queries import HeadToHead, best_wins, head_to_
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles, rate_files
 from jaxrate.league.player_careers_and_ratings import rating_at, rating_table
 from jaxrate.league.rating_peaks import PeakRatings, peak_ratings
-from jaxrate.league.ratings_at_times import modifiers
+from jaxrate.league.ratings_at_times import category_ratings, modifiers
 from jaxrate.league.ratings_before_and_after_events import History, rating_history
 from jaxrate.league.separate_leagues import rate_leagues
 from jaxrate.league.starting_ratings import initial_state
@@ -62,6 +62,7 @@ __all__ = [
     "best_wins",
     "blat_mmr_beliefs",
     "blend_systems",
+    "category_ratings",
     "head_to_head",
     "initial_state",
     "modifiers",

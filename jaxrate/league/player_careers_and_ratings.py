@@ -12,7 +12,7 @@ from jaxrate.events import Matches, count_teams, has_teammates, period_end, team
 from jaxrate.league.prediction_columns import orient_prediction_columns_to_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, times_to_event_clock
-from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
+from jaxrate.league.ratings_at_times import advance_state_to_time, has_modifiers, modifiers, ratings
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import Rating
@@ -200,9 +200,10 @@ def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
     columns |= {
         name: x for name, x in state_columns.items() if x.ndim == 1 and name not in excluded and "." not in name
     }
-    if rated.categories is not None and "modifiers" in state_columns:  # skills keep theirs in the mean
+    if rated.categories is not None and has_modifiers(rated.system, state):
+        mean, deviation = map(np.asarray, modifiers(rated.system, state))
         for i, name in enumerate(rated.categories):
-            columns[f"modifier {name}"] = state_columns["modifiers"][:, i]
-            columns[f"deviation {name}"] = np.sqrt(state_columns["modifier_variance"][:, i])
+            columns[f"modifier {name}"] = mean[:, i]
+            columns[f"deviation {name}"] = deviation[:, i]
     order = np.argsort(-columns["rating"], kind="stable")
     return {name: values[order] for name, values in columns.items()}

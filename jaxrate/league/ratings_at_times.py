@@ -1,15 +1,17 @@
-"""Ratings, and modifiers against categories, as of a time."""
+"""Ratings, modifiers of categories and ratings by category, as of a time."""
 
 from typing import Any
 
 import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import Array
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.text_format import did_you_mean_suffix
 
 
 @enforce_argument_annotations
@@ -57,10 +59,11 @@ def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: An
 
 @enforce_argument_annotations
 def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
-    """Every player's modifier against each category [num_players, categories], and its deviation, of category Glicko.
+    """Every player's modifier of each category [num_players, categories], and its deviation.
 
-    Against an opponent of category c a player has the strength rating + modifier c, of a variance that is the sum of
-    both variances. The modifiers of a player sum to zero.
+    In a match or contest of category c, as a surface or a mode, a player of skills has the strength rating +
+    modifier c, as far as the rating is of skill. In category Glicko it is the strength against an opponent of category
+    c, and the modifiers of a player sum to zero.
 
         jr.league.modifiers(rated, time="2012-04-19").mean[:, rated.categories.tolist().index("Zerg")]
 
@@ -70,15 +73,77 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
     Raises:
       ValueError: as `ratings`, or if the system has no modifiers.
     """
-    rated = system
-    system, state, players = resolve_system_state_and_players(system, state)
-    if not hasattr(state, "modifiers"):
-        raise ValueError(f"{system.name} has no modifiers; take category_glicko")
-    params = system.params if params is None else params
-    rows = advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
-    has_variance = rows.modifier_variance > 0  # the modifier of a single category is known
-    deviation = jnp.where(has_variance, jnp.sqrt(jnp.where(has_variance, rows.modifier_variance, 1.0)), 0.0)
-    return Rating(rows.modifiers, deviation)
+    params = (system.system if isinstance(system, Rated) else system).params if params is None else params
+    system, rows = _rows_with_modifiers(system, state, time, params)
+    if hasattr(rows, "modifiers"):
+        mean, variance = rows.modifiers, rows.modifier_variance
+    else:
+        end = 1 + system.settings["categories"]
+        mean, variance = rows.mean[:, 1:end], jnp.diagonal(rows.covariance, axis1=1, axis2=2)[:, 1:end]
+    return Rating(mean, _deviation(variance))
+
+
+@enforce_argument_annotations
+def category_ratings(system: RatingSystem | Rated, category: Any, state: State = None, *, time: Any = None) -> Rating:
+    """Every player's rating [num_players] where they meet a category: on a surface, in a mode, against a race.
+
+        jr.league.category_ratings(rated, "doubles").mean
+
+    Args:
+      system, state, time: as in `ratings`.
+      category: its name in a rated history, or its number.
+
+    Raises:
+      ValueError: as `modifiers`, or if there is no such category.
+    """
+    number = _category_number(system, category)
+    system, rows = _rows_with_modifiers(system, state, time, None)
+    rating = system.summary(system.params, rows)
+    if hasattr(rows, "modifiers"):
+        variance = jnp.asarray(rating.deviation) ** 2 + rows.modifier_variance[:, number]
+        return Rating(rating.mean + rows.modifiers[:, number], jnp.sqrt(variance))
+    picked = jnp.zeros(rows.mean.shape[1]).at[jnp.array([0, 1 + number])].set(1.0)
+    if getattr(system.params, "form_deviation", None) is not None:
+        picked = picked.at[-1].set(1.0)
+    variance = jnp.einsum("i,nij,j->n", picked, rows.covariance, picked)
+    return Rating(rating.mean + rows.mean[:, 1 + number], _deviation(variance))
+
+
+def _category_number(system: RatingSystem | Rated, category: Any) -> int:
+    """The number of a category, by its name or number."""
+    names = system.categories if isinstance(system, Rated) else None
+    known = [] if names is None else names.tolist()
+    if category in known:
+        return int(known.index(category))
+    count = (system.system if isinstance(system, Rated) else system).settings.get("categories", 0)
+    if isinstance(category, int) and not isinstance(category, bool) and not known and 0 <= category < count:
+        return category
+    hint = did_you_mean_suffix(category, known)
+    raise ValueError(f"no category {category!r}{hint} (there are {', '.join(map(str, known)) or count})")
+
+
+def has_modifiers(system: RatingSystem, state: State) -> bool:
+    """Whether players have modifiers by category: of category Glicko, or of skills with two categories or more."""
+    of_skills = hasattr(state, "covariance") and system.settings.get("categories", 1) > 1
+    return hasattr(state, "modifiers") or of_skills
+
+
+def _rows_with_modifiers(
+    system: RatingSystem | Rated, state: State, time: Any, params: Params
+) -> tuple[RatingSystem, Any]:
+    """The system, and the rows of all players as of a time; ValueError without modifiers."""
+    rated: Any = system
+    own, state, players = resolve_system_state_and_players(rated, state)
+    if not has_modifiers(own, state):
+        raise ValueError(f"{own.name} has no modifiers; take category_glicko, or skills with categories")
+    query_time = parse_time_after_last_events(rated, state, time, players)
+    return own, advance_state_to_time(own, state, query_time, own.params if params is None else params)
+
+
+def _deviation(variance: Array) -> Array:
+    """Square roots whose slopes are finite at 0, as of the modifier of a single category, which is known."""
+    known = variance > 0
+    return jnp.where(known, jnp.sqrt(jnp.where(known, variance, 1.0)), 0.0)
 
 
 def advance_state_to_time(system: RatingSystem, state: State, time: Any, params: Params) -> State:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import check_not_traced
+from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, similar_names_hint, unstorable_reason, warn_new_names
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.live_state import LiveState
-from jaxrate.text_format import format_value_for_error
+from jaxrate.text_format import format_value_for_error, join_names
 
 MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
 EVENT_NAMES = {Matches: "matches", Rounds: "contests"}
@@ -22,6 +23,7 @@ NAME_TYPES: tuple[Any, ...] = (
     (int, float, np.integer, np.floating),
 )  # types of names; a table needs names of one type
 
+CONTEST_FIELDS = "weight", "ceiling", "noise", "category", "columns"
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
 OPTIONAL_LEAVES = None, np.zeros(())
 MATCH_FORMS = {  # structures of matches without and with a side and a weight
@@ -148,10 +150,11 @@ def build_contest(
     sizes: list[int],
     rank: Any,
     time: float,
-    weight_ceiling_noise: Sequence[Any],
+    context: Mapping[str, Any],
+    categories: Any,
     name_of_index: Callable[[int], Any],
 ) -> Ragged:
-    """One checked contest, as rounds, of teams of these sizes."""
+    """One checked contest, as rounds, of teams of these sizes; categories as in `build_match`."""
     rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
     if rank.shape != (len(sizes),):
         raise ValueError(
@@ -159,11 +162,20 @@ def build_contest(
             f"{format_value_for_error(rank.tolist())}"
         )
     team, count = np.repeat(np.arange(len(sizes)), sizes), len(ids)
-    round_columns = {
-        key: x if np.ndim(x) else np.full(count, x)
-        for key, x in zip(("weight", "ceiling", "noise"), weight_ceiling_noise, strict=True)
-        if x is not None
-    }
+    round_columns: dict[str, Any] = {}
+    for name, value in context.items():
+        if name not in CONTEST_FIELDS:
+            hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
+            raise ValueError(f"a contest has no {name!r}; it has {join_names(CONTEST_FIELDS)}{hint}")
+        if value is None:
+            continue
+        if name == "columns" and isinstance(value, Mapping):
+            round_columns[name] = {key: _value_per_player(x, count) for key, x in value.items()}
+        elif name == "category":
+            each = value if np.ndim(value) else [value] * count
+            round_columns[name] = [_category_index(x, categories) for x in each]
+        else:
+            round_columns[name] = value if name == "columns" else _value_per_player(value, count)
     formatters = NameFormatters(player=lambda i: repr(name_of_index(i)))
     return build_rounds(
         np.zeros(count, int),
@@ -174,6 +186,11 @@ def build_contest(
         formatters=formatters,
         **round_columns,
     )
+
+
+def _value_per_player(value: Any, count: int) -> Any:
+    """[count] values: one for every player as they are, a single one for all."""
+    return value if np.ndim(value) else np.full(count, value)
 
 
 def match_context_to_arguments(match: Matches, categories: Any) -> dict[str, Any]:
@@ -188,12 +205,27 @@ def match_context_to_arguments(match: Matches, categories: Any) -> dict[str, Any
     return match_columns
 
 
-def contest_to_build_contest_arguments(contest: Rounds) -> tuple[list[int], list[int], float, tuple[Any, ...]]:
-    """The arguments of `build_contest` of a padded contest: ids, sizes of teams, time, (weight, ceiling, noise)."""
+def contest_to_build_contest_arguments(
+    contest: Rounds, categories: Any
+) -> tuple[list[int], list[int], float, dict[str, Any]]:
+    """The arguments of `build_contest` of a padded contest: ids, sizes of teams, time, and context."""
     is_participant = contest.rank != LAST_ID
     sizes = np.unique(contest.team[is_participant], return_counts=True)[1]
-    weight_ceiling_noise = contest.weight[is_participant], contest.ceiling, contest.noise
-    return contest.player[is_participant].tolist(), sizes.tolist(), float(contest.time), weight_ceiling_noise
+    context: dict[str, Any] = {"weight": contest.weight[is_participant]}
+    context |= {"ceiling": contest.ceiling, "noise": contest.noise}
+    if contest.category is not None:
+        category = np.asarray(contest.category)[is_participant].tolist()
+        is_named = categories is not None and np.ndim(contest.category) == 1
+        context["category"] = [categories.tolist()[i] for i in category] if is_named else category
+    if contest.columns:
+        context["columns"] = {name: np.asarray(x)[is_participant] for name, x in contest.columns.items()}
+    return contest.player[is_participant].tolist(), sizes.tolist(), float(contest.time), context
+
+
+def contest_team_ranks(contest: Rounds) -> HostArray:
+    """[teams] the ranks of the teams of a padded contest."""
+    is_participant = contest.rank != LAST_ID
+    return np.asarray(contest.rank[is_participant][np.unique(contest.team[is_participant], return_index=True)[1]])
 
 
 def to_host_prediction(prediction: Any) -> Any:

@@ -19,6 +19,7 @@ from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import (
     build_contest,
     check_number,
+    contest_team_ranks,
     contest_to_build_contest_arguments,
     match_context_to_arguments,
     to_teams,
@@ -97,8 +98,8 @@ class Live:
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
 
-        Margins are not needed: they are not known before a match. Somebody who has not played is predicted as a
-        newcomer.
+        Margins and statistics are not needed: they are not known before a match. Somebody who has not played is
+        predicted as a newcomer.
 
         Raises:
           ValueError: as `update`.
@@ -112,8 +113,8 @@ class Live:
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
             warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=5)
             event_time, columns = resolve_prediction_time(history.system, current, time), context.get("columns")
-            if self._requirements.margins and isinstance(columns, Mapping | None):
-                context["columns"] = dict.fromkeys(self._requirements.margins, 0.0) | dict(columns or {})
+            if self._requirements.results and isinstance(columns, Mapping | None):
+                context["columns"] = dict.fromkeys(self._requirements.results, 0.0) | dict(columns or {})
             return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
 
         return history.run_exclusively(predict_match)
@@ -123,27 +124,19 @@ class Live:
 
     # --- Contests. ---
 
-    def update_round(
-        self,
-        players: Sequence[Any],
-        rank: Any = None,
-        *,
-        time: Any = None,
-        weight: Any = None,
-        ceiling: float | None = None,
-        noise: float | None = None,
-    ) -> Any:
+    def update_round(self, players: Sequence[Any], rank: Any = None, *, time: Any = None, **context: Any) -> Any:
         """Rate a contest of any number of players or teams; newcomers join.
 
             live.update_round(["Ada", "Bo", "Cy"], time="2026-05-31")
             live.update_round([["Ada", "Bo"], ["Cy", "Di"]], rank=[1, 1])
+            live.update_round([["Ada", "Bo"], ["Cy", "Di"]], category="duo", columns={"kills": [3, 0, -1, -2]})
 
         Args:
           players: names; a list of names in place of one is a team.
           rank: [players or teams] lower is better, equal is a tie. None: in the order of `players`, without ties.
           time: as for `update`.
-          weight: a number, or one for every player in order; as for `jr.rounds`.
-          ceiling, noise: as for `jr.rounds`.
+          context: `weight`, `category` and `columns` (by name), each a value for all or one for every player in
+            order, and `ceiling` and `noise`; as for `jr.rounds`, categories by name if the history has names for them.
 
         Returns:
           The prediction before the contest, for every player in order: the share of the others whom they are expected
@@ -156,22 +149,16 @@ class Live:
 
         def rate_contest(current: LiveState) -> Any:
             check_event_kind(history.system, current, Rounds)
-            event, newcomers, size = self._build_contest(current, players, rank, time, (weight, ceiling, noise))
+            event, newcomers, size = self._build_contest(current, players, rank, time, context)
             warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
             return history.rate_event(current, event, newcomers, time, size)
 
         return history.run_exclusively(rate_contest)
 
-    def predict_round(
-        self,
-        players: Sequence[Any],
-        *,
-        time: Any = None,
-        weight: Any = None,
-        ceiling: float | None = None,
-        noise: float | None = None,
-    ) -> Any:
+    def predict_round(self, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update_round` would return, without rating. None as time: that of the last event.
+
+        Margins, statistics and quits are not needed.
 
         Raises:
           ValueError: as `update_round`.
@@ -182,9 +169,11 @@ class Live:
         history = self._history
 
         def predict_contest(current: LiveState) -> Any:
+            columns, results = context.get("columns"), self._requirements.results
+            if results and isinstance(columns, Mapping | None):
+                context["columns"] = dict.fromkeys(results, 0.0) | dict(columns or {})
             return history.predict_event(
-                current,
-                *self._build_contest(current, players, None, time, (weight, ceiling, noise), is_prediction=True),
+                current, *self._build_contest(current, players, None, time, context, is_prediction=True)
             )
 
         return history.run_exclusively(predict_contest)
@@ -195,7 +184,7 @@ class Live:
         players: Any,
         rank: Any,
         time: Any,
-        weight_ceiling_noise: Sequence[Any],
+        context: Mapping[str, Any],
         is_prediction: bool = False,
     ) -> tuple[PackedEvent, list[Any], int]:
         """A contest, checked and packed; the names of newcomers; and the number of participants."""
@@ -215,7 +204,8 @@ class Live:
             sizes,
             rank,
             event_time,
-            weight_ceiling_noise,
+            context,
+            history.categories,
             lambda i: [*current.names[: current.players], *newcomers][i],
         )
         check_system_takes_events(self.system, contest, history.key)
@@ -262,7 +252,8 @@ class Live:
           index: index of the match or contest among those that were rated live, from 0; -1 is the last.
           score: new score of a match, as in `update`. None: unchanged.
           rank: new ranks of a contest, as in `update_round`.
-          context: new `side`, `weight`, `category` or `columns` of a match, as in `update`.
+          context: new `side`, `weight`, `category` or `columns` of a match, as in `update`, or of a contest, as in
+            `update_round`.
 
         Raises:
           ValueError: if there is no such result, and as for `update` and `update_round`. Nothing has changed then.
@@ -287,10 +278,16 @@ class Live:
                     current.names[old.integers[0]], old.integers[:2], result, old.time, known_context
                 )
             else:
-                if score is not None or context or rank is None:
-                    raise ValueError("a contest has ranks; give rank= only")
-                ids, sizes, event_time, weight_ceiling_noise = contest_to_build_contest_arguments(old.event)
-                contest = build_contest(ids, sizes, rank, event_time, weight_ceiling_noise, lambda i: current.names[i])
+                if score is not None or (rank is None and not context):
+                    raise ValueError(
+                        "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
+                    )
+                ids, sizes, event_time, known = contest_to_build_contest_arguments(old.event, history.categories)
+                rank_of_teams = contest_team_ranks(old.event) if rank is None else rank
+                contest = build_contest(
+                    ids, sizes, rank_of_teams, event_time, known | context, history.categories,
+                    lambda i: current.names[i],
+                )  # fmt: skip
                 check_system_takes_events(self.system, contest, history.key)
                 event = PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest)))
             history.correct(current, position, event)

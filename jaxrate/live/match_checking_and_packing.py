@@ -19,17 +19,20 @@ class RequiredMatchColumns(NamedTuple):
     """The columns that a system needs of a match."""
 
     system: RatingSystem
-    margins: tuple[str, ...]  # columns that are known after the match only
+    results: tuple[str, ...]  # columns that are known after the match only: margins, statistics and quits
     columns: tuple[str, ...]  # all columns that it must have
     is_simple: bool  # whether it needs no columns, and has no checks of its own
 
 
 def required_match_columns(system: RatingSystem) -> RequiredMatchColumns:
     """The columns that a system needs, by its settings."""
-    margins = tuple(system.settings.get("margin", ())) if system.settings.get("outcome") == "margin" else ()
-    columns = *margins, *system.settings.get("covariates", ())
+    settings = system.settings
+    results = tuple(settings.get("margin", ())) if settings.get("outcome") == "margin" else ()
+    results = *results, *settings.get("statistics", ())
+    columns = *results, *settings.get("covariates", ())
+    results = *results, *filter(None, [settings.get("quit")])
     check = system.check.check if isinstance(system.check, EventCheck) else system.check
-    return RequiredMatchColumns(system, margins, columns, check is accept_any_events and not columns)
+    return RequiredMatchColumns(system, results, columns, check is accept_any_events and not columns)
 
 
 def check_and_pack_match(

@@ -1,9 +1,10 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
+from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
@@ -33,6 +34,7 @@ SEASON_HEADINGS = {
     "relegated": "relegated",
 }
 MAX_TIES = 2  # matches with equal chances up to which all are told
+MAX_EXPLANATIONS = 50  # on the page
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -46,6 +48,15 @@ class MatchForecast(NamedTuple):
     is_neutral: bool
     chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
     odds: str
+
+
+class ExplanationTable(NamedTuple):
+    """What each player contributes to a forecast, as text."""
+
+    title: str
+    heads: list[str]
+    rows: list[dict[str, str]]  # cells by head; of the player their name in the history
+    words: tuple[str, ...]  # the heads of columns that hold words
 
 
 class ForecastTable(NamedTuple):
@@ -92,6 +103,21 @@ def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str
     is_matches = {"a", "b", "win", "loss"} <= set(columns)
     matches = [_match_forecast(row) for row in columns.to_records()] if is_matches else []
     return ForecastTable(title, file, rows, shown, note, matches, "side" in columns)
+
+
+def build_explanation_tables(
+    explanations: Sequence[Explanation], names: Mapping[str, str]
+) -> tuple[list[ExplanationTable], int]:
+    """The first explanations as tables, titled by display names of the sides; and how many more there are."""
+    tables = []
+    for one in explanations[:MAX_EXPLANATIONS]:
+        heads, rows = heads_and_cells(one.parts)
+        side, player = one.parts["side"], one.parts["player"]
+        sides = [" & ".join(names.get(str(x), str(x)) for x in player[side == k]) for k in one.sides["side"]]
+        title = " \u2013 ".join(sides)
+        cells = [dict(zip(heads, row, strict=True)) for row in rows]
+        tables.append(ExplanationTable(title, heads, cells, TEXT_COLUMNS))
+    return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
 def _match_forecast(row: dict[str, Any]) -> MatchForecast:

@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -15,12 +15,13 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
 from jaxrate.data.table_writing import escape_formulas
 from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
+from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
-from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
+from jaxrate.site.forecast_tables import build_explanation_tables, build_forecast_tables, closest_match_sentence
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
@@ -54,6 +55,7 @@ def write_site(
     points: tuple[Any, Any] | None = None,
     smoothed: Any = None,
     coming: ColumnTable | None = None,
+    explanations: Sequence[Explanation] = (),
     season: SeasonForecast | None = None,
     active: Any = None,
     min_games: int | None = None,
@@ -83,6 +85,8 @@ def write_site(
       smoothed: the smoothed history of the same matches, from `jr.smooth`, or the columns that `jaxrate rate --smooth`
         saved as `hindsight`: charts then have two lines, at the time and in hindsight.
       coming: forecasts of future matches, from `jr.forecasts.predict_fixtures`. None: not shown.
+      explanations: what each player contributes to these forecasts, from `jr.forecasts.explain_fixtures`. Without
+        `coming` they are not shown.
       season: the forecast of a season, from `jr.forecasts.simulate_season`. None: not shown.
       active, min_games: definition of current players, as for `jr.leaderboard`.
       noun: what the rated are called, one and many, as ("team", "teams"). None: teams if `jaxrate rate` saved that the
@@ -151,10 +155,18 @@ def write_site(
     if tables:
         keys = map(str, rated.players.tolist())
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
-        finding_of_matches = closest_match_sentence(
-            tables[-1].matches, {key: name for key, (_, name) in places.items()}
+        display_names = {key: name for key, (_, name) in places.items()}
+        explained, more = build_explanation_tables(explanations, display_names)
+        render_page(
+            "coming.html",
+            "coming",
+            "Fixtures",
+            tables=tables,
+            places=places,
+            finding=closest_match_sentence(tables[-1].matches, display_names),
+            explained=explained,
+            more_explained=more,
         )
-        render_page("coming.html", "coming", "Fixtures", tables=tables, places=places, finding=finding_of_matches)
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
     render_page("quality.html", "quality", "Accuracy", texts=accuracy.texts, bins=accuracy.bins, reliability=plot)

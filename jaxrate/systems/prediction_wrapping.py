@@ -45,6 +45,18 @@ def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
     return inner.wrappers if isinstance(inner, InnerSystem) else ()
 
 
+def unwrap_predictions(system: RatingSystem) -> RatingSystem:
+    """The system whose predictions are remade, by a rule of its own; others stay as they are."""
+    rule: Any = system.rules.predict
+    while isinstance(rule, BoundFunction) and isinstance(inner := (*rule.bound_args, None)[0], InnerSystem):
+        params = inner.own(system.params)
+        system = system._replace(
+            params=params, space=inner.space, init=inner.init, rules=inner.rules, summary=inner.summary
+        )
+        rule = inner.rules.predict
+    return system._replace(rules=system.rules._replace(predict=getattr(rule, "rule", rule)))
+
+
 class WrappedConstants(NamedTuple):
     """The constants of remade predictions."""
 

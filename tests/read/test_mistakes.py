@@ -272,7 +272,7 @@ def test_columns_that_are_none():
     with pytest.raises(ValueError, match="column 'b' has 2 rows, 'a' has 3"):
         read(table(b=["x", "y"]))
     with pytest.raises(ValueError, match=r"columns \['a', 'b'\] hold values that cannot be names"):
-        read(table(b=[[1], [2], [3]]))
+        read(table(b=[{1}, {2}, {3}]))
 
 
 def test_rows_that_are_none():

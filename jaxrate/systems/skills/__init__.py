@@ -15,4 +15,5 @@ member_evidence.py            what was counted of each participant, and who quit
 contest_messages.py           what a contest says of its members, and how likely it was
 team_results.py               what the result of a contest says of teams and members
 team_result_likelihoods.py    how likely the result of a contest is
+prediction_parts.py           what each player brings to a prediction, part by part
 """

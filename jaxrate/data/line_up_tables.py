@@ -1,0 +1,222 @@
+"""A table with one row per match of two teams, whose players stand in several columns or in lists, as contests."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_column, to_ids, to_numbers
+from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER
+from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, normalise_column_name
+from jaxrate.data.match_tables import match_arguments_from_columns
+from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE
+from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.table_sources import (
+    Column,
+    check_columns_exist_and_unique,
+    find_column_ignoring_case,
+    import_pyarrow,
+)
+from jaxrate.events import NameFormatters, build_rounds, fail_where
+from jaxrate.events.dataset import Dataset, EventBuilderInputs
+from jaxrate.text_format import format_unquoted_name
+
+SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
+UNSUPPORTED_ROLES = (  # the last two are of each player, in a table with a row for each
+    *("side", "neutral", "rest", "form", "age", "season", "league_season", "shares", "statistics", "covariates"),
+)
+
+
+class LineUpColumns(NamedTuple):
+    """The columns that hold the players of both sides."""
+
+    first: list[str]
+    second: list[str]
+    roles: tuple[str, str]  # of the two sides: a and b, or winner and loser
+    note: str = ""  # what was recognised, in words
+
+
+def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> LineUpColumns | None:
+    """The columns of line-ups: several that arguments name for a side, or a1, a2, b1, b2 as people call them.
+
+    Raises:
+      ValueError: if only one of the sides is named.
+    """
+    for roles in (PLAYER_PAIR, WINNER_LOSER):
+        sides = [arguments[role] for role in roles]
+        if any(isinstance(side, (list, tuple)) for side in sides):
+            if any(not side for side in sides):
+                raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {sides}")
+            first, second = ([side] if isinstance(side, str) else list(side) for side in sides)
+            return LineUpColumns(first, second, roles)
+    if any(arguments[role] is not None for role in (*PLAYER_PAIR, *WINNER_LOSER, *CONTEST_ROLES)):
+        return None
+    for roles in (PLAYER_PAIR, WINNER_LOSER):
+        if all(find_column_ignoring_case(names, role) for role in roles):
+            return None
+    spelt = {normalise_column_name(name): name for name in reversed(names)}
+    for roles, *templates in LINE_UP_SPELLINGS:
+        first, second = (_numbered_columns(spelt, template) for template in templates)
+        if first and second and len(first) + len(second) > 2:
+            note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
+            return LineUpColumns(first, second, roles, note)
+    return None
+
+
+def _numbered_columns(column_by_spelling: Mapping[str, str], template: str) -> list[str]:
+    """The columns of a template with the numbers 1, 2, ..., as far as there are any."""
+    columns: list[str] = []
+    while (name := template.format(len(columns) + 1)) in column_by_spelling:
+        columns.append(column_by_spelling[name])
+    return columns
+
+
+def set_line_up_columns(roles: ColumnRoles, line_ups: LineUpColumns, names: Sequence[str]) -> ColumnRoles:
+    """The roles with all players; ValueError unless there are such columns, each once."""
+    players = [*line_ups.first, *line_ups.second]
+    if len({*players}) < len(players):
+        raise ValueError(f"the line-ups name a column twice: {', '.join(map(str, players))}")
+    check_columns_exist_and_unique(names, players)
+    return roles._replace(layout=roles.layout._replace(players=players, num_first=len(line_ups.first)))
+
+
+def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
+    """ValueError for arguments of `read` that a table of line-ups does not take."""
+    wrong = [name for name in UNSUPPORTED_ROLES if arguments[name]]
+    if isinstance(arguments["category"], (list, tuple)) and len(arguments["category"]) > 1:
+        raise ValueError("the category of line-ups is one column, what everybody meets")
+    if wrong:
+        raise ValueError(
+            f"line-ups take no {' and no '.join(wrong)}; in a table with a row for each player, with columns contest, "
+            "player and team, statistics and covariates are those of each player"
+        )
+
+
+def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
+    """Matches whose cells hold lists of players, or of line-ups text with ;, with a column for each; and a note."""
+    layout = roles.layout
+    if layout.contest is not None:
+        return roles, columns, ""
+    if not any(_has_lists(columns[name]) for name in layout.players):
+        shares = [separated_share(columns[name]) for name in layout.players]
+        if not layout.num_first and min(shares) >= MIN_READABLE_SHARE and len(columns[layout.players[0]]) > 1:
+            a, b = layout.players
+            hint = f"say a=[{a!r}], b=[{b!r}], or --a {a}, --b {b}, with the commas, if semicolons divide the players"
+            return roles, columns, f"each of {a} and {b} for one name; {hint} of teams"
+        if not layout.num_first or not any(shares):
+            return roles, columns, ""
+    count = layout.num_first or 1
+    players, num_first, new = list[str](), 0, dict(columns)
+    for position, name in enumerate(layout.players):
+        cells = [_cell_names(value, layout.num_first > 0) for value in _to_values(columns[name])]
+        fail_where(np.array([not cell for cell in cells]), lambda row: f"column {name!r} has no players")  # noqa: B023
+        size = max(map(len, cells))
+        parts = [f"{name}, {i}" for i in range(1, size + 1)] if size > 1 else [name]
+        new |= {part: to_column(part, [cell[i] if i < len(cell) else None for cell in cells])
+                for i, part in enumerate(parts)}  # fmt: skip
+        players += parts
+        num_first += len(parts) if position < count else 0
+    text = f"{' and '.join(map(str, layout.players))} for teams, of several players in a cell"
+    return roles._replace(layout=layout._replace(players=players, num_first=num_first)), new, text
+
+
+def _has_lists(column: Column) -> bool:
+    return isinstance(column, np.ndarray) and any(isinstance(x, (list, np.ndarray)) for x in column)
+
+
+def separated_share(column: Column) -> float:
+    """The share of the cells that hold text with the separator."""
+    if isinstance(column, np.ndarray):
+        return float(np.mean([isinstance(x, str) and SEPARATOR in x for x in column]))
+    if not import_pyarrow().types.is_large_string(column.type):
+        return 0.0
+    compute = import_pyarrow().compute
+    return float(compute.mean(compute.match_substring(column, SEPARATOR)).as_py() or 0.0)
+
+
+def _to_values(column: Column) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+
+
+def _cell_names(value: Any, divides: bool) -> list[Any]:
+    """The names in a cell, which semicolons divide if they do; [None] where it is missing."""
+    if isinstance(value, str) and divides:
+        return [name for part in re.split(SEPARATOR, value) if (name := part.strip())]
+    return list(value) if isinstance(value, (list, np.ndarray)) else [value]
+
+
+def read_line_up_fields(
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    players: Any,
+    categories: Any,
+    mixtures: Mapping[Any, CategoryShares],
+    rows: HostArray,
+) -> tuple[EventBuilderInputs, HostArray]:
+    """Ids and numbers of the players of both teams, and the row [sum P] of the columns in which each stands.
+
+    `rows` [n] says where those of the columns stand in the source.
+
+    Raises:
+      RowError: where a column does not hold what its role requires.
+    """
+    layout, count = roles.layout, len(columns[roles.layout.players[0]])
+    for name in layout.first_players:
+        fail_where(missing_mask(columns[name], True), lambda row: f"column {name!r} has no value")  # noqa: B023
+    present = np.stack([~missing_mask(columns[name], True) for name in layout.players], axis=1)
+    row, position = np.nonzero(present)
+    player, players = to_ids(["players"], {"players": _names_by_row(layout.players, columns, present)}, players)
+    arguments = match_arguments_from_columns(roles, columns, count)
+    score, second = arguments["score"], position >= layout.num_first
+    fail_where(~((score >= 0) & (score <= 1)), lambda i: f"score {score[i]}, which is not from 0 to 1")
+    place = np.sign(0.5 - score)  # of the first, -1 if they won; the second has the other
+    values: dict[str, Any] = {"contest": row, "player": player[:, 0], "team": second.astype(int)}
+    values["rank"] = np.where(second, -place[row], place[row])
+    if "weight" in arguments:
+        values["weight"] = arguments["weight"][row]
+    labels = None
+    if roles.category:
+        category, labels = category_ids_or_shares(roles.category[:1], columns, categories, mixtures)
+        values["category"] = category[row, 0]
+    values["columns"] = {name: x[row] for name, x in arguments["columns"].items() if name not in roles.margin}
+    if roles.margin:
+        values["columns"][roles.margin[0]] = _team_points(roles, columns, score)[row, second.astype(int)]
+    time, clock = time_column_to_days_and_clock(roles.time, columns)
+    values |= {name: x[row] for name, x in time.items()}
+    return EventBuilderInputs(values, players, clock, labels, rows), row
+
+
+def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: HostArray) -> Column:
+    """The names of the players that there are, of each row those of the first team and then those of the second."""
+    parts, arrow = [columns[name] for name in names], import_pyarrow()
+    if any(isinstance(part, np.ndarray) for part in parts) or len({part.type for part in parts}) > 1:
+        values = np.empty(present.shape, object)
+        for i, part in enumerate(parts):
+            values[:, i] = _to_values(part)
+        return to_column("players", values[present].tolist())
+    flat = arrow.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    row, position = np.nonzero(present)
+    return flat.take(arrow.array(position * len(present) + row))
+
+
+def _team_points(roles: ColumnRoles, columns: Mapping[str, Column], score: HostArray) -> HostArray:
+    """[n, 2] the points of both teams; of a margin in one column it, for who has won, and 0."""
+    if roles.upcoming:
+        return np.zeros((len(score), 2))
+    points = [to_numbers(name, columns[name]) for name in roles.margin]
+    if len(points) == 2:
+        return np.stack(points, axis=1)
+    size = np.abs(points[0])
+    return np.stack([np.where(score > 0.5, size, 0.0), np.where(score < 0.5, size, 0.0)], axis=1)
+
+
+def build_line_up_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
+    """The dataset of these contests, whose participants stand in these rows of the source."""
+    players, source = fields.players, np.asarray(fields.contests)
+    formatters = NameFormatters(lambda i: str(source[i]), lambda i: format_unquoted_name(players[i]))
+    events = build_rounds(**fields.values, formatters=formatters)
+    names = players, rows, fields.categories, fields.clock, rows[events.player_start[:-1]]
+    return Dataset(events, *names, tuple(roles.margin[:1]))

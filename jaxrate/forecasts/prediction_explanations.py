@@ -1,0 +1,206 @@
+"""Explanations of predictions: what players, sides, experience and covariates contribute, in rating points."""
+
+import html
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
+from jaxrate.events import Matches
+from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
+from jaxrate.league.column_table import ColumnTable
+from jaxrate.league.prediction_columns import expected_outcomes
+from jaxrate.league.rated_history import Rated, format_time
+from jaxrate.league.ratings_at_times import ratings
+from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
+from jaxrate.system import RatingSystem
+from jaxrate.systems.skills.prediction_parts import PredictionParts, find_parts_rule
+from jaxrate.text_format import format_decimals, format_html_table, format_number, format_table
+
+SINGLE_RATING_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"
+PART_ORDER = "rating", "skill", "modifier", "own_side", "current_form", "experience", "side_advantage", "numbers"
+TEXT_COLUMNS = "side", "player", "category"
+
+
+class Explanation(NamedTuple):
+    """What each player contributes to a prediction, in rating points. `print` shows the tables.
+
+    Points count from those of a newcomer, and from the numbers of the smallest team.
+    """
+
+    event: str  # the two of a match, or the contest, and its time
+    parts: ColumnTable  # a row for each player: side, player, the parts, and points, their sum
+    sides: ColumnTable  # a row for each side: side, player (names), points, and what is expected of it
+
+    @property
+    def difference(self) -> float:
+        """The points of the first side less those of the second, as the prediction uses them, of two sides.
+
+        Raises:
+          ValueError: if there are more, or one.
+        """
+        points = self.sides["points"]
+        if len(points) != 2:
+            raise ValueError(f"a difference is of two sides, and there are {len(points)}")
+        return float(points[0] - points[1])
+
+    def columns(self) -> ColumnTable:
+        """A row for each player."""
+        return self.parts
+
+    def __str__(self) -> str:
+        tables = [format_table(*heads_and_cells(x), left_aligned=TEXT_COLUMNS) for x in (self.parts, self.sides)]
+        return "\n".join([self.event, *(f"\n{table}" for table in tables)])
+
+    def _repr_html_(self) -> str:
+        tables = [format_html_table(*heads_and_cells(x), left_aligned=TEXT_COLUMNS) for x in (self.parts, self.sides)]
+        return f"<p>{html.escape(self.event)}</p>{''.join(tables)}"
+
+
+@enforce_argument_annotations
+def explain_fixtures(
+    rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
+) -> list[Explanation]:
+    """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.
+
+        print(jr.forecasts.explain_fixtures(rated, [("Ada", "Bo")], side="a")[0])
+        print(jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])])[0])  # of line-ups
+
+    The parts of `jr.skills` are a player's skill, what is added where they meet this category (modifier) and on this
+    side, current form, experience, each covariate, and the side advantage; in contests all times the share that they
+    play, and what numbers are worth in teams of several sizes. Elo, Glicko, Glicko-2, TrueSkill and Weng-Lin have a
+    rating and the side advantage. The points of two sides differ by the difference from which the system predicts.
+    A calibrated prediction, or one of `add_outcomes`, is made from it.
+
+    Args:
+      rated, source, newcomers, time, columns: as of `predict_fixtures`.
+
+    Returns:
+      An `Explanation` for each match or contest.
+
+    Raises:
+      ValueError: as `predict_fixtures`, or for a system whose prediction is no function of a difference of points.
+    """
+    inner, _ = find_parts_rule(rated.system)
+    if not is_explained(rated.system):
+        known = ", ".join(SINGLE_RATING_SYSTEMS)
+        raise ValueError(f"{inner.name} has no parts that can be told apart; skills has, and {known} have a rating")
+    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    inner, rule = find_parts_rule(system)  # with seasons that have begun since
+    count = len(data.players)
+    if rule is None:
+        parts = rating_parts(inner, rated, data)
+    else:
+        explaining = inner._replace(rules=inner.rules._replace(predict=rule))
+        parts = PredictionParts(*predict(explaining, rated.state, data.events, num_players=count))
+    expected = expected_outcomes(predict(system, rated.state, data.events, num_players=count), data)
+    return split_by_event(rated, data, parts, np.asarray(expected, np.float64))
+
+
+def is_explained(system: RatingSystem) -> bool:
+    """Whether `explain_fixtures` takes histories of the system."""
+    inner, rule = find_parts_rule(system)
+    return rule is not None or inner.name in SINGLE_RATING_SYSTEMS
+
+
+def rating_parts(system: RatingSystem, rated: Rated, data: Dataset) -> PredictionParts:
+    """The parts of a system with one rating a player: leaves [n, 2] of matches, [sum P] of participants."""
+    of_matches = isinstance(data.events, Matches)
+    flat: Any = data.matches if of_matches else data.rounds.events
+    time = np.asarray(flat.time, np.float64)
+    time = np.stack([time, time], axis=1) if of_matches else np.repeat(time, np.diff(data.rounds.player_start))
+    player, params = np.asarray(flat.player), system.params
+    points, state = np.empty(player.shape), extend_state_if_needed(system, params, rated.state, len(data.players), 0)
+    for moment in np.unique(time):
+        at = time == moment
+        points[at] = np.asarray(ratings(system, state, time=float(moment)).mean, np.float64)[player[at]]
+    points = points - float(params.initial_rating)
+    if of_matches:
+        side, own = flat.context.side, {"rating": points}
+        if side is not None:
+            lead = float(params.side_advantage) * np.asarray(side, np.float64)
+            own["side_advantage"] = np.stack([np.where(side > 0, lead, 0.0), np.where(side > 0, 0.0, -lead)], axis=1)
+        return PredictionParts(own, {}, np.ones(player.shape))
+    weight = np.asarray(flat.weight) if system.name == "trueskill" else np.ones(player.shape)
+    numbers = float(params.initial_rating) * excess_numbers(data, weight)
+    return PredictionParts({"rating": weight * points, "numbers": numbers}, {}, weight)
+
+
+def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
+    """[sum P] by how much the weights of teams exceed those of the smallest, divided among members by their weights."""
+    rounds: Any = data.rounds
+    number = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
+    teams, team = np.unique(np.stack([number, rounds.events.team]), axis=1, return_inverse=True)
+    whole = np.bincount(team.ravel(), weight)
+    least = np.full(len(rounds.player_start) - 1, np.inf)
+    np.minimum.at(least, teams[0], whole)
+    return weight * ((whole - least[teams[0]]) / whole)[team.ravel()]
+
+
+def split_by_event(rated: Rated, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
+    """The explanation of each event, from the parts of all players and what is expected of them."""
+    if isinstance(data.events, Matches):
+        matches = data.matches
+        time, side = np.asarray(matches.time), np.tile(np.array(["a", "b"], object), len(expected))
+        names, start = data.players[matches.player].ravel(), 2 * np.arange(len(time) + 1)
+        titles = [f"{x} against {y}" for x, y in data.players[matches.player].tolist()]
+        expected = np.stack([expected, 1.0 - expected], axis=1).ravel()
+        category = None if matches.context.category is None else matches.context.category[:, ::-1]
+    else:
+        flat: Any = data.rounds.events
+        start, time, side = data.rounds.player_start, np.asarray(flat.time), 1 + np.asarray(flat.team)
+        names, category = data.players[flat.player], flat.category
+        titles = [f"contest {x}" for x in (range(len(time)) if data.contests is None else data.contests.tolist())]
+    columns = {"side": side, "player": names}
+    if category is not None and rated.categories is not None:
+        columns["category"] = category_names(np.asarray(category), rated.categories, len(names))
+    weight = np.asarray(parts.weight, np.float64).ravel()
+    points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in PART_ORDER if x in parts.own}
+    for name, x in parts.covariates.items():
+        points[f"{name} (covariate)" if name in points else name] = np.asarray(x, np.float64).ravel()
+    total = np.sum([*points.values()], axis=0)
+    explanations = []
+    for i, title in enumerate(titles):
+        at = slice(start[i], start[i + 1])
+        table = {name: x[at] for name, x in columns.items()}
+        table |= {"weight": weight[at]} if (weight[at] != 1.0).any() else {}
+        table |= {name: x[at] for name, x in points.items() if x[at].any() or name in ("skill", "rating")}
+        when = "" if rated.clock is None else f", {format_time(time[i], rated.clock)}"
+        sides = side_table(table["side"], table["player"], total[at], expected[at])
+        explanations.append(Explanation(f"{title}{when}", ColumnTable(table | {"points": total[at]}), sides))
+    return explanations
+
+
+def side_table(side: HostArray, player: HostArray, points: HostArray, expected: HostArray) -> ColumnTable:
+    """A row for each side, in the order of the sides: its players, their points, and what is expected of it."""
+    labels, first, number = np.unique(side, return_index=True, return_inverse=True)
+    players = np.array([", ".join(map(str, player[number == i].tolist())) for i in range(len(labels))], object)
+    return ColumnTable(
+        {"side": labels, "player": players, "points": np.bincount(number, points), "expected": expected[first]}
+    )
+
+
+def category_names(category: HostArray, names: HostArray, count: int) -> HostArray:
+    """[count] the categories that players meet, of ids or of shares; those who meet several meet a mixture."""
+    shares = category.reshape(count, -1)
+    if shares.shape[1] == 1:
+        return np.asarray(names[shares[:, 0]])
+    return np.where(shares.max(axis=1) == 1.0, names[shares.argmax(axis=1)].astype(object), "mixture")
+
+
+def heads_and_cells(table: ColumnTable) -> tuple[list[str], list[Any]]:
+    """The heads and cells of a table of points, as text for people."""
+    cells: list[list[str]] = []
+    for name, values in table.items():
+        if name == "expected":
+            cells.append([f"{x:.3f}" for x in values])
+        elif name == "weight":
+            cells.append([format_number(round(float(x), 3)) for x in values])
+        elif values.dtype.kind == "f":
+            cells.append([format_decimals(x, 1, signed=True) if x else "" for x in values])
+        else:
+            cells.append([str(x) for x in values])
+    return [name.replace("_", " ") for name in table], [*zip(*cells, strict=True)]

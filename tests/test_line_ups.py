@@ -1,0 +1,183 @@
+"""Tables with a row per match of teams: the same contests as those of a table with a row per player."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.conftest import refused
+
+pa = pytest.importorskip("pyarrow")
+parquet_files = pytest.importorskip("pyarrow.parquet")
+pytestmark = pytest.mark.filterwarnings("ignore::jaxrate.data.column_recognition.ColumnsRecognisedWarning")
+MATCHES = [  # teams, score, date, mode
+    (["Ann", "Bob"], ["Cy", "Di"], 1.0, "2024-01-01", "duo"),
+    (["Bob"], ["Eve"], 0.5, "2024-01-02", "solo"),
+    (["Cy", "Ann", "Eve"], ["Di"], 0.0, "2024-01-02", "mixed"),
+    (["Eve", "Cy"], ["Bob", "Ann"], 0.0, "2024-01-05", "duo"),
+]
+GOALS = [(3, 1), (2, 2), (0, 1), (1, 4)]
+
+
+def long_table(**more):
+    rows = [
+        (i, name, side, 1 + (score < 0.5 if side == "a" else score > 0.5), date, mode, GOALS[i][side == "b"])
+        for i, (first, second, score, date, mode) in enumerate(MATCHES)
+        for side, team in (("a", first), ("b", second))
+        for name in team
+    ]
+    names = "contest", "player", "team", "rank", "date", "mode", "goals"
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) | more
+
+
+def wide_table(names=("a{}", "b{}")):
+    """Columns a1, a2, a3, b1, b2, None where a team is smaller."""
+    teams = [(name, i, k) for i, name in enumerate(names) for k in range((3, 2)[i])]
+    table = {name.format(k + 1): [dict(enumerate(x[i])).get(k) for x in MATCHES] for name, i, k in teams}
+    return table | others()
+
+
+def others():
+    table = {name: [x[i] for x in MATCHES] for name, i in (("score", 2), ("date", 3), ("mode", 4))}
+    return table | {"goals": [x for x, _ in GOALS], "goals_b": [y for _, y in GOALS]}
+
+
+def list_table():
+    return {"a": [x[0] for x in MATCHES], "b": [x[1] for x in MATCHES]} | others()
+
+
+def text_table():
+    """Teams in text, whose columns must be named as those of teams."""
+    return {
+        name: ["; ".join(team) for team in teams] for name, teams in list_table().items() if name in "ab"
+    } | others()
+
+
+def named_table():
+    return {f"p{name}" if name[0] in "ab" else name: x for name, x in wide_table().items()}
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    parquet_files.write_table(pa.table(list_table()), tmp_path / "games.parquet")
+    return tmp_path / "games.parquet"
+
+
+def same_data(got, wanted):
+    assert jax.tree.structure(got.events) == jax.tree.structure(wanted.events)
+    for one, two in zip(jax.tree.leaves(got.events), jax.tree.leaves(wanted.events), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert got.players.tolist() == wanted.players.tolist() and got.contests.tolist() == wanted.contests.tolist()
+    assert got.clock == wanted.clock and (got.categories == wanted.categories).all()
+
+
+@pytest.mark.parametrize("make", [wide_table, list_table, text_table, "parquet"])
+def test_the_same_contests_as_of_a_long_table(make, parquet):
+    source = parquet if make == "parquet" else make()
+    wanted = jr.read(long_table(), team="team", category="mode")
+    sides = {"a": ["a"], "b": ["b"]} if make is text_table else {}
+    found = jr.read(source, **sides, category="mode")
+    same_data(found, wanted)
+    assert found.rows.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    scored = jr.read(source, **sides, category="mode", margin=["goals", "goals_b"])
+    same_data(scored, jr.read(long_table(), team="team", category="mode", margin="goals"))
+    assert scored.margin == ("goals",)
+
+
+def test_names_of_columns():
+    wanted = jr.read(long_table(), team="team", category="mode")
+    names = [("A_{}", "B_{}"), ("team1_player{}", "team2_player{}")]
+    for one in names:
+        same_data(jr.read(wide_table(one), category="mode"), wanted)
+    sides = {"a": ["pa1", "pa2", "pa3"], "b": ["pb1", "pb2"]}
+    same_data(jr.read(named_table(), **sides, category="mode"), wanted)
+    won = {"winner1_name": ["Ann"], "winner2_name": ["Bob"], "loser1_name": ["Cy"], "loser2_name": ["Di"]}
+    assert jr.read(won).rounds.events.rank.tolist() == [0, 0, 2, 2]
+    pair = jr.read({"a": ["Ann"], "b": ["Bob"], "a1": ["x"], "b1": ["y"], "b2": ["z"], "score": [1]})
+    assert pair.matches.player.tolist() == [[0, 1]]
+
+
+def test_one_margin_is_that_of_the_winner():
+    table = wide_table() | {"margin": [2, 0, -1, 3]}
+    found = jr.read(table, margin="margin").rounds.events.columns["margin"]
+    assert found.tolist() == [2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 3, 3]
+
+
+def test_results_in_words_and_matches_to_come():
+    table = list_table() | {"score": ["W", "D", "L", None]}
+    with pytest.warns(UserWarning, match="1 of 4 rows has no result and is left out: 1 is to come"):
+        data = jr.read(table, category="mode")
+    assert data.rounds.events.rank.tolist() == jr.read(long_table(), team="team").rounds.events.rank.tolist()[:10]
+    assert data.fixtures.rows.tolist() == [3] * 4 and data.fixtures.contests.tolist() == [3]
+    rated = jr.rate(jr.trueskill(), data)
+    found = jr.forecasts.predict_fixtures(rated, data.fixtures)
+    assert found["player"].tolist() == ["Eve", "Cy", "Bob", "Ann"] and found["share"][0] == found["share"][1]
+    coming = {name: x[3:] for name, x in wide_table().items() if name not in ("score", "goals", "goals_b")}
+    again = jr.forecasts.predict_fixtures(rated, coming)
+    assert again["share"].tolist() == found["share"].tolist()
+
+
+def test_rows_are_named():
+    wide, lists = wide_table(), list_table()
+    for table, message in (
+        (
+            wide | {"a2": ["Ann", None, "Bob", "Bob"]},
+            "row 0 (counting from 0): player Ann is in contest 0 twice, in the sa",
+        ),
+        (wide | {"b1": ["Cy", None, "Di", "Bob"]}, "row 1 (counting from 0): column 'b1' has no value"),
+        (lists | {"b": [["Cy"], [], ["Di"], ["Bob"]]}, "row 1 (counting from 0): column 'b' has no players"),
+        (wide | {"score": [1, 0, 2, 1]}, "row 2 (counting from 0): score 2.0, which is not from 0 to 1"),
+    ):
+        with refused(message):
+            jr.read(table)
+    decreasing = wide | {"date": ["2024-01-02", "2024-01-01", "2024-01-03", "2024-01-04"]}
+    in_order = jr.read(decreasing, sort=True)
+    assert in_order.rows.tolist()[:3] == [1, 1, 0] and in_order.contests.tolist() == [1, 0, 2, 3]
+    for options, message in (
+        ({"side": "a"}, "line-ups take no side; in a table with a row for each player"),
+        ({"covariates": "goals"}, "line-ups take no covariates"),
+        ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
+        ({"a": ["a1", "a9"], "b": ["b1"]}, "no column 'a9' (there are: a1, a2"),
+        ({"a": ["a1", "b1"], "b": "b1"}, "the line-ups name a column twice: a1, b1, b1"),
+        ({"a": ["a1", "a2"]}, "a and b must both name the columns of a side"),
+    ):
+        with refused(message):
+            jr.read(wide, **options)
+    with refused("line-ups take no side"):
+        jr.read(lists, side="a")
+    with refused("row 2 (counting from 0): column 'a' has no players"):
+        jr.read({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, a=["a"], b=["b"])
+
+
+def test_names_may_have_semicolons():
+    """They divide players only where a list of columns says that these are teams."""
+    table = {"a": ["x;y", "z", "x;y"], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}
+    assert jr.read(table).players.tolist() == ["x;y", "z", "u"]
+    table = {"a": ["x;y", "z;u"], "b": ["z;u", "x;y"], "score": [1, 0]}
+    with pytest.warns(UserWarning, match=r"a and b for one name; say a=\['a'\], b=\['b'\], or --a a, --b b,"):
+        assert len(jr.read(table).players) == 2
+    assert jr.read(table, a=["a"], b=["b"]).players.tolist() == ["x", "y", "z", "u"]
+
+
+def test_incomplete_rows_are_skipped():
+    table = wide_table() | {"b1": ["Cy", None, "Di", "Bob"]}
+    with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
+        data = jr.read(table, skip_incomplete=True)
+    assert data.contests.tolist() == [0, 2, 3]
+
+
+def test_the_command_line(jaxrate, tmp_path):
+    table = pa.table(wide_table())
+    jr.data.write(table, tmp_path / "games.csv")
+    jr.data.write(pa.table(named_table()).drop(["goals_b"]), tmp_path / "named.csv")
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "trueskill")
+    assert code == 0 and text.startswith("trueskill: 4 contests, 14 participations of 5 players")
+    assert "took a1, a2, a3 for the team of a, and b1, b2 for that of b" in errors
+    sides = ("--a", "pa1,pa2,pa3", "--b", "pb1,pb2", "--score", "score")
+    run = tmp_path / "run"
+    code, again, _ = jaxrate("rate", tmp_path / "named.csv", "--system", "trueskill", *sides, "--out", run)
+    assert code == 0 and again.split("\n\n")[1] == text.split("\n\n")[1]
+    coming = pa.table(named_table()).drop(["goals", "goals_b", "score", "mode", "date"]).slice(0, 1)
+    jr.data.write(coming, tmp_path / "coming.csv")
+    code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
+    assert code == 0 and [line.split()[2] for line in text.splitlines()[1:]] == ["Ann", "Bob", "Cy", "Di"], errors
