@@ -169,14 +169,14 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     code, text, _ = jaxrate("rate", path, "--system", "elo", "--player", "Ada", "--out", tmp_path / "run")
     assert code == 0
     lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
-    assert lines[0].split() == ["time", "opponent", "score", "expected", "change", "rating"]
+    assert lines[0].split() == ["date", "opponent", "score", "expected", "change", "rating"]
     assert lines[1].split() == ["2024-01-01", "Bo", "1", "50", "%", "+16.0", "1,516.0"]
     when, opponent, score, expected, _, change, rating = lines[2].split()
     assert (when, opponent, score, expected) == ("2024-01-03", "Cy", "0", "50")
     final = float(jr.load(tmp_path / "run").state.rating[0])
     assert float(change) == pytest.approx(final - 1516, abs=0.051)
     assert float(rating.replace(",", "")) == pytest.approx(final, abs=0.051)
-    assert lines[-1] == "Ratings are those after the match."
+    assert lines[-1] == "Ratings are after each match."
     code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
     assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
 

@@ -64,7 +64,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     career = text.split("driver 03: ")[1].splitlines()
     games = jr.career(jr.load(out), "driver 03")
     assert career[0] == f"{len(games['rank'])} contests"
-    head = ["time", "contest", "participants", "rank", "expected rank", "change", "rating", "deviation"]
+    head = ["date", "contest", "participants", "rank", "expected rank", "change", "rating", "deviation"]
     assert re.split(r"  +", career[2]) == head
     first = [f"{games[name][0]}" for name in ("time", "contest", "participants", "rank")]
     rest = f"{games['expected_rank'][0]:,.1f} {games['change'][0]:+.1f} "
@@ -195,7 +195,7 @@ def test_a_folder_of_contests(jaxrate, tmp_path, share):
     (tmp_path / "c" / "1.json").unlink()
     code, text, errors = jaxrate(*arguments)
     assert code == 0 and errors == "" and text.startswith("share: 1 contest, 3 participations of 3 players")
-    assert text.splitlines()[-3].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
+    assert text.splitlines()[-2].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
 
 
 def test_compare_of_contests(jaxrate, contests):
@@ -234,7 +234,8 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
     for label, value in jr.metrics.match_metrics(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
         assert f"\n{label:<18}{value:.4f}" in text
-    head, *lines = text.split("Ada: 3 contests\n\n")[1].split("\n\n")[0].splitlines()
+    head, *lines, caption = text.split("Ada: 3 contests\n\n")[1].splitlines()
+    assert caption == "Ratings are after each contest, deviations before it."
     assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
     assert [line.split()[2:5] for line in lines] == [["3", "2", "1"], ["4", "2", "2"], ["2", "2", "1"]]
     more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")

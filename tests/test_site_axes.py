@@ -300,3 +300,10 @@ def test_nobody_is_uncertain_where_all_play_as_often(tmp_path):
     jr.site.write_site(rated, tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "uncertain" not in page.partition('id="about-data"')[0]
+
+
+def test_a_ranking_without_peaks_has_no_columns_of_them(tmp_path):
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0], "date": ["2024-01-01", "2024-01-02"]}
+    jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert ">last played</th>" in page and "peak on" not in page and ">peak</th>" not in page

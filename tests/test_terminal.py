@@ -82,7 +82,7 @@ def test_a_narrow_career_keeps_the_change_and_leaves_out_the_deviation(terminal)
     print_sections(*career)
     text = ESCAPES.sub("", screen.getvalue())
     heading = next(line for line in text.splitlines() if line.startswith("date"))
-    assert heading.split() == ["date", "opponent", "score", "expected", "rating", "change"]
+    assert heading.split() == ["date", "opponent", "score", "expected", "change", "rating"]
     assert "Los Angeles Chargers" in text and "Ratings are after each match.\n" in text
     assert "Ratings are after each match, deviations before it." in str(career[1])
 

@@ -32,16 +32,16 @@ def test_words_about_contests_of_teams():
             i, j = np.triu_indices(teams, 1)
             right = (first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]) >= 0
             assert said.texts[0].startswith("Of two teams, the one that was expected to be ahead was not behind in ")
-            assert f" {100 * right.mean():.1f} %. By tossing a coin it would be 50 %." in said.texts[0]
+            assert f" {100 * right.mean():.1f} %. Chance alone gives 50 %." in said.texts[0]
 
 
-def test_a_coin_is_right_about_ties_too(recwarn):
+def test_chance_is_right_about_ties_too(recwarn):
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
     with pytest.warns(UserWarning, match="one participant"):
         data = jr.read(alone)
     said = summarise_accuracy(jr.rate(jr.elo_mmr(), data))
-    assert "By tossing a coin it would be 66.7 %." in said.texts[0] and not len(recwarn)
+    assert "Chance alone gives 66.7 %." in said.texts[0] and not len(recwarn)
 
 
 def test_one_is_not_said_as_many():

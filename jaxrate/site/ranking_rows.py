@@ -86,7 +86,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
         heads.append(("figure peak", "peak", peak_definition(data.rated)))
     heads.append(("figure more", event_nouns(data.rated)[1], ""))
     if data.current.last is not None:
-        heads += [("words more", "last played", ""), ("words more", "peak on", "")]
+        heads += [("words more", x, "") for x in ("last played", "peak on")[: 1 + has_peaks(data)]]
     titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
     return "".join(
         f'<th scope="col" class="{kind}"{title}>{text}</th>'
@@ -126,7 +126,8 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:
-            for heading, time in (("last played", board.last[at]), ("peak on", board.peak_time[at])):
+            dates = [("last played", board.last[at]), ("peak on", board.peak_time[at])]
+            for heading, time in dates[: 1 + with_peaks]:
                 cells.append(f'<td class="words more" data-name="{heading}">{_time_text(time, dated)}')
         rows.append(f"<tr>{''.join(cells)}\n")
     return "".join(rows)

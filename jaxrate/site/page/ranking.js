@@ -28,7 +28,7 @@ function ranking(table, about, { source, linked }) {
   columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
   if (dates) {
     columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
-    columns.push({ name: "peak on", kind: "more", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
+    if (has("peak")) columns.push({ name: "peak on", kind: "more", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
   }
   for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
 
