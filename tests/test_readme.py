@@ -30,7 +30,8 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     shows = re.compile(r"[tT]his is `(\w+\.csv)`[^\n]*\n\n```csv\n(.*?)```", re.DOTALL)
     shown = shows.findall("\n".join(PAGES.values()))
-    assert sorted(name for name, _ in shown) == ["games.csv", "july.csv", "june.csv", "league.csv", "races.csv"]
+    names = ["coming.csv", "doubles.csv", "games.csv", "july.csv", "june.csv", "league.csv", "races.csv"]
+    assert sorted(name for name, _ in shown) == names
     for name, text in shown:
         (folder / name).write_text(text)
     results = ("1-0", "0-1", "1/2-1/2")

@@ -98,6 +98,7 @@ def test_teams_are_ranked_among_teams_and_follow(tmp_path):
     assert "teams" not in alone.predictions.column_names
     assert alone.predictions["rank"].to_pylist() == [1, 4, 2, 2, 4]
     assert [first.predictions[name].to_pylist() for name in ("rank", "teams")] == [[1, 3, 2, 2, 3], [4] * 5]
+    assert first.predictions["team"].to_pylist() == [1, 2, 3, 3, 4]
     z = jr.career(first, "z")
     guess = first.predictions["prediction"].to_numpy()[4]
     np.testing.assert_allclose(z["expected_rank"], [1 + 3 * (1 - guess)])
@@ -106,6 +107,8 @@ def test_teams_are_ranked_among_teams_and_follow(tmp_path):
     after, before = jr.rate(system, solo, onto=jr.load(tmp_path)), jr.rate(system, teams, onto=jr.rate(system, solo))
     assert after.predictions["teams"].to_pylist() == [4] * 5 + [2] * 2 and after.contests == before.contests == 2
     assert before.predictions["teams"].to_pylist() == [2] * 2 + [4] * 5
+    assert before.predictions["team"].to_pylist() == [0] * 2 + [1, 2, 3, 3, 4]
+    assert after.predictions["team"].to_pylist() == [1, 2, 3, 3, 4] + [0] * 2
     assert after.predictions.column_names == before.predictions.column_names == first.predictions.column_names
 
 

@@ -157,6 +157,24 @@ def test_line_ups_to_come_are_explained(tmp_path):
     assert re.findall(r'data-name="points">(.*?)</td>', table) == points
 
 
+def test_line_ups_of_the_past_are_told(tmp_path):
+    """Who played with whom, and the share of the team's rating; neither of those who played alone."""
+    games = [[["Ann", "Bo"], ["Cy", "<Di>"]], [["Bo", "Cy", "Ann"], ["<Di>"]]]
+    rated = jr.rate(jr.skills(), jr.data.from_teams(games))
+    jr.site.write_site(rated, tmp_path, names={"Ann": "Ann Lee"})
+    told = inside(page_of(tmp_path, "Bo"), "career")
+    assert told["columns"]["with"] == ["Ann Lee", "Cy, Ann Lee"]
+    rating = dict(zip(*(rated.predictions[name].to_pylist()[4:] for name in ("player", "rating")), strict=True))
+    share = rating["Bo"] / (rating["Bo"] + rating["Cy"] + rating["Ann"])
+    assert told["columns"]["of the team, %"] == [50.0, round(100 * share)]
+    page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
+    assert "&lt;Di&gt;" in page and "is the share of the sum of the members" in page
+    alone = inside(page_of(tmp_path, "<Di>"), "career")
+    assert alone["columns"] == {"with": ["Cy", None], "of the team, %": [50.0, None]}
+    report = jr.site.report_html(rated)
+    assert "of the team, %" in report
+
+
 def test_contests_without_dates(tmp_path):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
     rated = jr.rate(jr.elo_mmr(), jr.read(table))

@@ -61,11 +61,12 @@ def rate(
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
-    rating and deviation before. Where some play in teams, rank and prediction are among teams, and the number of teams
-    stands beside that of participants. Deviations are left out if the system has none. Systems that infer performances
-    add them, and the rank that would have kept the rating, see `performance_ratings`; both are null where there is
-    none. Where leads fade, from season to season or with time, the ratings that the event left stand beside those
-    before, as `rating_after` and `deviation_after`: a rating period's stand beside each of its matches.
+    rating and deviation before. Where some play in teams, rank and prediction are among teams, and beside the number of
+    participants stand that of teams, and which of them is the player's, from 1 (0: unknown). Deviations are left out if
+    the system has none. Systems that infer performances add them, and the rank that would have kept the rating, see
+    `performance_ratings`; both are null where there is none. Where leads fade, from season to season or with time, the
+    ratings that the event left stand beside those before, as `rating_after` and `deviation_after`: a rating period's
+    stand beside each of its matches.
 
     Where the data have the points of both players as their margin, these follow as `points_a` and `points_b`.
 
@@ -242,7 +243,7 @@ def _contest_prediction_table_columns(
         "participants": size[contest_index].astype(np.int32),
     }
     if in_teams:
-        columns["teams"] = teams[contest_index]
+        columns |= {"teams": teams[contest_index], "team": rounds.team.astype(np.int32) + 1}
     columns |= contest_prediction_columns(result.prediction, data.rounds) | _rating_columns(result)
     if performances is not None:
         columns |= performances._asdict()
@@ -270,14 +271,16 @@ def _concatenate_predictions(first: Any, second: Any) -> Any:
 def _harmonize_prediction_tables(*prediction_tables: Any) -> list[Any]:
     """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
 
-    If some have the number of teams, all get it.
+    If some have the number of teams, all get it, and that of each player's team, which is 0 where it is not known.
     """
     arrow, tables = import_pyarrow(), list(prediction_tables)
     if any("teams" in table.column_names for table in tables):
         for i, table in enumerate(tables):
-            if "teams" not in table.column_names:
-                position = table.column_names.index("participants")
-                tables[i] = table.add_column(position + 1, "teams", table["participants"])
+            position = table.column_names.index("participants")
+            unknown = arrow.array(np.zeros(len(table), np.int32))
+            for number, (name, values) in enumerate((("teams", table["participants"]), ("team", unknown)), 1):
+                if name not in table.column_names:
+                    tables[i] = tables[i].add_column(position + number, name, values)
     for name, kind, target in (
         ("time", arrow.types.is_date, arrow.timestamp("us")),
         ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),

@@ -14,6 +14,7 @@ career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
 event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
 headline.py          the headline of a site
+line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
 system_bars.py       how far systems are behind the best, as bars on one axis
 page_templates.py    the templates of pages
 percent_heat_map.py  a heat map of percentages as a small PNG, in the colours of light and of dark pages

@@ -13,6 +13,7 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.site.line_ups import TEAM_SHARE, line_up_columns
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,
@@ -65,7 +66,8 @@ def build_site_data(
     n = len(rated.predictions)
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
-    event_columns = {name: np.asarray(x) for name, x in columns.items()}
+    displayed_names = unique_display_names(rated.players, names)
+    event_columns = line_up_columns(rated, displayed_names) | {name: np.asarray(x) for name, x in columns.items()}
     if points is None and "points_a" in rated.predictions.column_names:
         points = [rated.predictions[f"points_{side}"].to_numpy() for side in "ab"]
     points = None if points is None else tuple(np.asarray(x) for x in points)
@@ -86,7 +88,6 @@ def build_site_data(
     order, listed = (
         np.array([id_of_name[x] for x in board.player.tolist()], int) for board in (full_leaderboard, current)
     )
-    displayed_names = unique_display_names(rated.players, names)
     slugs = assign_slugs(rated.players.tolist(), displayed_names, permalinks or {})
     digits = coarse_rating_decimals(full_leaderboard.rating)
     return SiteData(
@@ -220,7 +221,10 @@ def _explain_table_columns(data: SiteData, event: str) -> str:
     seasons = data.rated.system.settings.get("seasons")
     fading = f" Leads also fade {'between seasons' if seasons else 'with time'}; no change includes that."
     fading_text = fading if do_leads_fade(data.rated.system) else ""
-    return f"{before}. The rating is the one after it.{margin_text}{moved}{fading_text}"
+    mates = ""
+    if TEAM_SHARE in data.columns:
+        mates = f" \u201c{TEAM_SHARE.capitalize()}\u201d is the share of the sum of the members' ratings before it."
+    return f"{before}. The rating is the one after it.{mates}{margin_text}{moved}{fading_text}"
 
 
 def round_for_json(values: HostArray, digits: int) -> list[Any]:

@@ -60,13 +60,16 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
 
 
 def concatenate_tables(first: Mapping[str, HostArray], second: Mapping[str, HostArray]) -> dict[str, HostArray]:
-    """The rows of two tables in one. A missing column is NaN, except that missing teams are the participants."""
+    """The rows of two tables in one. A missing column is NaN, except that missing teams are the participants, and
+    a missing team is 0, unknown.
+    """
     result = dict[str, HostArray]()
     wider_table = first if len(first) > len(second) else second
     for name in {**wider_table, **first, **second}:
         columns = [table.get(name, table.get("participants") if name == "teams" else None) for table in (first, second)]
         size = [len(table["row"]) for table in (first, second)]
-        filled = [np.full(n, np.nan) if x is None else x for x, n in zip(columns, size, strict=True)]
+        missing = 0 if name == "team" else np.nan
+        filled = [np.full(n, missing) if x is None else x for x, n in zip(columns, size, strict=True)]
         kinds = {x.dtype.kind for x in filled}
         if "M" in kinds and len(kinds) > 1:
             filled = [x if x.dtype.kind == "M" else np.full(len(x), np.datetime64("NaT", "D")) for x in filled]

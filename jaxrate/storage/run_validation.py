@@ -45,7 +45,7 @@ OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
     **dict.fromkeys(("deviation", "deviation_a", "deviation_b", "win", "draw", "loss", "quality"), "floating"),
     **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b"), "floating"),
     **dict.fromkeys(("rating_after_a", "rating_after_b", "deviation_after_a", "deviation_after_b"), "floating"),
-    "teams": "integer",
+    **dict.fromkeys(("teams", "team"), "integer"),
     **PERFORMANCE_KINDS,
 }
 COLUMN_PAIRS = (  # of both players, in predictions of matches
