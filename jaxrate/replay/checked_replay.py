@@ -147,7 +147,8 @@ def run(
     check_ids_not_sparse(system, flat.player, num_ids, num_players, count_players(state))
     given, start = state, partial(init_or_copy_padded_state, system, num_players=num_players, num_ids=num_ids)
     rows = resolve_row_count(system, state, num_players, num_ids)
-    forwards = engine == "scan" and not sharded
+    policy = compile_policy_from_environment() if policy is None else policy
+    forwards = engine == "scan" and not sharded and not policy.outermost
     forwards = forwards and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
     state = jax.eval_shape(lambda x: start(x, given)[0], params) if forwards else start(params, state)[0]
     plan: Plan | BlockPlan
@@ -171,7 +172,6 @@ def run(
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
     rules = make_replay_rules(system.rules, params, record)
-    policy = compile_policy_from_environment() if policy is None else policy
     replay = partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
 
     def replay_from_start(policy: CompilePolicy, params: Params) -> Any:

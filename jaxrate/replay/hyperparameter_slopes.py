@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.array_types import Array
@@ -62,28 +63,33 @@ def _differentiate_forwards(value: Callable[[Numbers], Any], function: Callable[
     def call(*numbers: Array) -> Any:
         return value(numbers)
 
-    @call.defjvp
-    def rule(numbers: Numbers, changes: Numbers) -> tuple[Any, Any]:
-        both = partial(_value_and_slopes, function)
+    @partial(call.defjvp, symbolic_zeros=True)
+    def rule(numbers: Numbers, changes: tuple[Any, ...]) -> tuple[Any, Any]:
+        moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
+        both = partial(_value_and_slopes, function, moving)
         found, slopes = _differentiate_forwards(both, both)(*numbers)
-        each = iter(_add_changes(changes, slopes))
+        each = iter(_add_changes(tuple(changes[i] for i in moving), slopes))
         return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
 
     return call
 
 
-def _value_and_slopes(function: Callable[[Numbers], Any], numbers: Numbers) -> tuple[Any, list[Array]]:
-    """function(numbers), and the slopes [k, ...] of each of its leaves that are real."""
+def _value_and_slopes(
+    function: Callable[[Numbers], Any], moving: list[int], numbers: Numbers
+) -> tuple[Any, list[Array]]:
+    """function(numbers), and the slopes [k, ...] of each of its leaves that are real, by k of the numbers."""
 
-    def parts(*numbers: Array) -> tuple[list[Array], Any]:
-        found = function(numbers)
+    def parts(*some: Array) -> tuple[list[Array], Any]:
+        every = dict(enumerate(numbers)) | dict(zip(moving, some, strict=True))
+        found = function(tuple(every.values()))
         return [x for x in jax.tree.leaves(found) if _is_real(x)], found
 
     def along(*axis: Array) -> tuple[Any, list[Array]]:
-        _, slopes, found = jax.jvp(parts, numbers, axis, has_aux=True)
+        _, slopes, found = jax.jvp(parts, some, axis, has_aux=True)
         return found, slopes
 
-    axes = [np.eye(len(numbers), dtype=x.dtype)[i] for i, x in enumerate(numbers)]
+    some = tuple(numbers[i] for i in moving)
+    axes = [np.eye(len(some), dtype=x.dtype)[i] for i, x in enumerate(some)]
     found, slopes = jax.vmap(along, out_axes=(None, 0))(*axes)
     return found, slopes
 
