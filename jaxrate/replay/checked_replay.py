@@ -171,16 +171,19 @@ def run(
         return Run(truncate_leaves(start(params, given)[0], rows), jnp.zeros(0))
     if key is not None and is_random_numbers(key) and not is_traced(key):
         key = pad_column(key, padded_size(len(key)), 0.0)
-    rules = make_replay_rules(system.rules, params, record)
     replay = partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
 
-    def replay_from_start(policy: CompilePolicy, params: Params) -> Any:
-        return replay(rules, params, start(params, given)[0], plan, key, policy=policy)
+    def replay_near(policy: CompilePolicy, near: Params) -> Any:
+        rules = make_replay_rules(system.rules, near, record)
+        return lambda params: replay(rules, params, start(params, given)[0], plan, key, policy=policy)
 
     if forwards:
-        value, followed = (partial(replay_from_start, x) for x in (policy, policy._replace(outermost=True)))
-        state, prediction = replay_with_forward_slopes(value, followed, params)
+        forward_policy = policy._replace(outermost=True)
+        state, prediction = replay_with_forward_slopes(
+            replay_near(policy, params), partial(replay_near, forward_policy), params
+        )
     else:
+        rules = make_replay_rules(system.rules, params, record)
         state, prediction = replay(rules, params, state, plan, key, policy=policy)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 

@@ -43,21 +43,34 @@ def needs_hyperparameter_slopes_only(system: RatingSystem, params: Params, other
     return len(traced) * sum(x.size * x.dtype.itemsize for x in state) <= MAX_SLOPE_BYTES
 
 
-def replay_with_forward_slopes(value: Callable[[Params], Any], replay: Callable[[Params], Any], params: Params) -> Any:
-    """value(params), whose slopes are those of replay(params), the same function to be differentiated forwards."""
+def replay_with_forward_slopes(
+    value: Callable[[Params], Any], replay_near: Callable[[Params], Callable[[Params], Any]], params: Params
+) -> Any:
+    """value(params), whose slopes are computed forwards.
+
+    `replay_near` makes the same function to be differentiated so, of sizes that are enough for hyperparameters such as
+    those that it is given. These are numbers wherever they are known.
+    """
     leaves, structure = jax.tree.flatten(params)
     places = [i for i, x in enumerate(leaves) if is_traced(x)]
 
-    def of_traced(function: Callable[[Params], Any], numbers: Numbers) -> Any:
+    def with_traced(numbers: Numbers) -> Params:
         every = dict(enumerate(leaves)) | dict(zip(places, numbers, strict=True))
-        return function(jax.tree.unflatten(structure, every.values()))
+        return jax.tree.unflatten(structure, every.values())
 
-    call = _differentiate_forwards(partial(of_traced, value), partial(of_traced, replay))
-    return call(*(leaves[i] for i in places))
+    def function_near(numbers: Numbers) -> Callable[[Numbers], Any]:
+        replay = replay_near(with_traced(numbers))
+        return lambda numbers: replay(with_traced(numbers))
+
+    return _differentiate_forwards(lambda numbers: value(with_traced(numbers)), function_near)(
+        *(leaves[i] for i in places)
+    )
 
 
-def _differentiate_forwards(value: Callable[[Numbers], Any], function: Callable[[Numbers], Any]) -> Any:
-    """value(numbers), whose slopes are those of the function, computed forwards, as are those of the slopes."""
+def _differentiate_forwards(
+    value: Callable[[Numbers], Any], function_near: Callable[[Numbers], Callable[[Numbers], Any]]
+) -> Any:
+    """value(numbers), whose slopes are those of a function, computed forwards, as are those of the slopes."""
 
     @jax.custom_jvp
     def call(*numbers: Array) -> Any:
@@ -66,8 +79,8 @@ def _differentiate_forwards(value: Callable[[Numbers], Any], function: Callable[
     @partial(call.defjvp, symbolic_zeros=True)
     def rule(numbers: Numbers, changes: tuple[Any, ...]) -> tuple[Any, Any]:
         moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
-        both = partial(_value_and_slopes, function, moving)
-        found, slopes = _differentiate_forwards(both, both)(*numbers)
+        both = partial(_value_and_slopes, function_near(numbers), moving)
+        found, slopes = _differentiate_forwards(both, lambda _: both)(*numbers)
         each = iter(_add_changes(tuple(changes[i] for i in moving), slopes))
         return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
 
