@@ -169,6 +169,20 @@ def test_teams_of_trueskill():
     assert one.sides["expected"].sum() == pytest.approx(1.0, abs=1e-5)
 
 
+def test_line_ups_are_of_contests():
+    rated = jr.rate(jr.elo(), jr.read(duels()))
+    with refused("the run is of matches, and not of contests of teams"):
+        jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])])
+
+
+def test_a_category_of_pairs():
+    rated = jr.rate(jr.skills(categories=2), jr.read(duels(), category="court"))
+    pair, table = [("Ada", "Bo")], {"a": ["Ada"], "b": ["Bo"], "court": ["grass"], "t": [rated.last]}
+    (one,) = jr.forecasts.explain_fixtures(rated, pair, category="grass")
+    (two,) = jr.forecasts.explain_fixtures(rated, table, category="court")
+    assert str(one) == str(two) and one.parts["category"].tolist() == ["grass"] * 2
+
+
 def test_systems_without_parts_are_refused():
     rated = jr.rate(jr.elo_mmr(), jr.read(contests()))
     with refused("elo_mmr has no parts that can be told apart; skills has, and elo, glicko, glicko2"):

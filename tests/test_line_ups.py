@@ -181,3 +181,24 @@ def test_the_command_line(jaxrate, tmp_path):
     jr.data.write(coming, tmp_path / "coming.csv")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
     assert code == 0 and [line.split()[2] for line in text.splitlines()[1:]] == ["Ann", "Bob", "Cy", "Di"], errors
+
+
+def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
+    """As of matches: what is recognised is kept with the run, so that forecasts need the surface alone."""
+    table = {("surface" if name == "mode" else name): x for name, x in wide_table().items()}
+    points = {"a_points": table.pop("goals"), "b_points": table.pop("goals_b"), "season": [1, 1, 1, 2]}
+    jr.data.write(pa.table(table | points), tmp_path / "games.csv")
+    run = tmp_path / "run"
+    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--out", run)
+    assert code == 0 and text.startswith("skills: 4 contests") and "strength by category" in text
+    assert "skills also learns from margins and categories" in errors
+    assert jr.load(run).options["columns"] == {
+        "margin": ["a_points", "b_points"],
+        "category": "surface",
+        "score": "score",
+    }
+    (tmp_path / "coming.csv").write_text("date,a1,b1,b2,surface\n2024-02-01,Ann,Cy,Di,duo\n")
+    code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv", "--explain")
+    assert code == 0 and "Cy, Di" in text, errors
+    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--plain")
+    assert code == 0 and text.startswith("trueskill")

@@ -107,8 +107,8 @@ def test_teams_are_ranked_among_teams_and_follow(tmp_path):
     after, before = jr.rate(system, solo, onto=jr.load(tmp_path)), jr.rate(system, teams, onto=jr.rate(system, solo))
     assert after.predictions["teams"].to_pylist() == [4] * 5 + [2] * 2 and after.contests == before.contests == 2
     assert before.predictions["teams"].to_pylist() == [2] * 2 + [4] * 5
-    assert before.predictions["team"].to_pylist() == [0] * 2 + [1, 2, 3, 3, 4]
-    assert after.predictions["team"].to_pylist() == [1, 2, 3, 3, 4] + [0] * 2
+    assert before.predictions["team"].to_pylist() == [1, 2, 1, 2, 3, 3, 4]
+    assert after.predictions["team"].to_pylist() == [1, 2, 3, 3, 4, 1, 2]
     assert after.predictions.column_names == before.predictions.column_names == first.predictions.column_names
 
 

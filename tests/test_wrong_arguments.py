@@ -107,7 +107,8 @@ def right_values():
         "urns.urn_law.proportion": [0.5, 0.5],
         "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
         "plots.rank_sets.ranks": jr.arena.rank_sets(strengths), "urns.replay_history.system": urnings,
-        "urns.simulate_world.system": urnings, "urns.confidence_band.state": urns,
+        "league.category_ratings.category": 0, "urns.simulate_world.system": urnings,
+        "urns.confidence_band.state": urns,
         "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
         "plots.profile.result": profile, "extend.luck.matrix.strengths": [0.0, 1.0],
     }  # fmt: skip

@@ -41,7 +41,7 @@ def read_events_with_evidence(
     evidence = _recognise_evidence_columns(file, request.columns)
     data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
     if not isinstance(data.events, jr.Matches):
-        return data, request
+        return data, request._replace(columns=evidence | request.columns)
     if "margin" in evidence and not has_informative_margins(data):
         data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
     return data, request._replace(columns=evidence | request.columns)

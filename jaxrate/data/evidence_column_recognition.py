@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxrate.data.column_recognition import matching_pair, player_columns
-from jaxrate.data.column_role_definitions import CONTEST_ROLES
+from jaxrate.data.column_role_definitions import CONTEST_ROLES, select_role_arguments
 from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
+from jaxrate.data.line_up_tables import find_line_up_columns
 from jaxrate.data.role_resolution import default_column
 from jaxrate.data.table_sources import find_column_ignoring_case
 
@@ -23,7 +24,8 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
 
     Args:
       names: the columns of a table.
-      arguments: those of `read` that are given, which are not sought; nothing is sought in contests.
+      arguments: those of `read` that are given, which are not sought; nothing is sought in contests, but
+        for line-ups of two teams points and surface.
     """
     if not arguments.keys().isdisjoint(CONTEST_ROLES[:3]):
         return {}
@@ -36,7 +38,8 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     has_winner = all(
         arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("winner", "loser")
     )
-    if not (has_players or has_winner or player_columns(columns_by_spelling, False)):
+    has_line_ups = find_line_up_columns(names, select_role_arguments(arguments)) is not None
+    if not (has_line_ups or has_players or has_winner or player_columns(columns_by_spelling, False)):
         return {}
     evidence: dict[str, Any] = {}
     for spelling in SIDE_PAIRS:
@@ -46,5 +49,5 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):
         if name in columns_by_spelling and role not in evidence:
             evidence[role] = columns_by_spelling[name]
-    given = {*arguments, *(["season"] if "league_season" in arguments else [])}
+    given = {*arguments, *(["season"] if "league_season" in arguments or has_line_ups else [])}
     return {role: x for role, x in evidence.items() if role not in given}

@@ -67,7 +67,6 @@ def explain_fixtures(
     """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.
 
         print(jr.forecasts.explain_fixtures(rated, [("Ada", "Bo")], side="a")[0])
-        print(jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])])[0])  # of line-ups
 
     The parts of `jr.skills` are a player's skill, what is added where they meet this category (modifier) and on this
     side, current form, experience, each covariate, and the side advantage; in contests all times the share that they

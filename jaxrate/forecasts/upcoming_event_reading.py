@@ -138,6 +138,8 @@ def _pair_table(pairs: Any, category: Any) -> tuple[dict[str, Any], dict[str, An
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in pairs):
         example = f"; of one match it is [{tuple(pairs)!r}]" if len(pairs) == 2 else ""
         raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
+    if any(isinstance(name, list) for pair in pairs for name in pair):
+        raise ValueError("the run is of matches, and not of contests of teams: fixtures must be pairs of names")
     table = {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}
     return _add_category(table, {}, category)
 

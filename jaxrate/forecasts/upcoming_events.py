@@ -31,7 +31,6 @@ def predict_fixtures(
     """Forecasts of upcoming matches or contests, as columns that print as a table.
 
         jr.forecasts.predict_fixtures(rated, [("Ada", "Bo"), ("Cy", "Di")], time="2026-07-01")
-        jr.forecasts.predict_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])])  # line-ups, of a history of contests
         jr.forecasts.predict_fixtures(rated, "july.csv", a="home", b="away", side="a")
 
     Matches have time, a, b, who has the side (where anybody has), the chances of a to win, to draw and to lose, and the
@@ -43,10 +42,11 @@ def predict_fixtures(
 
     Args:
       rated: as from `rate` or `load`.
-      source: a list of pairs of names, or, of contests, of line-ups: the teams of each, where a team is a name or a
-        list of names; their covariates are 0. Or a table as `read` takes it, without score and rank, or with scores, of
-        which the rows without one are predicted; or what `read` made of one: the `fixtures` of the data that were
-        rated, or with `upcoming=True` and the players, categories and seasons of the history.
+      source: a list of pairs of names, or, of contests, of line-ups, as [(["Ada", "Bo"], ["Cy", "Di"])]: the teams of
+        each, where a team is a name or a list of names; their covariates are 0. Or a table as `read` takes it, without
+        score and rank, or with scores, of which the rows without one are predicted; or what `read` made of one: the
+        `fixtures` of the data that were rated, or with `upcoming=True` and the players, categories and seasons of the
+        history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
         history, which a warning says of a table.

@@ -38,7 +38,7 @@ from jaxrate.league.rated_history import (
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade
 from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
-from jaxrate.storage.npz_tables import concatenate_tables, has_pyarrow, to_arrow_if_installed
+from jaxrate.storage.npz_tables import concatenate_tables, fill_team_numbers, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system, random_draw_rule
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 from jaxrate.text_format import format_value_for_error
@@ -271,15 +271,17 @@ def _concatenate_predictions(first: Any, second: Any) -> Any:
 def _harmonize_prediction_tables(*prediction_tables: Any) -> list[Any]:
     """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
 
-    If some have the number of teams, all get it, and that of each player's team, which is 0 where it is not known.
+    If some have the number of teams, all get it, and that of each player's team.
     """
     arrow, tables = import_pyarrow(), list(prediction_tables)
     if any("teams" in table.column_names for table in tables):
         for i, table in enumerate(tables):
-            position = table.column_names.index("participants")
-            unknown = arrow.array(np.zeros(len(table), np.int32))
-            for number, (name, values) in enumerate((("teams", table["participants"]), ("team", unknown)), 1):
-                if name not in table.column_names:
+            names = table.column_names
+            position = names.index("participants")
+            known = {name: table[name].to_numpy() for name in ("participants", "teams", "team") if name in names}
+            team = arrow.array(fill_team_numbers(known))
+            for number, (name, values) in enumerate((("teams", table["participants"]), ("team", team)), 1):
+                if name not in names:
                     tables[i] = tables[i].add_column(position + number, name, values)
     for name, kind, target in (
         ("time", arrow.types.is_date, arrow.timestamp("us")),

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import Rated
+from jaxrate.storage.npz_tables import places_in_contests
 
 TEAM_MATES, TEAM_SHARE = "with", "of the team, %"  # headings
 
@@ -40,10 +41,7 @@ def line_up_columns(rated: Rated, names: Sequence[str]) -> dict[str, HostArray]:
 
 def teams_of_several(team: HostArray, size: HostArray) -> list[Any]:
     """The rows of each team of two or more; `team` [n] is its number in a contest of `size` [n] rows, or 0: unknown."""
-    contest, begin = np.zeros(len(team), np.int64), 0
-    while begin < len(team):
-        contest[begin : begin + int(size[begin])] = begin
-        begin += int(size[begin])
+    contest = np.arange(len(team)) - places_in_contests(size)
     known = np.flatnonzero(team > 0)
     key = contest[known] * (team.max(initial=0) + 1) + team[known]
     order = np.argsort(key, kind="stable")

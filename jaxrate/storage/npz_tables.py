@@ -59,17 +59,40 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
     return arrow.table(table)
 
 
+def fill_team_numbers(table: Mapping[str, Any]) -> HostArray:
+    """[n] the number of each participant's team in the contest: of a table without teams everybody has their own.
+
+    0, which is unknown, if the table has teams and does not say who is in which.
+    """
+    if "team" in table:
+        return np.asarray(table["team"])
+    if "teams" in table:
+        return np.zeros(len(table["teams"]), np.int32)
+    return places_in_contests(np.asarray(table["participants"]))
+
+
+def places_in_contests(participants: HostArray) -> HostArray:
+    """[n] the places of rows within contests of so many `participants` [n], from 1."""
+    place, row = np.ones(len(participants), np.int32), 0
+    while row < len(participants):
+        size = int(participants[row])
+        place[row : row + size] = np.arange(1, size + 1)
+        row += size
+    return place
+
+
 def concatenate_tables(first: Mapping[str, HostArray], second: Mapping[str, HostArray]) -> dict[str, HostArray]:
     """The rows of two tables in one. A missing column is NaN, except that missing teams are the participants, and
-    a missing team is 0, unknown.
+    a missing team is that of a player alone, or 0 of a table that has teams.
     """
     result = dict[str, HostArray]()
     wider_table = first if len(first) > len(second) else second
     for name in {**wider_table, **first, **second}:
         columns = [table.get(name, table.get("participants") if name == "teams" else None) for table in (first, second)]
         size = [len(table["row"]) for table in (first, second)]
-        missing = 0 if name == "team" else np.nan
-        filled = [np.full(n, missing) if x is None else x for x, n in zip(columns, size, strict=True)]
+        filled = [np.full(n, np.nan) if x is None else x for x, n in zip(columns, size, strict=True)]
+        if name == "team":
+            filled = [fill_team_numbers(table) for table in (first, second)]
         kinds = {x.dtype.kind for x in filled}
         if "M" in kinds and len(kinds) > 1:
             filled = [x if x.dtype.kind == "M" else np.full(len(x), np.datetime64("NaT", "D")) for x in filled]
