@@ -172,7 +172,7 @@ def test_the_command(jaxrate, games, tmp_path):
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
-    cells = re.findall(r'data-name="expected">(.*?) %</td><td class="figure" data-name="scored">(.*?) %</td>', page)
+    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="won">(.*?)%</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
@@ -241,7 +241,7 @@ def opened(browser, history, tmp_path):
 
 def answer(browser):
     """The two chances that are shown, and for whom."""
-    found = [re.fullmatch(r"(.*) ([\d.]+) %", text, re.DOTALL) for text in texts(browser, "#answer p")]
+    found = [re.fullmatch(r"(.*) ([\d.]+)%", text, re.DOTALL) for text in texts(browser, "#answer p")]
     return [float(x[2]) / 100 for x in found], [x[1] for x in found]
 
 
@@ -265,7 +265,7 @@ def test_search_sort_open_and_choose(opened, history):
     wait_for(opened, lambda: texts(opened, "#name") == [NAMES[0]] == [opened.switch_to.active_element.text])
     career = jr.career(history, NAMES[0])
     assert texts(opened, "#events tbody td:nth-child(2)") == career["opponent"][:-11:-1].tolist()
-    chances = [float(text.removesuffix(" %")) for text in texts(opened, "#events tbody td:nth-child(4)")]
+    chances = [float(text.removesuffix("%")) for text in texts(opened, "#events tbody td:nth-child(4)")]
     np.testing.assert_allclose(chances, 100 * career["probability"][:-11:-1], atol=0.56)
 
     place = {name: i for i, name in enumerate(history.players)}

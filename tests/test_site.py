@@ -114,9 +114,9 @@ def test_the_leaderboard_and_its_files(rated, folder):
 def test_words_about_quality(rated, folder):
     text = (folder / "quality.html").read_text(encoding="utf-8")
     found = jr.metrics.match_metrics(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
-    assert f"The favourite scored {100 * found['accuracy']:.1f} % of the points in 400 matches, a draw as half." in text
-    assert f"{100 * np.exp(-found['log loss']):.1f} %, on average" in text and "None" not in text
-    assert ">scored</th>" in text and ">won</th>" not in text and "coin" not in text
+    assert f"The favourite won {100 * found['accuracy']:.1f}% of 400 matches, counting a draw as half a win." in text
+    assert f"{100 * np.exp(-found['log loss']):.1f}%, on average" in text and "None" not in text
+    assert ">won</th>" in text and "scored" not in text and "of the points" not in text
 
 
 def test_what_is_coming(rated, folder):
@@ -129,12 +129,12 @@ def test_what_is_coming(rated, folder):
     assert 'class="day"><th scope="rowgroup"' in heading and re.search(r"<time>\d{4}-\d\d-\d\d</time>", heading)
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
     assert re.findall('class="words (?:home|away)">(.*?)</td>', row) == pair
-    shown = [f"{100 * wanted[name][0]:.0f} %" for name in ("win", "draw", "loss")]
-    assert re.findall(r">([\d.]+ %)<", row) == shown
+    shown = [f"{100 * wanted[name][0]:.0f}%" for name in ("win", "draw", "loss")]
+    assert re.findall(r">([\d.]+%)<", row) == shown
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     assert " · ".join(f"{wanted[f'odds_{name}'][0]:.2f}" for name in ("win", "draw", "loss")) in row
-    assert re.search(r'class="lead">.+ \u2013 .+ is the closest, \d+ % to \d+ %; the clearest favourite is ', page)
+    assert re.search(r'class="lead">.+ \u2013 .+ is the closest, \d+% to \d+%; the clearest favourite is ', page)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads((folder / "data" / "coming.json").read_text(encoding="utf-8"))
@@ -229,7 +229,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     assert "at the time, in hindsight" in (out / "about.html").read_text(encoding="utf-8")
     careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
     outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
-    share = re.search("the line in hindsight leaves it in ([\\d.]+) % of matches", page_of(out, "player 00"))[1]
+    share = re.search("the line in hindsight leaves it in ([\\d.]+)% of matches", page_of(out, "player 00"))[1]
     assert float(share) == pytest.approx(100 * np.concatenate(outside).mean(), abs=0.3) and float(share) > 0
     rated = jr.load(run)
     told = inside(jr.site.report_html(rated, top=1, smoothed=smoothed), "data")["sections"]["0"]
@@ -346,7 +346,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     chances = [wanted[x] for x in ("win", "draw", "loss")]
 
     def shown():
-        return [float(re.search(r"([\d.]+) %$", text)[1]) / 100 for text in texts(page, "#answer p")]
+        return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(page, "#answer p")]
 
     assert shown() == pytest.approx(chances, abs=6e-3)
     page.find_element("css selector", "#games option[value='3']").click()

@@ -204,16 +204,16 @@ def test_the_report_shows_the_points_of_its_file(tmp_path):
 
 
 def test_chances_that_err_to_one_side_are_said_to():
-    """Favourites at 60 % win 80 of 100; and of two bins one errs either way."""
+    """Favourites at 60% win 80 of 100; and of two bins one errs either way."""
     one_sided = _summarise_two_sided(
         np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50, "match"
     )
-    assert "favourites won more often than predicted: of 100 who were given 70 %, about 90 won." in one_sided.texts[2]
+    assert "favourites won more often than predicted: of 100 who were given 70%, about 90 won." in one_sided.texts[2]
     even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
-    assert "points, on average: of 100 who were given 70 %, 50 to 90 won." in even.texts[2]
+    assert "points, on average: of 100 who were given 70%, 50 to 90 won." in even.texts[2]
 
 
-@pytest.mark.parametrize(("chance", "text"), [(0.4452, "45 %"), (0.445, "45 %"), (0.0125, "1.3 %"), (1, "> 99.9 %")])
+@pytest.mark.parametrize(("chance", "text"), [(0.4452, "45%"), (0.445, "45%"), (0.0125, "1.3%"), (1, "> 99.9%")])
 def test_percents_are_rounded_as_scripts_round(browser, tmp_path, chance, text):
     (tmp_path / "page.html").write_text(f"<script>{(PAGE_FILES / 'words.js').read_text()}</script>", encoding="utf-8")
     browser.get((tmp_path / "page.html").as_uri())

@@ -142,7 +142,8 @@ def test_teams_are_called_teams(jaxrate, tmp_path):
 def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
     report = tmp_path / "report.html"
     report.write_text(jr.site.report_html(rated_league(), active="all"), encoding="utf-8")
-    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "de"})
+    agent = browser.execute_script("return navigator.userAgent")
+    browser.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": "de-DE"})
     try:
         for page in (folder / "index.html", report):
             browser.get(page.as_uri())
@@ -153,8 +154,9 @@ def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
         wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
         said = " ".join(texts(browser, "main p"))  # at the end of a sentence, too
         assert re.search(r"log loss, 0,\d{4}\.", said) and not re.search(r"\d\.\d{4}", said)
+        assert re.search(r"won \d\d,\d\u00a0% of", said) and not re.search(r"\d%", said)
     finally:
-        browser.execute_cdp_cmd("Emulation.setLocaleOverride", {})
+        browser.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": ""})
 
 
 def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):

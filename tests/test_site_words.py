@@ -32,19 +32,19 @@ def test_matches_to_come_name_who_is_at_home_first():
     found = [(match.first, match.second, match.is_neutral, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", False, 0.25), ("Cy", "Bo", False, 0.625), ("Cy", "Ada", True, 0.875)]
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
-        "Cy \u2013 Bo B. is the closest, 63 % to 38 %; the clearest favourite is Cy, 88 % against Ada."
+        "Cy \u2013 Bo B. is the closest, 63% to 38%; the clearest favourite is Cy, 88% against Ada."
     )
 
 
 @pytest.mark.parametrize(
     ("wins", "sentence"),
     [
-        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest, 50 % to 50 %; "
-         "the clearest favourites are Cy, 75 % against Di, and Ed, 75 % against Flo."),
-        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Di \u2013 Cy are the closest, 52 % to 48 %; "
-         "the clearest favourite is Ed, 90 % against Flo."),
-        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest, 50 % to 50 %; "
-         "the clearest favourites are Gus and 2 others, all with 75 %."),
+        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest, 50% to 50%; "
+         "the clearest favourites are Cy, 75% against Di, and Ed, 75% against Flo."),
+        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Di \u2013 Cy are the closest, 52% to 48%; "
+         "the clearest favourite is Ed, 90% against Flo."),
+        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest, 50% to 50%; "
+         "the clearest favourites are Gus and 2 others, all with 75%."),
         ([0.75, 0.25, 0.75], ""),
     ],
 )  # fmt: skip

@@ -25,14 +25,14 @@ def test_words_about_contests_of_teams():
         said = summarise_accuracy(rated)
         if teams == 2:
             found = evaluate_predictions(rated, data)
-            assert f"The favourite won {100 * found['accuracy']:.1f} % of {n} contests." in said.texts[0]
+            assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} contests." in said.texts[0]
             assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) > 1
         else:
             first = rated.predictions["prediction"].to_numpy()[::2].reshape(n, teams)
             i, j = np.triu_indices(teams, 1)
             right = (first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]) >= 0
             assert said.texts[0].startswith("Of two teams, the one that was expected to be ahead was not behind in ")
-            assert f" {100 * right.mean():.1f} %. Chance alone gives 50 %." in said.texts[0]
+            assert f" {100 * right.mean():.1f}%. Chance alone gives 50%." in said.texts[0]
 
 
 def test_chance_is_right_about_ties_too(recwarn):
@@ -41,7 +41,7 @@ def test_chance_is_right_about_ties_too(recwarn):
     with pytest.warns(UserWarning, match="one participant"):
         data = jr.read(alone)
     said = summarise_accuracy(jr.rate(jr.elo_mmr(), data))
-    assert "Chance alone gives 66.7 %." in said.texts[0] and not len(recwarn)
+    assert "Chance alone gives 66.7%." in said.texts[0] and not len(recwarn)
 
 
 def test_one_is_not_said_as_many():
@@ -68,4 +68,4 @@ def test_of_a_hundred_no_more_than_all_win():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
     said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.texts[2].endswith("favourites won less often than predicted: of 100 who were given 70 %, about 0 won.")
+    assert said.texts[2].endswith("favourites won less often than predicted: of 100 who were given 70%, about 0 won.")

@@ -49,42 +49,40 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
     has_draws = bool(((score > 0) & (score < 1)).any())
     calibration_error, share = 100 * metrics["calibration error"], f"{metrics['accuracy']:.1%}"
     events = format_count(len(score), event)
-    outcome = f"scored {share} of the points in {events}, a draw as half" if has_draws else f"won {share} of {events}"
+    draws = ", counting a draw as half a win" if has_draws else ""
     texts = [
-        f"The favourite {outcome}. Chance alone gives 50 %.",
+        f"The favourite won {share} of {events}{draws}. Chance alone gives 50%.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
-        "even chances give 50 %, and more is better. "
+        "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
         f"The Brier score is {metrics['Brier score']:.4f}.)",
         _describe_calibration(calibration_error, bins, has_draws),
     ]
-    return AccuracySummary([_space_percent_signs(text) for text in texts], filled_bins)
+    return AccuracySummary(texts, filled_bins)
 
 
 def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:
     """How far chances were off in percentage points, and whether favourites won more or less often than predicted.
 
-    Where there are draws, the predictions are expected scores.
+    Where there are draws, each counts as half a win.
     """
-    quantity, verb, often = ("Expected scores", "scored", "") if has_draws else ("Chances", "won", " often")
-    result = "were scored" if has_draws else "won"
-    given = "of 100 points where 70 were expected" if has_draws else "of 100 who were given 70 %"
+    draws = ", with draws as half a win" if has_draws else ""
     number = np.arange(len(bins.weight))
     favourite_bin = np.maximum(number, len(number) - 1 - number)  # the one of the favourite, from either side
     surplus = 100 * np.nan_to_num(np.where(number == favourite_bin, 1, -1) * (bins.observed - bins.predicted))
     weight = np.bincount(favourite_bin, bins.weight)
     shift = np.bincount(favourite_bin, bins.weight * surplus) / np.maximum(weight, 1e-9)
     bias = float(weight @ shift) / float(weight.sum())
-    text = f"{quantity} were off by {error:.1f} percentage points, on average"
+    text = f"Chances were off by {error:.1f} percentage points, on average"
     if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
         near = slice(6, 8)  # chances of 60 to 80 %
         if weight[near].sum() > 0:
             bias = float(np.average(shift[near], weights=weight[near]))
-        text += f", and favourites {verb} {'more' if bias > 0 else 'less'}{often} than predicted"
-        return f"{text}: {given}, about {_add_to_seventy(bias)} {result}."
+        text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"
+        return f"{text}: of 100 who were given 70%, about {_add_to_seventy(bias)} won{draws}."
     wins = _add_to_seventy(-error), _add_to_seventy(error)
     count = f"about {wins[0]}" if wins[0] == wins[-1] else f"{wins[0]} to {wins[-1]}"
-    return f"{text}: {given}, {count} {result}."
+    return f"{text}: of 100 who were given 70%, {count} won{draws}."
 
 
 def _add_to_seventy(points: float) -> int:
@@ -144,7 +142,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
         for who, key, least in groups
         if not math.isnan(metrics[f"pair inversion{key}"])
     ]
-    return AccuracySummary([_space_percent_signs(text) for text in texts or [NO_DATA_TEXT]], [])
+    return AccuracySummary(texts or [NO_DATA_TEXT], [])
 
 
 def _format_chance_accuracy(contests: Any, min_played: int) -> str:
@@ -160,8 +158,3 @@ def _format_chance_accuracy(contests: Any, min_played: int) -> str:
     others = np.bincount(place[0])[place[0]] - 1
     share = 0.5 + 0.5 * float(((tie_size[tie.ravel()] - 1) / others).mean())
     return f"{share:.1%}".replace(".0%", "%")
-
-
-def _space_percent_signs(text: str) -> str:
-    """Put a space before percent signs, as elsewhere on the site."""
-    return text.replace("%", " %").replace("  %", " %")

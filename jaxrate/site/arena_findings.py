@@ -10,7 +10,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 from jaxrate.text_format import join_names
 
-MARGIN_ERRORS = 1.96  # standard errors: 95 %
+MARGIN_ERRORS = 1.96  # standard errors: 95%
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 

@@ -20,7 +20,7 @@ from jaxrate.site.wording import MODELS, make_noun
 from jaxrate.text_format import format_range
 
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
-INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95 %
+INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95%
 MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
@@ -167,7 +167,7 @@ def _build_table(
             text = format_range(least, greatest)
             is_border = bool(ranks.greatest[order[:place]].max() <= place < len(strengths.players))
         rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
-        score = f"{100.0 * strengths.score[i]:.0f} %" if np.isfinite(strengths.score[i]) else ""
+        score = f"{100.0 * strengths.score[i]:.0f}%" if np.isfinite(strengths.score[i]) else ""
         votes = f"{strengths.games[i]:,.15g}"
         rows.append(PlayerRow(place, names[i], rating_text, margin, bar, text, is_border, votes, score))
     return RankingTable(rows, axis.labels, axis.grid)

@@ -106,11 +106,11 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     _, events = event_nouns(data.rated)
     band = ""
     if careers.deviation is not None:
-        band = "The band is the margin of error at the time: the 95 % interval from the results until then."
+        band = "The band is the margin of error at the time: the 95% interval from the results until then."
         if hindsight is not None and len(careers.mean):
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
-            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f} % of {events}."
+            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f}% of {events}."
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {

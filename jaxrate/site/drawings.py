@@ -80,7 +80,7 @@ def interval_bar(axis: Axis, rating: float, half_width: float | None) -> str:
         return f'{head} aria-hidden="true"><path/><path d="M{at} 0v10"/></svg>'
     begin, end = axis.position(rating - half_width), axis.position(rating + half_width)
     digits = max(2 - math.floor(math.log10(axis.high - axis.low)), 0)
-    text = f"95 % interval {rating - half_width:,.{digits}f} to {rating + half_width:,.{digits}f}"
+    text = f"95% interval {rating - half_width:,.{digits}f} to {rating + half_width:,.{digits}f}"
     return f'{head} role="img" aria-label="{text}"><path d="M{begin} 5H{end}"/><path d="M{at} 0v10"/></svg>'
 
 

@@ -175,7 +175,7 @@ def format_percentage(chance: float) -> str:
     """A probability in percent, as text."""
     unit = Decimal(1 if 0.02 < chance < 0.98 else "0.1")
     text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
-    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) } %"
+    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
 
 
 def _format_value(name: str, value: Any) -> str:

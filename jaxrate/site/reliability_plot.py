@@ -11,7 +11,7 @@ class DotPlot(NamedTuple):
     """Dots and bars within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
 
     dots: str  # an SVG path
-    bars: str  # another, of their 95 % intervals
+    bars: str  # another, of their 95% intervals
     intervals: list[tuple[float, float]]  # the ends of these, as shares
     across: list[tuple[float, str]]
     down: list[tuple[float, str]]
@@ -23,7 +23,7 @@ def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
     across = [round(PICTURE_SIZE * predicted) for predicted, _, _ in bins]
     dots = (f"M{x}{_height(observed)}h0" for x, (_, observed, _) in zip(across, bins, strict=True))
     bars = (f"M{x}{_height(low)}V{_height(high)}" for x, (low, high) in zip(across, intervals, strict=True))
-    marks = [(25.0 * i, f"{25 * i} %") for i in range(5)]
+    marks = [(25.0 * i, f"{25 * i}%") for i in range(5)]
     return DotPlot("".join(dots), "".join(bars), intervals, marks, [(100 - at, text) for at, text in marks])
 
 

@@ -23,7 +23,7 @@ const columns = [
   { name: "margin", kind: "margin", unsaved: true, value: half, show: asWritten("margin") },
   { name: "low", kept: true, value: of("low") },
   { name: "high", kept: true, value: of("high") },
-  { name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95 % interval")], value: () => null, show: bar },
+  { name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: bar },
 ];
 if (has("ranks")) {
   columns.push({ name: "ranks", kind: "ranks", unsaved: true, value: of("best rank"), show: asWritten("ranks") });

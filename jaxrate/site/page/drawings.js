@@ -14,7 +14,7 @@ const roundMarks = (low, high, most) => {
   for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) marks.push(Number((i * step).toPrecision(12)));
   return marks;
 };
-const shortNumber = (x) => minus(x.toLocaleString(undefined, { maximumFractionDigits: 6 }));
+const shortNumber = (x) => minus(x.toLocaleString(LANGUAGES, { maximumFractionDigits: 6 }));
 
 // The axis of rows { rating, half }: its ends and marks.
 
@@ -42,7 +42,7 @@ const onAxis = ({ low, high }, x) => Math.round((1000 * (x - low)) / (high - low
 
 const intervalBar = (axis, { rating, half }, digits) => {
   const [begin, at, end] = [rating - half, rating, rating + half].map((x) => onAxis(axis, x));
-  const label = `95 % interval ${grouped(rating - half, digits)} to ${grouped(rating + half, digits)}`;
+  const label = `95% interval ${grouped(rating - half, digits)} to ${grouped(rating + half, digits)}`;
   return svgElement(
     "svg",
     { class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", ...(half ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }) },

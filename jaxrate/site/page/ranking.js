@@ -20,7 +20,7 @@ function ranking(table, about, { source, linked }) {
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
   columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => (isUncertain(i) ? make("span", {}, linked(board, i), " ", make("small", { class: "uncertain" }, "uncertain")) : linked(board, i)) });
   columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
-  columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95 % interval")], value: () => null, show: (_, { i }) => intervalBar(axis, { rating: board.rating[i], half: spread(i) }, digits) });
+  columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: (_, { i }) => intervalBar(axis, { rating: board.rating[i], half: spread(i) }, digits) });
   columns.push({ name: "±", kept: true, value: of("spread") });
   if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
   columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });

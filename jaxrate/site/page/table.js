@@ -76,7 +76,7 @@ class Table {
       const [{ value, text }, down] = this.order;
       const turn = down ? -1 : 1;
       const known = (x) => x !== null && x !== undefined && x === x;
-      const compare = text ? new Intl.Collator().compare : (x, y) => x - y;
+      const compare = text ? new Intl.Collator(LANGUAGES).compare : (x, y) => x - y;
       this.kept.sort((a, b) => {
         const [x, y] = [value(a), value(b)];
         return known(x) && known(y) ? turn * compare(x, y) : known(y) - known(x);

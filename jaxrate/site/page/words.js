@@ -16,24 +16,29 @@ const fold = (text) =>
 
 const joinFigures = (name) => name.replace(/(?<=\d)-(?=\d)/g, "\u2011");
 
-// Numbers and dates as the reader's language has them.
+// Numbers and dates as the languages that the reader prefers have them.
+
+const LANGUAGES = navigator.languages.filter((x) => /^[\w-]+$/.test(x));
 
 const minus = (text) => text.replace("-", "−");
-const grouped = (x, digits, options = {}) => minus(x.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }));
+const grouped = (x, digits, options = {}) => minus(x.toLocaleString(LANGUAGES, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }));
 const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
+const percentage = (x, digits) => grouped(x / 100, digits, { style: "percent" });
 const percent = (p) => {
   const digits = p > 0.02 && p < 0.98 ? 0 : 1;
   const text = (100 * p).toFixed(digits);
-  return `${text === "100.0" ? `> ${grouped(99.9, 1)}` : text === "0.0" ? `< ${grouped(0.1, 1)}` : grouped(Number(text), digits)} %`;
+  return text === "100.0" ? `> ${percentage(99.9, 1)}` : text === "0.0" ? `< ${percentage(0.1, 1)}` : percentage(Number(text), digits);
 };
 const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
-const spellings = [{ year: "numeric", month: "short" }, { year: "numeric", month: "short", day: "numeric" }].map((x) => new Intl.DateTimeFormat(undefined, { ...x, timeZone: "UTC" }));
+const spellings = [{ year: "numeric", month: "short" }, { year: "numeric", month: "short", day: "numeric" }].map((x) => new Intl.DateTimeFormat(LANGUAGES, { ...x, timeZone: "UTC" }));
 const spelledDate = (iso) => {
   const [, date, time = ""] = iso.match(/^(\d{4}-\d\d(?:-\d\d)?)( .*)?$/) ?? [];
   return date ? spellings[date.length > 7 ? 1 : 0].format(new Date(`${date}${date.length > 7 ? "" : "-01"}T00:00Z`)) + time : iso;
 };
 const spelledNumber = (text) =>
-  text.replace(/(?<![\d.,])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?![.,]?\d)/g, (x) => grouped(Number(x.replaceAll(",", "")), x.split(".")[1]?.length ?? 0));
+  text.replace(/(?<![\d.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+(?=%))(?![.,]?\d)(%?)/g, (_, x, sign) =>
+    (sign ? percentage : grouped)(Number(x.replaceAll(",", "")), x.split(".")[1]?.length ?? 0),
+  );
 const timeElement = (iso) => make("time", { datetime: iso }, spelledDate(iso));
 
 // What was written into the page, in English and with ISO dates, in the reader's language. Names are in `bdi`.
