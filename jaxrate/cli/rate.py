@@ -25,6 +25,7 @@ from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
     is_about_teams,
     is_parquet_folder_or_pattern,
+    is_shipped_dataset,
     read_events,
 )
 from jaxrate.cli.lazy_numpy import np
@@ -215,6 +216,8 @@ def rate(
         teams = teams or bool(rated.options.get("teams"))
         rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
         rated.options.setdefault("title", title_from_file(file))
+        if is_shipped_dataset(file):
+            rated.options["source"] = jr.data.datasets.NFL_SOURCE
     are_teams = bool(rated.options.get("teams"))
     note_time_outside_history(report, rated, until)
     sections: list[str | TextTable] = [_summary_line(rated)]

@@ -12,7 +12,7 @@ from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
@@ -115,7 +115,9 @@ def report(
     from jaxrate.league.comparison_notes import has_sides
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
-    about_file = {"sided": has_sides(task.data), "teams": teams}
+    about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams}
+    if is_shipped_dataset(file):
+        about_file["source"] = jr.data.datasets.NFL_SOURCE
     rated = rated._replace(options=rated.options | about_file)
     with report.stage("writing the page"):
         page = jr.site.report_html(

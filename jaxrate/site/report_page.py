@@ -20,6 +20,7 @@ from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pau
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
+from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
@@ -33,7 +34,7 @@ from jaxrate.site.site_data import (
     script_settings,
 )
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
-from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
+from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
@@ -124,7 +125,10 @@ def report_html(
             site=context,
             event=context["event"],
             period=describe_period(rated),
-            params=format_params_and_settings(rated),
+            params=describe_settings(rated),
+            system=describe_system(rated.system.name),
+            scale=rating_scale(site_data, matchup_tables),
+            source=describe_source(rated),
             heads=ranking_heads(site_data, lines, axis) if axis else "",
             grid=axis.grid if axis else "",
             rows=ranking_rows(site_data, lines, axis, 0, shown, _make_section_link_function(sections, place))

@@ -23,6 +23,7 @@ from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
 from jaxrate.site.forecast_tables import build_explanation_tables, build_forecast_tables, closest_match_sentence
 from jaxrate.site.headline import Headline, write_headline
+from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
@@ -36,7 +37,7 @@ from jaxrate.site.site_data import (
     script_settings,
 )
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
-from jaxrate.site.wording import choose_title, describe_period, format_params_and_settings, spell_dates
+from jaxrate.site.wording import choose_title, describe_period, spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
@@ -175,9 +176,11 @@ def write_site(
         "about",
         "Method",
         spread=site_data.careers.deviation is not None,
-        system=rated.system.name,
+        system=describe_system(rated.system.name),
         period=describe_period(rated),
-        params=format_params_and_settings(rated),
+        params=describe_settings(rated),
+        scale=rating_scale(site_data, matchup_tables),
+        source=describe_source(rated),
     )
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -78,13 +78,6 @@ def spell_dates(text: str) -> str:
     return re.sub(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])", spell, text)
 
 
-def format_params_and_settings(rated: Rated) -> list[tuple[str, str]]:
-    """Names and values of the system's hyperparameters and settings, as text."""
-    params = rated.system.params._asdict() | dict(rated.system.settings)
-    texts = {name: f"{x:,.6g}" if isinstance(x, float) else str(x) for name, x in params.items()}
-    return [(name.replace("_", " "), texts[name]) for name, x in params.items() if x not in (None, ())]
-
-
 def describe_current_players(current: Leaderboard) -> str:
     """The definition of current players, as "played in the 365 days to 2026-07-19"."""
     return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]

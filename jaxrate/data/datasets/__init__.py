@@ -14,6 +14,10 @@ from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
 
 _HERE = Path(__file__).parent
+NFL_SOURCE = (
+    "FiveThirtyEight, github.com/fivethirtyeight/nfl-elo-game, MIT licence. "
+    "A franchise bears the name it has today through all its moves."
+)
 
 
 def nfl() -> Dataset:

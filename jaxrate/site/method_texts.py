@@ -1,0 +1,158 @@
+"""What a page says of the method: the system by its name in print, its settings in words, and what points are worth."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.forecasts.matchup_tables import MatchupTables
+from jaxrate.league.rated_history import Rated
+from jaxrate.site.site_data import SiteData
+from jaxrate.site.wording import format_times
+from jaxrate.system import RatingSystem
+from jaxrate.text_format import format_number
+
+SYSTEM_TITLES = {
+    "elo": ("Elo", "Elo 1978"),
+    "glicko": ("Glicko", "Glickman 1999"),
+    "glicko2": ("Glicko-2", "Glickman 2012"),
+    "category_glicko": ("Glicko with categories", ""),
+    "skills": ("Skills", "the system of jaxrate"),
+    "blat_mmr": ("BlatMMR", ""),
+    "elo_mmr": ("Elo-MMR", "Ebtekar and Liu 2021"),
+    "elo_mmx": ("Elo-MMX", "Ebtekar and Liu 2021"),
+    "codeforces": ("Codeforces", "in the form of Ebtekar and Liu 2021"),
+    "topcoder": ("TopCoder", "in the form of Ebtekar and Liu 2021"),
+    "trueskill": ("TrueSkill", "Herbrich, Minka and Graepel 2006"),
+    "weng_lin": ("Weng-Lin", "Weng and Lin 2011"),
+    "urnings": ("Urnings", ""),
+}
+CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
+SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
+SCALE_STEPS = 4  # differences in it, each twice the one before
+SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
+NEAR_RATIO = 1.5  # of the differences of pairs that tell what a difference is worth
+MIN_CHANCE = 0.001  # below which, and above whose complement, a pair tells nothing
+
+
+class RatingScale(NamedTuple):
+    """What rating points are worth among the current players."""
+
+    rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
+    side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
+
+
+def system_title(name: str) -> str:
+    """The name of a system in print; its own name for one that jaxrate does not know."""
+    return SYSTEM_TITLES.get(name, (name, ""))[0]
+
+
+def describe_system(name: str) -> str:
+    """The name of a system in print and where it comes from, as "Glicko-2 (Glickman 2012)"."""
+    title, origin = SYSTEM_TITLES.get(name, (name, ""))
+    return f"{title} ({origin})" if origin else title
+
+
+def describe_settings(rated: Rated) -> list[tuple[str, str]]:
+    """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
+    system = rated.system
+    texts = [
+        (name, _format_hyperparameter(system, name, value, rated.clock == "dates"))
+        for name, value in system.params._asdict().items()
+        if value is not None
+    ]
+    texts += [
+        (name, _format_setting(name, value, rated))
+        for name, value in dict(system.settings).items()
+        if value not in (None, (), "") and not (rated.contests is None and name in CONTEST_SETTINGS)
+        if not (name == "categories" and rated.categories is None)
+    ]
+    return [(name.replace("_", " "), text) for name, text in texts]
+
+
+def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
+    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+    about = system.space._asdict().get(name)
+    if about is None:
+        return text
+    unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
+    return f"{text}{'' if unit == '1' or not unit else f' {unit}'} \u2013 {about.meaning.replace(' %', '%')}"
+
+
+def _format_setting(name: str, value: Any, rated: Rated) -> str:
+    """A setting in words: columns by their names, seasons by their number and the first one."""
+    if name == "seasons":
+        first = next(iter(rated.seasons or ()), "")
+        begin = first or str(format_times(np.array([value[0]]), dates=rated.clock == "dates")[0])
+        return f"{len(value):,}, from {begin}"
+    if name == "side_since" and rated.clock == "dates":
+        return str(format_times(np.array([value]), dates=True)[0])
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        words = [str(x).replace("_", " ") for x in value]
+        return " less ".join(words) if name == "margin" and len(words) == 2 else ", ".join(words)
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def rating_scale(data: SiteData, tables: MatchupTables | None) -> RatingScale:
+    """What points are worth, by the predictions for pairs of current players; nothing without any."""
+    places = np.argsort(data.leaderboard_ids)[data.listed]
+    if tables is not None:
+        places = places[places < tables.even.left.shape[1]][:SCALE_PLAYERS]
+    if tables is None or len(places) < 2:
+        return RatingScale([], None)
+    first, second = (places[i] for i in np.triu_indices(len(places), 1))
+    rating = np.asarray(data.full_leaderboard.rating, float)
+    lead, even = rating[first] - rating[second], _log_odds(tables.even.probability(first, second))
+    is_known = (np.abs(lead) > 1e-9) & np.isfinite(even) & (lead * even > 0)
+    lead, odds = np.abs(lead[is_known]), np.abs(even[is_known])
+    if not len(lead):
+        return RatingScale([], None)
+    points_per_logit = float(np.median(lead / odds))
+    rows = []
+    for points in _scale_differences(SCALE_LOGIT * points_per_logit):
+        is_near = (lead > points / NEAR_RATIO) & (lead < points * NEAR_RATIO)
+        if is_near.any():
+            logit = points * float(np.median(odds[is_near] / lead[is_near]))
+            rows.append((format_number(points), _format_chance(logit)))
+    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit))
+
+
+def _side_worth(
+    tables: MatchupTables, first: HostArray, second: HostArray, even: HostArray, points_per_logit: float
+) -> tuple[str, str] | None:
+    if tables.home is None:
+        return None
+    gains = _log_odds(tables.home.probability(first, second)) - even
+    gains = gains[np.isfinite(gains)]
+    if not len(gains) or np.median(gains) <= 0:
+        return None
+    gain = float(np.median(gains))
+    return f"{gain * points_per_logit:.2g}" if gain * points_per_logit < 10 else f"{gain * points_per_logit:.0f}", (
+        _format_chance(gain)
+    )
+
+
+def _log_odds(probability: HostArray) -> HostArray:
+    """Log-odds; NaN of probabilities that are nearly 0 or 1."""
+    p = np.asarray(probability, float)
+    p = np.where((p > MIN_CHANCE) & (p < 1 - MIN_CHANCE), p, np.nan)
+    return np.asarray(np.log(p / (1 - p)))
+
+
+def _scale_differences(least: float) -> list[float]:
+    """Differences from the nearest of 1, 2 and 5 times a power of ten to this one, each twice the one before."""
+    size = 10.0 ** math.floor(math.log10(least))
+    first = min((digit * size for digit in (1, 2, 5, 10)), key=lambda x: abs(math.log(x / least)))
+    return [first * 2.0**i for i in range(SCALE_STEPS)]
+
+
+def _format_chance(logit: float) -> str:
+    return f"{100 / (1 + math.exp(-logit)):.0f}%"
+
+
+def describe_source(rated: Rated) -> str:
+    """Where the results come from, if `jaxrate rate` saved it; else nothing."""
+    return str(rated.options.get("source") or "")

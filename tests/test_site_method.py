@@ -1,0 +1,65 @@
+"""What the page of the method says: settings in words, what points are worth, and where the results come from."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+
+import jaxrate as jr
+from jaxrate.site.method_texts import RatingScale, describe_settings, describe_system, rating_scale
+from jaxrate.systems import SYSTEMS
+
+
+class LogisticPairs:
+    """Chances of three players by a logistic curve, with a side that is worth so many points."""
+
+    rating, left = np.array([1700.0, 1600.0, 1400.0]), np.zeros((1, 3))
+
+    def __init__(self, side=0.0):
+        self.side = side
+
+    def probability(self, a, b):
+        return 1 / (1 + 10 ** (-(self.rating[a] - self.rating[b] + self.side) / 400))
+
+
+def test_settings_are_told_in_words():
+    """No days since 1970, no tuples of columns, no number of categories where there are none."""
+    system = jr.skills(outcome="margin", margin=("home_points", "away_points"), seasons=[-17994.0, -17630.0])
+    seasons = {"1920": -17994.0, "1921": -17630.0}
+    rated = SimpleNamespace(system=system, clock="dates", seasons=seasons, categories=None, contests=None)
+    told = dict(describe_settings(rated))
+    assert told["seasons"] == "2, from 1920" and told["margin"] == "home points less away points"
+    assert "categories" not in told and "team performance" not in told and "covariates" not in told
+    assert told["side advantage"].endswith(" points \u2013 rating points that the better side is worth")
+    rated.seasons = None
+    assert dict(describe_settings(rated))["seasons"] == "2, from 1920-09-26"
+
+
+def test_every_system_has_a_name_in_print():
+    for name in SYSTEMS:
+        assert describe_system(name)[0].isupper() and "_" not in describe_system(name)
+    assert describe_system("glicko2") == "Glicko-2 (Glickman 2012)" and describe_system("my_own") == "my_own"
+
+
+def test_points_are_worth_what_predictions_say():
+    data = SimpleNamespace(
+        leaderboard_ids=np.arange(3), listed=np.arange(3), full_leaderboard=SimpleNamespace(rating=LogisticPairs.rating)
+    )
+    tables = SimpleNamespace(even=LogisticPairs(), home=LogisticPairs(60.0))
+    rows = [("100", "64%"), ("200", "76%"), ("400", "91%")]  # no pair is 50 points apart
+    assert rating_scale(data, tables) == RatingScale(rows, ("60", "59%"))
+    assert rating_scale(data, SimpleNamespace(even=LogisticPairs(), home=None)) == RatingScale(rows, None)
+    assert rating_scale(data, None) == RatingScale([], None)
+
+
+def test_the_source_of_the_shipped_league_is_named(tmp_path):
+    table = {"a": ["Ada", "Bo"] * 4, "b": ["Bo", "Cy"] * 4, "score": [1.0, 0.0] * 4}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    source = jr.data.datasets.NFL_SOURCE
+    assert "FiveThirtyEight" in source and "MIT" in source
+    rated = rated._replace(options=rated.options | {"source": source})
+    jr.site.write_site(rated, tmp_path)
+    assert source in (tmp_path / "about.html").read_text(encoding="utf-8")
+    assert source in jr.site.report_html(rated)
