@@ -11,6 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
+from jaxrate.site.method_texts import system_title
 from tests.browser import downloaded, findings, pointed, texts, wait_for
 from tests.test_pairs import predicted
 
@@ -123,7 +124,8 @@ def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
     page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
     data = data_of(page)
-    assert "2 contests of 3 players. Rated by elo_mmr, from results alone." in page and "ranks and no scores" in page
+    rated_by = "Rated by Elo-MMR (Ebtekar and Liu 2021), from results alone."
+    assert f"2 contests of 3 players. {rated_by}" in page and "ranks and no scores" in page
     assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"]["even"]["players"] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
         alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
@@ -156,7 +158,7 @@ def test_the_command(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
-    assert "<title>Games</title>" in page and "<li>side advantage: 30</li>" in page
+    assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
     assert shown == {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown} and len(shown) == 4
@@ -167,7 +169,7 @@ def test_the_command(jaxrate, games, tmp_path):
     assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
     for result in json.loads(wanted)["results"]:
         if result["period"] is None:
-            cells = re.findall(r">([\d.]+)<", dict(rows)[result["system"]])
+            cells = re.findall(r">([\d.]+)<", dict(rows)[system_title(result["system"])])
             assert cells == [f"{result[x]:.4f}" for x in ("log loss", "Brier score", "accuracy", "calibration error")]
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction

@@ -12,7 +12,8 @@ from jaxrate.league.all_careers import build_careers
 from jaxrate.site.accuracy_summary import _summarise_two_sided
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
-from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
+from jaxrate.site.method_texts import system_title
+from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -174,12 +175,16 @@ def test_the_report_draws_how_far_systems_are_behind():
     compared = jr.compare(data, ["glicko", "elo"], timed=False)
     page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
     table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
-    assert re.findall('data-name="name">(.*?)</td>', table)[:2] == [x.name for x in compared.results]
+    assert re.findall('data-name="name">(.*?)</td>', table)[:2] == [system_title(x.name) for x in compared.results]
     gap = compared.results[1].log_loss_difference
     assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table and table.count('role="img"') == 1
     assert "The favourite won" in page
     first, second = (x.name for x in compared.results)
-    told = f"<p>{first} predicted better than {second}, whose ratings are shown here.</p>"
+    title = write_comparison_title(compared)
+    assert system_title(first) in title and f'<h2 id="systems-title">{title}</h2>' in page
+    sure = gap.difference > 1.96 * gap.error
+    assert ("predicts best" in title) == sure and ("about equally well" in title) == (not sure)
+    told = f"<p>{system_title(first)} predicted better than {system_title(second)}, whose ratings are shown here.</p>"
     assert (told in page) == (second == rated.system.name) and ("predicted better" in page) == (told in page)
     assert describe_better_systems(compared, second) and not describe_better_systems(compared, first)
 

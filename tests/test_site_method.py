@@ -23,6 +23,8 @@ class LogisticPairs:
     def probability(self, a, b):
         return 1 / (1 + 10 ** (-(self.rating[a] - self.rating[b] + self.side) / 400))
 
+    ordered_value = probability
+
 
 def test_settings_are_told_in_words():
     """No days since 1970, no tuples of columns, no number of categories where there are none."""
@@ -61,5 +63,5 @@ def test_the_source_of_the_shipped_league_is_named(tmp_path):
     assert "FiveThirtyEight" in source and "MIT" in source
     rated = rated._replace(options=rated.options | {"source": source})
     jr.site.write_site(rated, tmp_path)
-    assert source in (tmp_path / "about.html").read_text(encoding="utf-8")
-    assert source in jr.site.report_html(rated)
+    for page in ((tmp_path / "about.html").read_text(encoding="utf-8"), jr.site.report_html(rated)):
+        assert 'Results: FiveThirtyEight, <a href="https://github.com/fivethirtyeight/nfl-elo-game"' in page

@@ -34,6 +34,11 @@ class LowRankPairProbabilities(NamedTuple):
         left, right = self.left.astype(float), self.right.astype(float)
         return np.asarray(0.5 + self.scale @ (left[:, a] * right[:, b] - right[:, a] * left[:, b]))
 
+    def ordered_value(self, a: Any, b: Any) -> HostArray:
+        """[...] of pairs in which order matters, as of a side: sum_k scale[k] left[k, a] right[k, b]."""
+        a, b = np.broadcast_arrays(a, b)
+        return np.asarray(self.scale @ (self.left.astype(float)[:, a] * self.right.astype(float)[:, b]))
+
 
 @enforce_argument_annotations
 def predict_pairs(

@@ -16,6 +16,7 @@ event_rows.py        rows of the tables of all careers as HTML: matches or conte
 headline.py          the headline of a site
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
 system_bars.py       how far systems are behind the best, as bars on one axis
+method_texts.py      the page of the method: names of systems, settings in words, what points are worth
 page_templates.py    the templates of pages
 percent_heat_map.py  a heat map of percentages as a small PNG, in the colours of light and of dark pages
 permalinks.py        permanent addresses of players

@@ -73,7 +73,7 @@ def describe_settings(rated: Rated) -> list[tuple[str, str]]:
 
 def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
     text = f"{value:,.6g}" if isinstance(value, float) else str(value)
-    about = system.space._asdict().get(name)
+    about = getattr(system.space, name, None)  # none of systems of your own
     if about is None:
         return text
     unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
@@ -125,7 +125,7 @@ def _side_worth(
 ) -> tuple[str, str] | None:
     if tables.home is None:
         return None
-    gains = _log_odds(tables.home.probability(first, second)) - even
+    gains = _log_odds(tables.home.ordered_value(first, second)) - even
     gains = gains[np.isfinite(gains)]
     if not len(gains) or np.median(gains) <= 0:
         return None

@@ -20,7 +20,7 @@ from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pau
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
-from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
+from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale, system_title
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
@@ -33,7 +33,7 @@ from jaxrate.site.site_data import (
     ratings_for_json,
     script_settings,
 )
-from jaxrate.site.system_bars import describe_better_systems, draw_system_bars
+from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 
@@ -142,6 +142,8 @@ def report_html(
             bins=bins,
             reliability=reliability_dot_plot(bins),
             comparison=comparison,
+            comparison_title=write_comparison_title(comparison),
+            system_title=system_title,
             behind=draw_system_bars(comparison),
             better=describe_better_systems(comparison, rated.system.name),
             texts=summarise_accuracy(rated).texts,

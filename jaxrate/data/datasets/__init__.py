@@ -15,7 +15,7 @@ from jaxrate.events.dataset import Dataset
 
 _HERE = Path(__file__).parent
 NFL_SOURCE = (
-    "FiveThirtyEight, github.com/fivethirtyeight/nfl-elo-game, MIT licence. "
+    "FiveThirtyEight, https://github.com/fivethirtyeight/nfl-elo-game (MIT licence). "
     "A franchise bears the name it has today through all its moves."
 )
 
