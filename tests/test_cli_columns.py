@@ -229,3 +229,29 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
         (tmp_path / "coming.csv").write_text(table)
         code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
         assert code == 2 and message in errors
+
+
+READING = """--time when; --time none; --na-values ?; --sort; --dates day-first; --skip-incomplete; --normalise-names
+--a a; --b b; --side a; --neutral n; --season n; --weight n; --score n; --drop x; --winner a; --margin n; --category n
+--covariates n; --rest 3; --form 3; --contest n; --participant a; --team n; --rank n; --statistics n; --age n"""
+
+
+@pytest.mark.parametrize("command", ["predict", "season"])
+def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, command):
+    """`predict RUN FILE --time COLUMN` was a TypeError: the column and the time of --at had one name."""
+    played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"
+    played.write_text("a,b,score,date\nAda,Bo,1,2026-05-01\nBo,Cy,0,2026-05-02\n")
+    assert jaxrate("rate", played, "--system", "elo", "--plain", "--out", tmp_path / "run")[0] == 0
+    coming.write_text("a,b,when,n\nAda,Cy,2026-06-01,1\n")
+    extra = ("--samples", 10) if command == "season" else ()
+    for option in map(str.split, re.split("[;\n]", READING)):
+        code, text, errors = jaxrate(command, tmp_path / "run", coming, *extra, *option)
+        assert code in (0, 2) and "unexpected TypeError" not in errors and "Traceback" not in errors, (option, errors)
+        if option == ["--time", "when"]:
+            assert code == 0 and "end of the history" not in errors, errors
+            assert command == "season" or "2026-06-01" in text
+        if option == ["--time", "none"]:
+            assert code == 2 and "no column 'none'" in errors
+    if command == "predict":
+        code, _, errors = jaxrate("predict", tmp_path / "run", coming, "--time", "when", "--at", "2026-06-02")
+        assert code == 2 and "--at is for fixtures without times, and --time names their column" in errors

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_message
 from jaxrate.cli.player_output import career_sections
 from jaxrate.cli.progress import describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
@@ -179,3 +180,22 @@ def test_piped_tables_are_those_of_python(jaxrate, tmp_path):
     path.write_text("winner,loser\nAda,Bo\nCy,Ada\n")
     text = jaxrate("rate", path, "--system", "elo")[1]
     assert str(jr.leaderboard(jr.rate(jr.elo(), jr.read(path)))) in text
+
+
+def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monkeypatch):
+    """All three were "jaxrate:", and errors were wider than the terminal."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    print_message("error", "no column \x1b[31m")
+    assert capsys.readouterr().err == "jaxrate: no column \\x1b[31m\n"
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for level, colour in (("error", 31), ("warning", 33), ("note", 36)):
+        print_message(level, "a text of many words " * 5)
+        first, *rest = capsys.readouterr().err.splitlines()
+        assert first.startswith(f"\x1b[{colour}m\x1b[1m{level}:\x1b[0m a text") and len(rest) > 1
+        assert all(len(line) <= 40 and line.startswith("  ") for line in rest)
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_message("note", "plain")
+    assert capsys.readouterr().err == "jaxrate: plain\n"

@@ -49,7 +49,7 @@ from contextlib import contextmanager
 import click
 
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
-from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
 
 SUMMARIES = {
@@ -113,7 +113,7 @@ def main() -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
         reason = str(stop.__cause__ or stop.__context__ or stop)  # click makes an Abort of Ctrl-C
-        print_escaped(f"jaxrate: stopped{reason and f'; {reason}'}", err=True)
+        print_message("error", f"stopped{reason and f'; {reason}'}")
         sys.exit(130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -129,8 +129,8 @@ def main() -> None:
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
             message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
-            raise
-        print_escaped(f"jaxrate: {message}", err=True)
+            message = f"unexpected {type(error).__name__}: {message}; -v shows where it comes from"
+        print_message("error", message)
         sys.exit(2)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
@@ -63,7 +63,7 @@ def rate_by_chunks(
         report, file, request, columns, out, {name: x for name, x in chunk_settings.items() if x is not None}
     )
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
-        print_escaped(f"jaxrate: {work}: {seconds:.2f} s", err=True)
+        print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
     board = jr.leaderboard(rated_files.system, rated_files.state, rated_files.players, top=top)
     if as_json:

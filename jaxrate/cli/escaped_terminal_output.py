@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
@@ -11,16 +12,35 @@ import click
 
 from jaxrate.text_format import escape_control_characters
 
+LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
 
 def print_escaped(text: Any, err: bool = False) -> None:
     """Print a text, its control characters escaped, on standard output or `err`, standard error."""
     click.echo(escape_control_characters(str(text)), err=err)
 
 
-def print_note(text: str) -> None:
-    """Print a note on standard error, between words where a terminal is too narrow for it."""
-    note = f"jaxrate: {text}"
+def print_message(level: str, text: str) -> None:
+    """Print an error, a warning or a note on standard error, between words where a terminal is too narrow for it.
+
+    A terminal with colours says the level, and any other output the name of the program.
+    """
+    colour = LEVEL_COLOURS[level] if _has_colours() else None
+    message = escape_control_characters(f"{level if colour else 'jaxrate'}: {text}")
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
-        note = textwrap.fill(note, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    print_escaped(note, err=True)
+        message = textwrap.fill(message, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    if colour is None:
+        click.echo(message, err=True)
+    else:
+        head, _, rest = message.partition(":")
+        click.echo(click.style(f"{head}:", colour, bold=True) + rest, err=True, color=True)
+
+
+def _has_colours() -> bool:
+    """Whether standard error shows colours: a terminal that has them, or where FORCE_COLOR asks for them."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (
+        sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    )

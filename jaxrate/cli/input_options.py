@@ -81,6 +81,7 @@ READING_OPTIONS = {
     **{name: _click_settings_of_role(role) for name, role in COLUMN_ROLES.items()},
     **OTHER_OPTIONS,
 }
+FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name != "format")  # of what is to come
 PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
 
 

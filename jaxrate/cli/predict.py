@@ -12,7 +12,12 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, newcomers_option, reading_options
+from jaxrate.cli.input_options import (
+    FIXTURE_OPTIONS,
+    VariadicColumnOptionsCommand,
+    newcomers_option,
+    reading_options,
+)
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
@@ -38,7 +43,7 @@ CHANCE_COLUMNS = "win", "draw", "loss", "expected"
 )
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
-@reading_options()
+@reading_options(FIXTURE_OPTIONS)
 @newcomers_option
 @click.option("--at", metavar="DATE", help="Date of the matches, if FIXTURES has none.  [default: the end of the run]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
@@ -71,9 +76,12 @@ def predict(
             when = float(at)
         except ValueError:
             raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
+    if at is not None and "time" in options:
+        raise ValueError("--at is for fixtures without times, and --time names their column; leave one out")
+    options = {"time": when} | options
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         try:
-            predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, time=when, **options)
+            predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, **options)
         except ValueError as error:
             raise ValueError(str(error).replace("newcomers=True takes", "--newcomers takes")) from None
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
@@ -88,7 +96,7 @@ def predict(
         report.note(f"saved the table to {out}")
     if explain:
         with report.stage("explaining predictions"), warnings.catch_warnings(action="ignore"):  # which were notes above
-            found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, time=when, **options)
+            found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, **options)
         print_explanations(found, as_json)
         return
     if as_json:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from jaxrate.cli.escaped_terminal_output import print_note
+from jaxrate.cli.escaped_terminal_output import print_message
 from jaxrate.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
@@ -33,11 +33,11 @@ class ProgressReport:
     def note(self, text: str) -> None:
         """Write a hint."""
         if not self.quiet:
-            print_note(text)
+            print_message("note", text)
 
     def warn(self, text: str) -> None:
         """Write what is wrong with the data, or was done to it."""
-        print_note(text)
+        print_message("warning", text)
 
     @contextmanager
     def stage(self, text: str, total: float | None = None, *, is_limit: bool = False) -> Iterator[Callable[..., None]]:
@@ -84,7 +84,7 @@ class ProgressReport:
             if thread.ident:
                 thread.join()
         if self.verbose:
-            print_note(f"{text}: {time.perf_counter() - start:.2f} s")
+            print_message("note", f"{text}: {time.perf_counter() - start:.2f} s")
 
 
 def describe_remaining_time(seconds: float, done: float, total: float | None, is_limit: bool = False) -> str:

@@ -129,7 +129,8 @@ def rate(
 ) -> None:
     """Rate the players in FILE, a table of matches or contests (CSV, Parquet or a public format).
 
-    Each match is predicted before its result is used. Prints the leaderboard and the accuracy of the predictions.
+    Each match is predicted before its result is used. Prints the leaderboard and the accuracy of the predictions; with
+    --player, that player alone.
 
     The system and the columns of the file that it learns from are chosen by default; --plain learns from results alone.
 
@@ -224,7 +225,8 @@ def rate(
     board = jr.leaderboard(
         rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments
     )
-    sections += [leaderboard_table(board, are_teams=are_teams), *strengths_by_category(rated, board), quality_text]
+    if player is None:
+        sections += [leaderboard_table(board, are_teams=are_teams), *strengths_by_category(rated, board), quality_text]
     json_values: dict[str, Any] = {"leaderboard": _columns_to_records(board)}
     if peaks:
         peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])

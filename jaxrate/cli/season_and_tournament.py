@@ -12,7 +12,12 @@ import click
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, newcomers_option, reading_options
+from jaxrate.cli.input_options import (
+    FIXTURE_OPTIONS,
+    VariadicColumnOptionsCommand,
+    newcomers_option,
+    reading_options,
+)
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
@@ -48,7 +53,7 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
 @click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
-@reading_options()
+@reading_options(FIXTURE_OPTIONS)
 @click.option("--results", type=NonEmptyPath(), metavar="FILE", help="The matches of the season played so far.")
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
               help="Points for a win, a draw and a loss.")  # fmt: skip

@@ -23,7 +23,7 @@ from jaxrate.league.system_construction_by_name import split_unsupported_teams
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_value_for_error
+from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events
 # Options for data known before a match
@@ -56,6 +56,18 @@ def read_upcoming_events(
       ValueError: as `predict_fixtures`.
     """
     windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in ("rest", "form")}
+    if (
+        isinstance(time, str)
+        and not isinstance(source, Dataset)
+        and source is not None
+        and not is_list_of_events(source)
+    ):
+        source = open_table_source(source)
+        if time in source.names:
+            time, columns = None, columns | {"time": time}
+        elif not any(map(str.isdigit, time)):  # as dates have
+            suggestion = did_you_mean_suffix(time, source.names)
+            raise ValueError(f"no column {time!r} of times{suggestion}")
     data = _read_source(rated, source, {name: x for name, x in columns.items() if name not in windows})
     if data.clock not in (None, rated.clock):
         raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")

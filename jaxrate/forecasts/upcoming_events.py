@@ -48,8 +48,8 @@ def predict_fixtures(
         `fixtures` of the data that were rated, or with `upcoming=True` and the players, categories and seasons of the
         history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
-      time: of all, where the source has no times: a date if the history has dates, else a number. None: the end of the
-        history, which a warning says of a table.
+      time: of all, where the source has no times: a date if the history has dates, else a number. Or the name of the
+        column of times of a table. None: the end of the history, which a warning says of a table.
       columns: as of `read`. Those that the command line saved with the history count where no other is named. What is
         to come needs players, sides and what else the system learns from; without its column no place is neutral.
         Beside a list, category="duo" names the category that everybody meets.
