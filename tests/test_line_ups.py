@@ -192,11 +192,7 @@ def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--out", run)
     assert code == 0 and text.startswith("skills: 4 contests") and "strength by category" in text
     assert "skills also learns from margins and categories" in errors
-    assert jr.load(run).options["columns"] == {
-        "margin": ["a_points", "b_points"],
-        "category": "surface",
-        "score": "score",
-    }
+    assert jr.load(run).options["columns"] == {"margin": ["a_points", "b_points"], "category": "surface"}
     (tmp_path / "coming.csv").write_text("date,a1,b1,b2,surface\n2024-02-01,Ann,Cy,Di,duo\n")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv", "--explain")
     assert code == 0 and "Cy, Di" in text, errors

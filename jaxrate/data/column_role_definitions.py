@@ -305,14 +305,19 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
             raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
         if not listed and not _is_column_name(value):
             raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
-        for column in value if listed else ():
-            if not _is_column_name(column):
-                raise ValueError(f"{name} must be names of columns, got {format_value_for_error(column)} among them")
+        check_column_names(name, value if listed else ())
         if name == "age" and len(as_column_list(value)) not in (0, 2):
             raise ValueError(
                 "age must be the columns of a's and of b's age or date of birth, "
                 f"got {', '.join(as_column_list(value))}"
             )
+
+
+def check_column_names(role: str, names: Iterable[Any]) -> None:
+    """ValueError unless all of these can be names of columns."""
+    for column in names:
+        if not _is_column_name(column):
+            raise ValueError(f"{role} must be names of columns, got {format_value_for_error(column)} among them")
 
 
 def _is_column_name(name: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_column, to_ids, to_numbers
-from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER
+from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
 from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, normalise_column_name
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
@@ -48,6 +48,8 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
     for roles in (PLAYER_PAIR, WINNER_LOSER):
         sides = [arguments[role] for role in roles]
         if any(isinstance(side, (list, tuple)) for side in sides):
+            for role, side in zip(roles, sides, strict=True):
+                check_column_names(role, side if isinstance(side, (list, tuple)) else ())
             if any(not side for side in sides):
                 raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {sides}")
             first, second = ([side] if isinstance(side, str) else list(side) for side in sides)
