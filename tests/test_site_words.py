@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
@@ -9,7 +10,8 @@ pytest.importorskip("jinja2")
 from jaxrate.league.close_leads import classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
-from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
+from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence, write_matrix_finding
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
 
@@ -41,10 +43,12 @@ def test_matches_to_come_name_who_is_at_home_first():
     [
         ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest, 50% to 50%; "
          "the clearest favourites are Cy, 75% against Di, and Ed, 75% against Flo."),
-        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Di \u2013 Cy are the closest, 52% to 48%; "
+        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Cy \u2013 Di are the closest, 52% to 48% either way; "
          "the clearest favourite is Ed, 90% against Flo."),
         ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest, 50% to 50%; "
          "the clearest favourites are Gus and 2 others, all with 75%."),
+        ([0.48, 0.9], "Ada \u2013 Bo is the closest, 48% to 52%; the clearest favourite is Cy, 90% against Di."),
+        ([0.48, 0.54], "Ada \u2013 Bo is the closest, 48% to 52%; no match has a clear favourite."),
         ([0.75, 0.25, 0.75], ""),
     ],
 )  # fmt: skip
@@ -98,3 +102,25 @@ def test_dates_are_words_where_no_script_spells_them():
     assert spell_dates(text) == spelled
     names = "gpt-4o-2024-05-13 leads 2024-02-31-turbo and 2023-02-29 by 3 points"
     assert spell_dates(names) == names
+
+
+def test_predictions_have_a_finding():
+    ada, bo, cy = ("ada", "Ada", [None, 58.0, 61.4]), ("bo", "Bo", [42.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])
+    told = "Ada would be favoured against all others of the top 3, with 58% or more"
+    assert write_matrix_finding([ada, bo, cy], "team") == told
+    level = [("ada", "Ada", [None, 50.3]), ("bo", "Bo", [49.7, None])]
+    assert write_matrix_finding(level, "team") == "No team of the top 2 would be favoured against all others"
+    assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
+
+
+def test_accuracy_is_compared_with_the_home_side():
+    columns = {"prediction": np.array([0.7, 0.6, 0.4, 0.8]), "score": np.array([1.0, 1.0, 1.0, 0.0])}
+    predictions = {name: SimpleNamespace(to_numpy=lambda x=x: x) for name, x in columns.items()}
+    options = {"sided": True, "columns": {"side": "a"}}
+    rated = SimpleNamespace(predictions=predictions, contests=None, options=options)
+    said = summarise_accuracy(rated)
+    assert said.title == "The favourite won 50% of matches, the home side 75%"
+    assert "who is at home unless the ground is neutral, gives 75.0%." in said.texts[0]
+    rated.options = {"sided": True, "columns": {"side": "home"}}
+    said = summarise_accuracy(rated)
+    assert said.title == "The favourite won 50% of matches" and "Chance alone gives 50%." in said.texts[0]

@@ -15,6 +15,7 @@ drawings.py          drawings of one line each as SVG
 event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
 headline.py          the headline of a site
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
+hindsight_level.py   ratings in hindsight, at the level of the ratings at the time
 system_bars.py       how far systems are behind the best, as bars on one axis
 method_texts.py      the page of the method: names of systems, settings in words, what points are worth
 page_templates.py    the templates of pages

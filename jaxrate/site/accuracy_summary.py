@@ -25,6 +25,7 @@ PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five c
 
 
 class AccuracySummary(NamedTuple):
+    title: str  # the finding; empty without matches
     texts: list[str]  # sentences
     bins: list[list[float]]  # predicted, observed, count; empty for contests of many
 
@@ -36,11 +37,25 @@ def summarise_accuracy(rated: Rated) -> AccuracySummary:
 
 def _summarise_matches(rated: Rated) -> AccuracySummary:
     table = rated.predictions
-    return _summarise_two_sided(table["prediction"].to_numpy(), table["score"].to_numpy(), "match")
+    score = table["score"].to_numpy()
+    home_share = float(score.mean()) if is_first_at_home(rated) else None
+    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_share)
 
 
-def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) -> AccuracySummary:
-    """Summarise events of two sides, from the prediction and the score of one of them."""
+def is_first_at_home(rated: Rated) -> bool:
+    """Whether `jaxrate rate` saved that the first player of each match has the side, unless the ground is neutral."""
+    columns = rated.options.get("columns") or {}
+    is_first = columns.get("side") == "a" or columns.get("format") == "football"
+    return bool(rated.options.get("sided")) and is_first and rated.contests is None
+
+
+def _summarise_two_sided(
+    prediction: HostArray, score: HostArray, event: str, home_share: float | None = None
+) -> AccuracySummary:
+    """Summarise events of two sides, from the prediction and the score of one of them.
+
+    `home_share` is the mean score of the first ones, if these are at home.
+    """
     predictions, score = prediction.astype(float), score.astype(float)
     metrics = match_metrics(predictions, score)
     p, won, weight = mirror_winner_first(predictions, score)
@@ -50,15 +65,20 @@ def _summarise_two_sided(prediction: HostArray, score: HostArray, event: str) ->
     calibration_error, share = 100 * metrics["calibration error"], f"{metrics['accuracy']:.1%}"
     events = format_count(len(score), event)
     draws = ", counting a draw as half a win" if has_draws else ""
+    baseline, home = "Chance alone gives 50%.", ""
+    if home_share is not None and home_share > 0.5:
+        baseline = f"Always naming the first, who is at home unless the ground is neutral, gives {home_share:.1%}."
+        home = f", the home side {home_share:.0%}"
+    title = f"The favourite won {metrics['accuracy']:.0%} of {event}{'es' if event == 'match' else 's'}{home}"
     texts = [
-        f"The favourite won {share} of {events}{draws}. Chance alone gives 50%.",
+        f"The favourite won {share} of {events}{draws}. {baseline}",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
         "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
         f"The Brier score is {metrics['Brier score']:.4f}.)",
         _describe_calibration(calibration_error, bins, has_draws),
     ]
-    return AccuracySummary(texts, filled_bins)
+    return AccuracySummary(title, texts, filled_bins)
 
 
 def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:
@@ -99,7 +119,7 @@ def _summarise_contests(rated: Rated) -> AccuracySummary:
         row += int(size[row])
     contest = np.repeat(np.arange(len(begin)), size[begin])[sides > 1]
     if not len(contest):
-        return AccuracySummary([NO_DATA_TEXT], [])
+        return AccuracySummary("", [NO_DATA_TEXT], [])
     table = table.filter(sides > 1)
     return (
         _summarise_two_sided_contests(table, contest)
@@ -142,7 +162,7 @@ def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySu
         for who, key, least in groups
         if not math.isnan(metrics[f"pair inversion{key}"])
     ]
-    return AccuracySummary(texts or [NO_DATA_TEXT], [])
+    return AccuracySummary("", texts or [NO_DATA_TEXT], [])
 
 
 def _format_chance_accuracy(contests: Any, min_played: int) -> str:

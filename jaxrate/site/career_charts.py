@@ -110,11 +110,14 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
         if hindsight is not None and len(careers.mean):
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
-            band += f" Over all {data.noun.many}, the line in hindsight leaves it in {100 * outside:.1f}% of {events}."
+            band += (
+                f" The line in hindsight is at the same level over all {data.noun.many}, since results tell "
+                f"differences only; it leaves the band in {100 * outside:.1f}% of {events}."
+            )
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {
-        f"The first {FIRST_EVENTS} {events} may leave the chart.": counts >= 2 * FIRST_EVENTS,
+        f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
         f"The dot is the peak, {peak_definition(data.rated)}.": careers.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),

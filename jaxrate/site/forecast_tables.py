@@ -34,6 +34,7 @@ SEASON_HEADINGS = {
     "relegated": "relegated",
 }
 MAX_TIES = 2  # matches with equal chances up to which all are told
+CLEAR_CHANCE = 0.55  # of a favourite who is clear
 MAX_EXPLANATIONS = 50  # on the page
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
@@ -146,29 +147,58 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     def lead(match: MatchForecast) -> float:
         return match.chances[0][1] - match.chances[-1][1]
 
-    def sides_and_chances(match: MatchForecast) -> tuple[list[str], list[str]]:
-        """The names and chances of both, the favourite first."""
-        sides = [names.get(x, x) for x in (match.first, match.second)]
-        chances = [match.chances[i][2] for i in (0, -1)]
-        return (sides, chances) if lead(match) >= 0 else (sides[::-1], chances[::-1])
+    def sides(match: MatchForecast) -> list[str]:
+        """The names of both, in the order of the match."""
+        return [names.get(x, x) for x in (match.first, match.second)]
+
+    def chances(match: MatchForecast) -> list[str]:
+        """The chances of both, in the order of the match."""
+        return [match.chances[i][2] for i in (0, -1)]
+
+    def favourite_first(match: MatchForecast, pair: list[str]) -> list[str]:
+        return pair if lead(match) >= 0 else pair[::-1]
+
+    def matches_like(match: MatchForecast) -> list[MatchForecast]:
+        """Those with the same chances of the favourite and of the other."""
+        told = favourite_first(match, chances(match))
+        return [x for x in matches if favourite_first(x, chances(x)) == told]
 
     if not matches:
         return ""
     closest, clearest = (choose(matches, key=lambda match: abs(lead(match))) for choose in (min, max))
-    open_chances, clear_chances = (sides_and_chances(x)[1] for x in (closest, clearest))
-    if open_chances == clear_chances:
+    open_matches, clear_matches = matches_like(closest), matches_like(clearest)
+    if closest in clear_matches:
         return ""
-    ties = [sides_and_chances(x)[0] for x in matches if sides_and_chances(x)[1] == open_chances]
-    pairs = [" \u2013 ".join(sides) for sides in ties]
+    pairs = [" \u2013 ".join(sides(x)) for x in open_matches]
     pairs = pairs if len(pairs) <= MAX_TIES else [pairs[0], f"{len(pairs) - 1:,} others"]
-    is_plural = len(ties) > 1
-    finding = f"{' and '.join(pairs)} {'are' if is_plural else 'is'} the closest, {' to '.join(open_chances)}"
-    clear = [sides_and_chances(x)[0] for x in matches if sides_and_chances(x)[1] == clear_chances]
-    if len(clear) > MAX_TIES:
-        others = f"{len(clear) - 1:,} others"
-        return f"{finding}; the clearest favourites are {clear[0][0]} and {others}, all with {clear_chances[0]}."
-    told = ", and ".join(f"{favourite}, {clear_chances[0]} against {other}" for favourite, other in clear)
-    return f"{finding}; the clearest favourite{'s are' if len(clear) > 1 else ' is'} {told}."
+    first_chances = chances(open_matches[0])
+    either_way = "" if all(chances(x) == first_chances for x in open_matches) else " either way"
+    are = "are" if len(open_matches) > 1 else "is"
+    finding = f"{' and '.join(pairs)} {are} the closest, {' to '.join(first_chances)}{either_way}"
+    favourites = [favourite_first(x, sides(x)) for x in clear_matches]
+    if max(clearest.chances[0][1], clearest.chances[-1][1]) < CLEAR_CHANCE:
+        return f"{finding}; no match has a clear favourite."
+    chance = favourite_first(clearest, chances(clearest))[0]
+    if len(favourites) > MAX_TIES:
+        others = f"{len(favourites) - 1:,} others"
+        return f"{finding}; the clearest favourites are {favourites[0][0]} and {others}, all with {chance}."
+    told = ", and ".join(f"{favourite}, {chance} against {other}" for favourite, other in favourites)
+    return f"{finding}; the clearest favourite{'s are' if len(favourites) > 1 else ' is'} {told}."
+
+
+def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str) -> str:
+    """Who of these would be favoured against all others, as a finding; nothing for fewer than two.
+
+    Each has a slug, a name, and their chances in percent against each other, None against themselves.
+    """
+    if len(matrix) < 2:
+        return ""
+    least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
+    best = max(range(len(matrix)), key=lambda i: least[i])
+    if round(least[best]) <= 50:
+        return f"No {noun} of the top {len(matrix)} would be favoured against all others"
+    others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
+    return f"{matrix[best][1]} would be favoured against {others}, with {least[best]:.0f}% or more"
 
 
 def format_percentage(chance: float) -> str:

@@ -113,6 +113,7 @@ def report_html(
     data = {"board": board, "sections": sections} | script_settings(site_data, context, lines.heading)
     data["pairs"] = matchup_tables and encode_matchup_tables(matchup_tables)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
+    accuracy = summarise_accuracy(rated)
     shown = min(RANKING_ROWS, len(listed))
     axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)
     return str(
@@ -146,7 +147,8 @@ def report_html(
             system_title=system_title,
             behind=draw_system_bars(comparison),
             better=describe_better_systems(comparison, rated.system.name),
-            texts=summarise_accuracy(rated).texts,
+            accuracy_title=accuracy.title,
+            texts=accuracy.texts,
             paired=matchup_tables is not None,
             few=count if count < len(site_data.names) else 0,
             sided=matchup_tables is not None and matchup_tables.home is not None,

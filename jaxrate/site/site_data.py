@@ -13,6 +13,7 @@ from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.site.hindsight_level import align_hindsight
 from jaxrate.site.line_ups import TEAM_SHARE, line_up_columns
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
@@ -46,7 +47,7 @@ class SiteData(NamedTuple):
     slugs: list[str]
     columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
     points: tuple[HostArray, HostArray] | None
-    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations; [n] of contests
+    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n] of contests
     digits: int
     noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
@@ -77,6 +78,8 @@ def build_site_data(
     event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
     hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
     trajectories = build_careers(rated)
+    if hindsight is not None:
+        hindsight = align_hindsight(trajectories, hindsight[0]), hindsight[1]
     count = len(rated.players)
     full_leaderboard, current = (
         leaderboard(rated, active="all", top=count),

@@ -21,7 +21,12 @@ from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
-from jaxrate.site.forecast_tables import build_explanation_tables, build_forecast_tables, closest_match_sentence
+from jaxrate.site.forecast_tables import (
+    build_explanation_tables,
+    build_forecast_tables,
+    closest_match_sentence,
+    write_matrix_finding,
+)
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
@@ -142,7 +147,7 @@ def write_site(
 
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchup_tables is not None:
-        count = matchup_tables.even.left.shape[1]
+        count, matrix = matchup_tables.even.left.shape[1], _win_matrix(site_data, matchup_tables)
         render_page(
             "pairs.html",
             "pairs",
@@ -151,7 +156,8 @@ def write_site(
             sided=matchup_tables.home is not None,
             drawn=matchup_tables.draw is not None,
             event=context["event"],
-            matrix=_win_matrix(site_data, matchup_tables),
+            matrix=matrix,
+            finding=write_matrix_finding(matrix, context["noun"]),
         )
     if tables:
         keys = map(str, rated.players.tolist())
@@ -170,7 +176,8 @@ def write_site(
         )
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
-    render_page("quality.html", "quality", "Accuracy", texts=accuracy.texts, bins=accuracy.bins, reliability=plot)
+    told = {"finding": accuracy.title, "texts": accuracy.texts, "bins": accuracy.bins, "reliability": plot}
+    render_page("quality.html", "quality", "Accuracy", **told)
     render_page(
         "about.html",
         "about",

@@ -8,7 +8,7 @@ const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? sp
 
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
 // only the last events are known has points of the line before them, as `past`, and of those that are known only `drawn`
-// are on the line, so that it has as many all along. `pauses` are the numbers of events before which it is broken. The first events of a career twice as long or longer may leave the chart.
+// are on the line, so that it has as many all along. `pauses` are the numbers of events before which it is broken. The first events of a career twice as long or longer may run off the chart.
 
 function showCareers(chart, careers, { dated, firstEvents }) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];

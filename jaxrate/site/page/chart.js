@@ -1,5 +1,5 @@
 // Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text, broken },
-// `first` tells how many points at its beginning may leave the chart, and `peak` which one is marked. A line is broken before a broken
+// `first` tells how many points at its beginning may run off the chart, and `peak` which one is marked. A line is broken before a broken
 // point, and dots lead over the gap. The
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
@@ -30,7 +30,7 @@ class Chart {
     this.tip.hidden = true;
     this.legend = make("p", { class: "legend" });
     this.frame = make("div", { class: "chart" }, this.svg, this.labels, this.tip);
-    figure.querySelectorAll(".chart, .key").forEach((x) => x.remove());
+    figure.querySelectorAll(".chart, .keys").forEach((x) => x.remove());
     figure.prepend(this.legend, this.frame);
     new ResizeObserver(() => this.draw()).observe(this.frame);
     this.frame.addEventListener("pointermove", (event) => this.point(event));

@@ -40,6 +40,9 @@ const series = (p, games) => {
 
 function pairFields(names, chances, places, who, changed = () => {}) {
   const [games, side] = ["games", "side"].map(byId);
+  const nameSide = (i) => {
+    if (side && places[i] !== null) side.options[i + 1].textContent = names[places[i]];
+  };
   const answer = () => {
     const [a, b] = places;
     const known = a !== null && b !== null && a !== b;
@@ -63,11 +66,13 @@ function pairFields(names, chances, places, who, changed = () => {}) {
   ["first", "second"].forEach((id, i) => {
     const chosen = (place) => {
       places[i] = place;
+      nameSide(i);
       answer();
     };
     const picker = new Picker(byId(id), byId(`${id}-names`), names, chosen);
     picker.field.value = names[places[i]] ?? "";
     picker.place = places[i];
+    nameSide(i);
   });
   [games, side].forEach((field) => field?.addEventListener("change", answer));
   answer();
