@@ -94,7 +94,7 @@ def test_the_leaderboard_and_its_files(rated, folder):
     index = (folder / "index.html").read_text(encoding="utf-8")
     shown = re.findall(r"<bdi>(.*?)</bdi>", index)
     wanted = [name for name in board["name"] if name not in gone]
-    assert shown == wanted and "<title>Our &lt;league&gt;</title>" in index
+    assert shown == wanted and "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index
     assert "400 matches of 30 players, " in index
     rows = json.loads((folder / "data" / "players.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in rows] == [*shown, *(name for name in board["name"] if name in gone)]

@@ -197,4 +197,6 @@ def test_a_preview_says_what_its_title_does_not_with_dates_in_words(folder):
         for name in ("og:title", "og:description", "description")
     )
     assert title not in preview and description == f"{title}. {preview}"
+    said = [re.search('<meta name="description" content="(.*?)">', text_of(x))[1] for x in folder.glob("*.html")]
+    assert len(said) == len(set(said)) > 3  # every page has its own
     assert not re.search(r"\d{4}-\d\d", preview) and re.search("since \\d+ [A-Z][a-z]+ 20\\d\\d", preview)

@@ -43,9 +43,11 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
+from jaxrate.text_format import join_names
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
+PREVIEW_PLAYERS = 5  # the best, in the image of previews
 MATRIX_PLAYERS = 12  # the best, against each other
 
 
@@ -83,7 +85,7 @@ def write_site(
       rated: a history from `jr.rate` or `jr.load`.
       folder: a folder that is new, empty, or holds such a site, which is replaced.
       title: the name of the site. None: the name of the file, as "NFL", if `jaxrate rate` saved it, else "Ratings".
-      description: a sentence for search engines and previews. None: the finding at the head of the ranking.
+      description: a sentence for search engines and previews of the ranking. None: the finding at its head.
       names: display names of players, by their names in the history; others keep theirs.
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
       points: [n] points of the first and of the second player of each match, such as goals or sets. None: those in the
@@ -127,6 +129,7 @@ def write_site(
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
     context["paired"] = matchup_tables is not None
+    context["leaders"] = join_names([site_data.names[i] for i in site_data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     tables = build_forecast_tables(coming, season, site_data.noun)
     if tables:
         pages.insert(1, ("coming", "Fixtures"))
@@ -138,16 +141,19 @@ def write_site(
     templates.globals |= {"site": context, "shared": shared}
     pages_html: dict[str, str] = {}
 
-    def render_page(path: str, template: str, heading: str, **given: Any) -> None:
+    def render_page(path: str, template: str, heading: str, *, told: str = "", **given: Any) -> None:
         about = {"page": template, "heading": heading, "root": "", "path": path}
-        about["description"] = description or spell_dates(headline.finding or context["summary"])
-        says_finding = path == "index.html" and headline.title and headline.sentence
+        own = told or f"{heading}: {context['summary']}"
+        is_index = path == "index.html"
+        about["description"] = spell_dates((description or headline.finding or context["summary"]) if is_index else own)
+        says_finding = is_index and headline.title and headline.sentence
         about["preview"] = description or spell_dates(headline.sentence) if says_finding else about["description"]
         pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchup_tables is not None:
         count, matrix = matchup_tables.even.left.shape[1], _win_matrix(site_data, matchup_tables)
+        finding = write_matrix_finding(matrix, context["noun"])
         render_page(
             "pairs.html",
             "pairs",
@@ -157,12 +163,14 @@ def write_site(
             drawn=matchup_tables.draw is not None,
             event=context["event"],
             matrix=matrix,
-            finding=write_matrix_finding(matrix, context["noun"]),
+            finding=finding,
+            told=f"{finding}." if finding else "",
         )
     if tables:
         keys = map(str, rated.players.tolist())
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
         display_names = {key: name for key, (_, name) in places.items()}
+        closest = closest_match_sentence(tables[-1].matches, display_names)
         explained, more = build_explanation_tables(explanations, display_names)
         render_page(
             "coming.html",
@@ -170,18 +178,26 @@ def write_site(
             "Fixtures",
             tables=tables,
             places=places,
-            finding=closest_match_sentence(tables[-1].matches, display_names),
+            finding=closest,
+            told=closest,
             explained=explained,
             more_explained=more,
         )
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
-    told = {"finding": accuracy.title, "texts": accuracy.texts, "bins": accuracy.bins, "reliability": plot}
-    render_page("quality.html", "quality", "Accuracy", **told)
+    found = {
+        "told": accuracy.texts[0],
+        "finding": accuracy.title,
+        "texts": accuracy.texts,
+        "bins": accuracy.bins,
+        "reliability": plot,
+    }
+    render_page("quality.html", "quality", "Accuracy", **found)
     render_page(
         "about.html",
         "about",
         "Method",
+        told=f"How the ratings are made. {context['summary']}",
         spread=site_data.careers.deviation is not None,
         system=describe_system(rated.system.name),
         period=describe_period(rated),
@@ -204,7 +220,7 @@ def write_site(
         }
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)
-        (folder / "assets" / "preview.png").write_bytes(preview_image())
+        (folder / "assets" / "preview.png").write_bytes(_preview_image(site_data))
     files[SITE_MARKER] = _script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -228,6 +244,12 @@ def _load_marker(folder: Path) -> Any:
         return json.loads((folder / SITE_MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+def _preview_image(site_data: SiteData) -> bytes:
+    current = site_data.current
+    half = None if current.deviation is None else (1.96 * current.deviation[:PREVIEW_PLAYERS]).tolist()
+    return preview_image(current.rating[:PREVIEW_PLAYERS].tolist(), half)
 
 
 def _last_day_or_event_count(context: dict[str, Any]) -> str:

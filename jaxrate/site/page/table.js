@@ -97,7 +97,7 @@ class Table {
     this.drawn(some);
     this.body.replaceChildren(...some.map((row, i) => make("tr", { role: "row" }, ...shown.map((column) => this.cell(column, row, from + i)))));
     const all = kept.length === this.rows.length ? "" : ` (of ${grouped(this.rows.length, 0)})`;
-    this.status.textContent = kept.length ? `${grouped(from + 1, 0)} to ${grouped(from + some.length, 0)} of ${grouped(kept.length, 0)}${all}` : this.empty;
+    this.status.textContent = kept.length && kept.length === some.length && !all ? "" : kept.length ? `${grouped(from + 1, 0)} to ${grouped(from + some.length, 0)} of ${grouped(kept.length, 0)}${all}` : this.empty;
     const last = Math.max(Math.ceil(kept.length / length) - 1, 0);
     this.pages.hidden = last === 0;
     this.pages.replaceChildren(
