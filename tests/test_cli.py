@@ -270,8 +270,9 @@ def test_memory_that_does_not_do_is_one_line(jaxrate, games, monkeypatch):
     code, _, errors = jaxrate("rate", games)
     assert code == 2 and errors == "jaxrate: not enough memory; `jaxrate plan FILE` estimates what a file needs\n"
     monkeypatch.setattr(jr, "rate", lambda *arguments, **options: {}["a bug"])
-    with pytest.raises(KeyError):
-        jaxrate("rate", games)
+    code, _, errors = jaxrate("rate", games)
+    assert code == 1 and errors == "jaxrate: unexpected KeyError: 'a bug'; -v shows where it comes from\n"
+    assert "Traceback" in jaxrate("rate", games, "-v")[2]
 
 
 def test_verbose_says_how_long_and_where(jaxrate, games):

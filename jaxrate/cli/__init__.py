@@ -119,6 +119,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
+        code = 2
         if {"-v", "--verbose"} & set(sys.argv):
             print_escaped(traceback.format_exc(), err=True)
         message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
@@ -130,8 +131,9 @@ def main() -> None:
             message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
         elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
             message = f"unexpected {type(error).__name__}: {message}; -v shows where it comes from"
+            code = 1
         print_message("error", message)
-        sys.exit(2)
+        sys.exit(code)
 
 
 def _format_click_error(error: click.ClickException) -> str:

@@ -30,11 +30,9 @@ def print_message(level: str, text: str) -> None:
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         message = textwrap.fill(message, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    if colour is None:
-        click.echo(message, err=True)
-    else:
-        head, _, rest = message.partition(":")
-        click.echo(click.style(f"{head}:", colour, bold=True) + rest, err=True, color=True)
+    if colour:
+        message = message.replace(f"{level}:", click.style(f"{level}:", colour, bold=True), 1)
+    click.echo(message, err=True, color=bool(colour) or None)
 
 
 def _has_colours() -> bool:
