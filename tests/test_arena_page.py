@@ -1,5 +1,6 @@
 """The page of an arena: what it says against what was fitted, without a script and in a browser."""
 
+import importlib.resources
 import json
 import re
 import zlib
@@ -83,10 +84,11 @@ def test_many_are_shown_after_the_first(forty):
     assert cells(first, "words name") == strengths.players[strengths.order[:25]].tolist()
     assert cells(later, "words name") == strengths.players[strengths.order[25:]].tolist()
     assert cells(later, 'figure rank" data-name="rank') == [str(i) for i in range(26, 41)]
-    assert "votes on 40 models." in first and "Show places 26 to 40" in page and "player" not in page
+    assert "votes on 40 models." in first and "<summary>Places 26 to 40" in page and "player" not in page
     many = jr.site.arena_page_html(fitted(129)).partition("<script")[0]
     lengths = [len(cells(table, "words name")) for table in many.split("<table id=")[1:]]
-    assert lengths == [25, 104] and "Show places 26 to 129" in many and "The axis changes here" in many
+    assert lengths == [25, 21, 21, 20, 21, 21] and "<summary>Places 26 to 129" in many
+    assert "The axis is another one in each part" in many
     with pytest.raises(ValueError, match="noun must be two words"):
         jr.site.arena_page_html(strengths, noun="model")
 
@@ -99,6 +101,47 @@ def test_a_line_stands_where_the_order_is_certain(twelve):
     page = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
     rows = re.findall(r'<tr( class="border")?><td class="figure rank"', page)
     assert [bool(x) for x in rows] == [False, True, *[False] * 10]
+    key = "A strong rule: everyone above it is better than everyone below, with 95\u00a0% confidence."
+    assert key in page.partition("<table")[0]
+    free = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=np.ones(12, int), greatest=np.full(12, 12)))
+    assert "strong rule" not in free
+
+
+def test_intervals_too_short_for_a_bar_are_written(twelve):
+    """129 models on one axis of 700 points: each bar was a dot."""
+    strengths = twelve[0]
+    short = strengths._replace(rating=strengths.rating * 40, standard_error=strengths.standard_error * 0 + 2.0)
+    page = jr.site.arena_page_html(short).partition("<script")[0]
+    best = short.rating[short.order[0]]
+    assert f'<td class="interval">{best - 3.92:,.0f} to {best + 3.92:,.0f}</td>' in page
+    assert "<svg class=" not in page.partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+def test_intervals_stand_out_from_the_page():
+    """Their contrast was 1.5 to 1."""
+
+    def luminance(colour):
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    folder = importlib.resources.files("jaxrate.site") / "page"
+    bands = re.findall("--band: (#\\w{6});", (folder / "arena.css").read_text())
+    papers = re.findall("--paper: (#\\w{6});", (folder / "page.css").read_text())
+    for band, paper in zip(bands, papers, strict=True):
+        dark, light = sorted((luminance(band), luminance(paper)))
+        assert (light + 0.05) / (dark + 0.05) > 3
+
+
+def test_the_best_pairs_are_numbers_and_all_are_one_click_away(forty):
+    strengths, ranks = forty
+    page = jr.site.arena_page_html(strengths, ranks=ranks, title="GPT votes").partition("<script")[0]
+    matrix = page.split('<table class="matrix">')[1].partition("</table>")[0]
+    assert matrix.count("<tr>") == 21 and matrix.count("<td") == 400
+    assert '<details id="pairs"><summary>All 40</summary>' in page and 'id="heat"' in page
+    assert '<meta property="og:title" content="GPT votes">' in page
+    assert page.index('id="certain"') < page.index('id="ranking"') < page.index('id="matrix"')
+    assert re.search(r"Ties: nu [\d.]+ ± [\d.]+: \d+ of 100 votes between equals are ties", page)
 
 
 def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
@@ -176,6 +219,8 @@ def test_a_browser_finds_sorts_and_reads(opened):
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
     wait_for(browser, lambda: texts(browser, "#board tbody .name") == ["model 003"])
+    hidden = "return [...document.querySelectorAll('#of-border')].every((x) => x.hidden)"
+    assert browser.execute_script(hidden)
     assert findings(browser) == {}  # of rows drawn anew
     search.clear()
     search.send_keys(" ")
@@ -189,6 +234,7 @@ def test_a_browser_finds_sorts_and_reads(opened):
     assert saved[0] == "place,model,rating,low,high,best rank,worst rank,votes,score"
     assert len(saved) == len(strengths.players) + 1
     if texts(browser, "#heat"):
+        browser.find_element("css selector", "#pairs summary").click()
         browser.execute_script(
             "const box = arguments[0].getBoundingClientRect(), at = (i) => (i + 0.5) / 40;"
             "arguments[0].dispatchEvent(new PointerEvent('pointermove',"

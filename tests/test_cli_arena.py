@@ -279,6 +279,9 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     page = tmp_path / "page.html"
     code, said, notes = jaxrate("arena", tmp_path / "votes.csv", "--report", page)
     assert "Source: votes.csv, 2023-04-24." in page.read_text()
+    named = "--title", "LLMfao votes", "--source", "our friends"
+    assert jaxrate("arena", tmp_path / "votes.csv", "--report", page, *named)[0] == 0
+    assert "<title>LLMfao votes</title>" in page.read_text() and "Source: our friends." in page.read_text()
     assert code == 0 and "took model_a and model_b for a and b; winner for the score" in notes, notes
     assert said.index("oak") < said.index("elm")
 
@@ -294,8 +297,8 @@ def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
     jr.data.write(table | {"ties_both_bad": [7, 4, 1]}, tmp_path / "counts.csv")
     page = tmp_path / "page.html"
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", "--report", page)
-    assert "12 votes for neither (ties_both_bad) are left out; --tied ties --tied ties_both_bad counts them" in errors
-    assert "12 votes for neither (ties_both_bad) are left out" in page.read_text(encoding="utf-8")
+    assert "12 votes for neither are left out; --tied ties --tied ties_both_bad counts them" in errors
+    assert "12 votes for neither are left out" in page.read_text(encoding="utf-8")
     assert text.startswith("x leads") and "(137 votes, 3 models)" in text.splitlines()[0]
     named = "--tied", "ties", "--tied", "ties_both_bad"
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", *named)

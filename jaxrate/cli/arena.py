@@ -48,7 +48,7 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.command(
     cls=VariadicColumnOptionsCommand,
     groups={
-        "Page": ("report", "noun"),
+        "Page": ("report", "title", "source", "noun"),
         "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
         "Columns of counts": ("wins", "losses", "tied"),
     },
@@ -56,6 +56,7 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
         "jaxrate arena votes.csv --cluster voter --anchor gpt-4=1200",
         "jaxrate arena votes.csv --cluster voter --covariates length --moved",
         "jaxrate arena counts.csv --wins wins --losses losses --out table.csv",
+        'jaxrate arena votes.csv --report page.html --title "GPT arena"',
     ),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
@@ -79,6 +80,8 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.option("--top", type=click.IntRange(min=1), metavar="NUMBER", help="Length of the table.  [default: all]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
+@click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of FILE]")
+@click.option("--source", metavar="TEXT", help="Where the votes are from.  [default: FILE and the dates in it]")
 @click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as player,players.  "
               "[default: model,models]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -99,6 +102,8 @@ def arena(
     top: int | None,
     out: Path | None,
     page: Path | None,
+    title: str | None,
+    source: str | None,
     noun: tuple[str, ...] | None,
     as_json: bool,
 ) -> None:
@@ -153,11 +158,11 @@ def arena(
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("writing the page"):
-            source = describe_vote_source(file, votes, options.get("dates"))
+            source = describe_vote_source(file, votes, options.get("dates")) if source is None else source
             if votes.left_out:
                 source = f"{source}; {votes.left_out}"
             text = jr.site.arena_page_html(
-                strengths, ranks=ranks, drift=drift, title=title_from_file(file), source=source, noun=noun
+                strengths, ranks=ranks, drift=drift, title=title or title_from_file(file), source=source, noun=noun
             )
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")

@@ -92,7 +92,7 @@ def _unused_tie_columns(names: list[str], columns: tuple[str, str, list[str]]) -
 
 
 def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str]], rows: Any) -> str:
-    """How many results in further columns of ties are left out, as "12 votes for neither (both_bad) are left out"."""
+    """How many results in further columns of ties are left out, as "12 votes for neither are left out"."""
     from jaxrate.data.column_conversion import to_column, to_numbers
 
     found = []
@@ -103,8 +103,8 @@ def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str
         except ValueError:  # a column of text counts nothing
             continue
         if values.sum() > 0:
-            kind = "votes for neither" if "bad" in name.lower() else "further ties"
-            found.append(f"{values.sum():,.15g} {kind} ({name})")
+            kind = "votes for neither" if "bad" in name.lower() else f"further ties, {name},"
+            found.append(f"{values.sum():,.15g} {kind}")
     return f"{' and '.join(found)} are left out" if found else ""
 
 

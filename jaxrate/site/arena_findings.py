@@ -38,10 +38,14 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
 def certain_findings(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[str]:
-    """Sentences about the first place, the first ranks, and how many pairs have a certain order."""
+    """Sentences about the lead, the first place, the first ranks, and how many pairs have a certain order."""
     rated, findings = _rated_ids(strengths), []
     if len(rated) < 2:
         return []
+    if strengths.covariance is not None and strengths.converged:
+        points, error = strengths.difference(strengths.players[rated[0]], strengths.players[rated[1]])
+        lead = f"{names[rated[0]]} leads {names[rated[1]]} by {points:.0f} points"
+        findings.append(f"{lead}; the margin of error is {MARGIN_ERRORS * error:.0f}.")
     if ranks is not None:
         leaders = _possible_leaders(strengths, ranks)
         if 1 < len(leaders) <= MAX_LISTED_NAMES:
@@ -53,10 +57,6 @@ def certain_findings(
         ordered = int(ranks.surely_better[np.ix_(rated, rated)].sum())
         share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
         findings.append(f"The votes tell who is better in {share}.")
-    if strengths.covariance is not None and strengths.converged:
-        points, error = strengths.difference(strengths.players[rated[0]], strengths.players[rated[1]])
-        lead = f"{names[rated[0]]} leads {names[rated[1]]} by {points:.0f} points"
-        findings.append(f"{lead}; the margin of error is {MARGIN_ERRORS * error:.0f}.")
     return findings
 
 

@@ -19,13 +19,15 @@ from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_
 from jaxrate.site.wording import MODELS, make_noun
 from jaxrate.text_format import format_range
 
+ARENA_STYLE_FILES = *STYLE_FILES, "arena.css"
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
 INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95%
 MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
-TOP_ROWS = 25  # of more than 30 players, those in the first table
+TOP_ROWS = 25  # of more than 30 players, those in the first table; at most so many in each later one
+MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
 
 
@@ -44,7 +46,7 @@ class PlayerRow(NamedTuple):
 
 
 class RankingTable(NamedTuple):
-    """A table of a part of the players, with an axis of their intervals."""
+    """A table of a part of the players, with an axis, or without one if intervals are too short for it."""
 
     rows: list[PlayerRow]
     labels: str  # of the axis, as HTML
@@ -78,9 +80,9 @@ def arena_page_html(
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
     Its heading is what was found. A table has a row for each player, with the interval and the possible ranks; of more
-    than 30 players, those after the first 25 are a table of their own. A strong line stands where the order is certain
-    for everybody. Who beats whom is a table of numbers for up to 20 players, and a heat map for more; of more than 200
-    players, those with adjacent places are grouped.
+    than 30 players, those after the first 25 are in tables of their own, each with its axis. A strong line stands where
+    the order is certain for everybody. Who beats whom is a table of numbers for the first 20 players, with a heat map
+    of all if there are more; of more than 200 players, those with adjacent places are grouped.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
@@ -97,14 +99,15 @@ def arena_page_html(
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
-    template, assets = load_template_and_assets("arena.html", STYLE_FILES, SCRIPT_FILES)
+    template, assets = load_template_and_assets("arena.html", ARENA_STYLE_FILES, SCRIPT_FILES)
     words = make_noun(noun, MODELS)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
     half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
-    bounds = [0, TOP_ROWS, len(order)] if len(order) > 1.2 * TOP_ROWS else [0, len(order)]
-    percent = None if len(rated) < 2 or len(rated) > MAX_NUMBERED_PLAYERS else expected_percentages(strengths, rated)
+    bounds = _table_bounds(len(order))
+    numbered = rated[:MAX_NUMBERED_PLAYERS]
+    percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
@@ -132,12 +135,28 @@ def arena_page_html(
             ranks=ranks,
             drift=drift,
             tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
-            matrix=None if percent is None else [(names[i], row) for i, row in zip(rated, percent, strict=True)],
+            rated=len(rated),
+            tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
+            matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
             data=data,
         )
     )
+
+
+def _table_bounds(count: int) -> list[int]:
+    """The places at which tables end, from 0: the first 25, and the others in equal parts of at most 25."""
+    if count <= 1.2 * TOP_ROWS:
+        return [0, count]
+    parts = -(-(count - TOP_ROWS) // TOP_ROWS)
+    return [0, *np.linspace(TOP_ROWS, count, parts + 1).round().astype(int).tolist()]
+
+
+def _tie_share_of_equals(strengths: Strengths) -> float:
+    """The probability of a tie between players of equal strength."""
+    _, tie, _ = outcome_probabilities(strengths.model, np.zeros(1), strengths.kappa)
+    return float(np.asarray(tie)[0])
 
 
 def _json_numbers(values: HostArray, digits: int) -> list[Any]:
@@ -154,6 +173,7 @@ def _build_table(
     finite = players[np.isfinite(strengths.rating[players])]
     low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
     axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
+    has_bars = len(finite) == 0 or 2.0 * np.median(half_width[finite]) >= MIN_BAR_SHARE * (axis.high - axis.low)
     rows = []
     for place, i in enumerate(players.tolist(), part[0] + 1):
         rating = float(strengths.rating[i])
@@ -161,7 +181,8 @@ def _build_table(
         is_known, is_border = bool(np.isfinite(rating)), False
         if is_known:
             margin = "held" if strengths.is_anchor[i] else f"± {half_width[i]:.0f}"
-            bar = interval_bar(axis, rating, float(half_width[i]) or None)
+            low_end, high_end = (f"{rating + x * half_width[i]:,.0f}" for x in (-1.0, 1.0))
+            bar = interval_bar(axis, rating, float(half_width[i]) or None) if has_bars else f"{low_end} to {high_end}"
         if ranks is not None:
             least, greatest = int(ranks.least[i]), int(ranks.greatest[i])
             text = format_range(least, greatest)
@@ -170,7 +191,7 @@ def _build_table(
         score = f"{100.0 * strengths.score[i]:.0f}%" if np.isfinite(strengths.score[i]) else ""
         votes = f"{strengths.games[i]:,.15g}"
         rows.append(PlayerRow(place, names[i], rating_text, margin, bar, text, is_border, votes, score))
-    return RankingTable(rows, axis.labels, axis.grid)
+    return RankingTable(rows, axis.labels if has_bars else "", axis.grid)
 
 
 def expected_percentages(strengths: Strengths, players: list[int], opponents: list[int] | None = None) -> HostArray:

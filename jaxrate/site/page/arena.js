@@ -2,28 +2,36 @@
 
 const data = JSON.parse(byId("data").textContent);
 const board = byId("board");
-const cells = [...document.querySelectorAll("#ranking tbody tr")].map((row) => row.cells);
+const rows = [...document.querySelectorAll("#ranking tbody tr")];
+const cells = rows.map((row) => row.cells);
+const borders = rows.map((row) => row.classList.contains("border"));
+const MIN_BAR_SHARE = 0.02; // of an axis, as in jaxrate/site/arena_page.py
 const heads = [...board.tHead.rows[0].cells];
 const of = (key) => (row) => data.board[row.i][data.columns.indexOf(key)];
 const asWritten = (kind) => {
   const at = heads.findIndex((head) => head.classList.contains(kind));
   return (_, { i }) => cells[i][at].firstChild?.cloneNode(true) ?? "";
 };
-let axis;
+let axis, hasBars;
 const has = (kind) => heads.some((head) => head.classList.contains(kind));
 const half = (row) => (of("high")(row) - of("low")(row)) / 2;
 const finite = (row) => of("rating")(row) !== null;
 const scale = make("span", { class: "axis" });
 scale.append(...board.querySelector(".axis").cloneNode(true).childNodes);
-const bar = (_, row) => (finite(row) ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
+const bar = (_, row) => {
+  if (!finite(row)) return "";
+  return hasBars ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : `${grouped(of("low")(row), 0)} to ${grouped(of("high")(row), 0)}`;
+};
+const inOrder = () => !table.order && !table.part;
+const border = (_, { i }) => (inOrder() && borders[i] ? "border" : "");
 const columns = [
-  { name: "place", kind: "rank", value: of("place") },
+  { name: "place", kind: "rank", value: of("place"), mark: border },
   { name: data.noun, kind: "name", text: true, searched: true, value: of("name"), show: asWritten("name") },
   { name: "rating", kind: "rating", value: of("rating"), show: asWritten("rating") },
   { name: "margin", kind: "margin", unsaved: true, value: half, show: asWritten("margin") },
   { name: "low", kept: true, value: of("low") },
   { name: "high", kept: true, value: of("high") },
-  { name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: bar },
+  { name: "interval", kind: "interval", fixed: true, head: [make("span", { class: "label" }, "95% interval"), scale], value: () => null, show: bar },
 ];
 if (has("ranks")) {
   columns.push({ name: "ranks", kind: "ranks", unsaved: true, value: of("best rank"), show: asWritten("ranks") });
@@ -31,8 +39,14 @@ if (has("ranks")) {
 }
 for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
 const drawn = (rows) => {
-  axis = axisOf(rows.filter(finite).map((row) => ({ rating: of("rating")(row), half: half(row) })));
+  const known = rows.filter(finite);
+  axis = axisOf(known.map((row) => ({ rating: of("rating")(row), half: half(row) })));
+  const widths = known.map((row) => 2 * half(row)).sort((a, b) => a - b);
+  hasBars = !(widths[widths.length >> 1] < MIN_BAR_SHARE * (axis.high - axis.low));
   showAxis(board, axis);
+  if (!hasBars) scale.replaceChildren();
+  const note = byId("of-border");
+  if (note) note.hidden = !inOrder();
 };
 
 document.documentElement.dataset.script = "";
