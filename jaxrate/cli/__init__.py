@@ -30,7 +30,7 @@ system_selection.py            choice of the system that rates a file: checks an
 systems.py                     `jaxrate systems`
 escaped_terminal_output.py     output to the terminal, all of it with control characters escaped
 player_output.py               the output of `jaxrate rate` about players
-default_evidence.py            what `rate` and `report` learn from if no system is named
+default_evidence.py            what `rate`, `compare` and `report` learn from if no system is named
 help_pages.py                  the pages of --help: options in groups, and examples
 lazy_numpy.py                  NumPy, loaded at its first use: help and completion do without
 terminal_tables.py             tables on the terminal: as wide as it is, and in colour where it has colour

@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.default_evidence import (
+    SKILLS,
+    note_evidence,
+    plain_option,
+    read_events_with_evidence,
+    remove_side_advantages,
+)
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import (
     FittedParams,
@@ -28,7 +35,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
-from jaxrate.cli.shared_options import period_option, share_option, system_option
+from jaxrate.cli.shared_options import RatingRequest, period_option, share_option, system_option
 from jaxrate.cli.system_selection import (
     check_period,
     drop_fitted_seasons_from_changes,
@@ -63,6 +70,7 @@ if TYPE_CHECKING:
 @period_option(help="Length of rating periods.  [default: that of --params, or 7]")
 @reading_options()
 @first_rows_option
+@plain_option
 @share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
 @click.option("--fit", "fitting", is_flag=True,
               help="First fit each system to the matches before --last; takes a minute or so.")  # fmt: skip
@@ -80,10 +88,12 @@ def compare(
     fitting: bool,
     as_json: bool,
     first: int | None,
+    plain: bool,
 ) -> None:
     """Rate FILE with every system, and rank the systems by how well they predicted it.
 
     Every match is predicted before its result is used. Matches are rated one by one, and also in rating periods.
+    As in rate, systems learn from points and seasons in FILE, unless a system or hyperparameter is named.
 
     Matches are scored by log loss (lower is better). Contests are scored by the share of pairs in the right order
     (pair inversion, higher is better) and by the error of predicted ranks (rank deviation, lower is better), for all
@@ -99,7 +109,12 @@ def compare(
         name or tuple(jr.extend.SYSTEMS), parse_params(params), _fits_by_system(fits), facts_from_options(options)
     )
     period = _fitted_period(fits) if period is None else period
-    data = read_events(report, file, options, first=first)
+    if name or params or files or first is not None:
+        data = read_events(report, file, options, first=first)
+        data = remove_side_advantages(data) if plain else data
+    else:
+        data, request = read_events_with_evidence(report, file, RatingRequest(None, {}, period, options), plain=plain)
+        options = request.columns
     lengths: tuple[float | None, ...] = (None,)
     if not isinstance(data.events, jr.Matches):
         check_period(data, period)
@@ -122,6 +137,8 @@ def compare(
         is_fitted=fitting,
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
+    if not (name or params or files or plain) and SKILLS in best:
+        note_evidence(report, best[SKILLS].system, data)
     hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
     for system_name, result in best.items():
         warn_worse_than_even(report, data, system_name, changes[system_name], result.quality, result.period, last)

@@ -1,4 +1,4 @@
-"""What `rate` and `report` learn from if no system is named: the sides, points, seasons and surfaces of the file."""
+"""What commands learn from if no system is named: the sides, points, seasons and surfaces of the file."""
 
 from __future__ import annotations
 
