@@ -185,7 +185,7 @@ def write_site(
         )
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
-    found = {
+    found: dict[str, Any] = {
         "told": accuracy.texts[0],
         "finding": accuracy.title,
         "texts": accuracy.texts,
