@@ -239,19 +239,6 @@ def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, m
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 
 
-def test_players_may_be_called_by_digits(tmp_path):
-    """Those that begin with 0 are names."""
-    command = pytest.importorskip("jaxrate.cli.site")
-    (tmp_path / "games.csv").write_text("a,b,score,venue\n007,008,1,x\n008,009,0,y\n", encoding="utf-8")
-    (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
-    rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
-    assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
-    assert command.load_shown_columns_by_prediction_row(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
-        "x",
-        "y",
-    ]
-
-
 # in a browser
 
 

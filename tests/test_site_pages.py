@@ -200,3 +200,16 @@ def test_a_preview_says_what_its_title_does_not_with_dates_in_words(folder):
     said = [re.search('<meta name="description" content="(.*?)">', text_of(x))[1] for x in folder.glob("*.html")]
     assert len(said) == len(set(said)) > 3  # every page has its own
     assert not re.search(r"\d{4}-\d\d", preview) and re.search("since \\d+ [A-Z][a-z]+ 20\\d\\d", preview)
+
+
+def test_players_may_be_called_by_digits(tmp_path):
+    """Those that begin with 0 are names."""
+    command = pytest.importorskip("jaxrate.cli.site")
+    (tmp_path / "games.csv").write_text("a,b,score,venue\n007,008,1,x\n008,009,0,y\n", encoding="utf-8")
+    (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
+    rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
+    assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
+    assert command.load_shown_columns_by_prediction_row(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
+        "x",
+        "y",
+    ]
