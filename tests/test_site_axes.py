@@ -273,6 +273,8 @@ def test_a_chart_of_few_matches_holds_its_band_and_says_only_what_it_shows(tmp_p
     assert 0 < min(heights) < 100 and 900 < max(heights) < 1000
     for text in ("may run off the chart", "The dot is the peak", 'class="peak"', "Peak 1"):
         assert text in ada and text not in cy
+    peak = re.search(r"Peak ([\d,]+)", ada)[1]
+    assert re.search(rf'<b class="top[^>]*>{peak}, 1970</b>', ada) and '<b class="top' not in cy
     assert "dotted line" not in ada and ". Last played on " in cy
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, peak_definition
-from jaxrate.text_format import use_minus_sign
+from jaxrate.text_format import format_decimals, use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -97,7 +97,10 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
                 parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
         if has_peak[i]:
             parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
-        charts[player] = _frame("".join(parts), *axis)
+        label = ""
+        if has_peak[i]:
+            label = _peak_label(paths[0][1][kept_peak[i]], data, int(careers.peak[player]), axis[-1])
+        charts[player] = _frame("".join(parts), label, *axis)
     return charts
 
 
@@ -177,7 +180,17 @@ def _lowest_and_highest_ratings_by_chart(
     return low - room, high + room
 
 
-def _frame(paths: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:
+def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
+    """The rating of a peak, with its year, above its point."""
+    x, y = (int(z) for z in point.split())
+    text = use_minus_sign(format_decimals(float(data.careers.mean[row]), data.digits))
+    if by_date:
+        text += f", {date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year}"
+    edge = " late" if x > 0.9 * UNITS else " early" if x < 0.1 * UNITS else ""
+    return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
+
+
+def _frame(paths: str, peak_label: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:
     """The chart around its lines: grid and labels."""
     heights = [
         ((high - y) / (high - low), use_minus_sign(f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}"))
@@ -189,7 +202,7 @@ def _frame(paths: str, low: float, high: float, left: float, right: float, by_da
     wide = "".join(
         f'<b class="wide" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>' for x, text in widths
     )
-    return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}</span>'
+    return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}{peak_label}</span>'
 
 
 def _year_marks(left: float, right: float) -> list[tuple[float, str]]:

@@ -198,7 +198,7 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
     if round(least[best]) <= 50:
         return f"No {noun} of the top {len(matrix)} would be favoured against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    return f"{matrix[best][1]} would be favoured against {others}, with {least[best]:.0f}% or more"
+    return f"{matrix[best][1]} would be favoured against {others}"
 
 
 def format_percentage(chance: float) -> str:

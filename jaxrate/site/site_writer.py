@@ -192,7 +192,7 @@ def write_site(
         "bins": accuracy.bins,
         "reliability": plot,
     }
-    render_page("quality.html", "quality", "Accuracy", **found)
+    render_page("quality.html", "quality", "Accuracy", told=accuracy.texts[0], **found)
     render_page(
         "about.html",
         "about",

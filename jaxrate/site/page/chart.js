@@ -30,7 +30,7 @@ class Chart {
     this.tip.hidden = true;
     this.legend = make("p", { class: "legend" });
     this.frame = make("div", { class: "chart" }, this.svg, this.labels, this.tip);
-    figure.querySelectorAll(".chart, .keys").forEach((x) => x.remove());
+    figure.querySelectorAll(".chart, .keys, .key").forEach((x) => x.remove());
     figure.prepend(this.legend, this.frame);
     new ResizeObserver(() => this.draw()).observe(this.frame);
     this.frame.addEventListener("pointermove", (event) => this.point(event));
@@ -80,6 +80,12 @@ class Chart {
       if (bridges.length) parts.push(svgElement("path", { class: `line ${line.class} pause`, d: `M${bridges.join("M")}` }));
     }
     for (const { peak } of this.lines) if (peak) parts.push(svgElement("path", { class: "peak", d: `M${put(peak, peak.y)}h0` }));
+    for (const { peak } of this.lines) {
+      if (!peak) continue;
+      const [left, year] = [100 * this.x(peak.x), this.dated ? `, ${new Date(864e5 * Math.floor(peak.x)).getUTCFullYear()}` : ""];
+      const edge = left > 90 ? " late" : left < 10 ? " early" : "";
+      this.labels.append(make("b", { class: `top${edge}`, style: `left:${left}%;top:${100 * this.y(peak.y)}%` }, grouped(peak.y, this.digits) + year));
+    }
     this.svg.replaceChildren(...parts);
     this.dots.forEach((dot) => dot.remove());
     this.dots = this.lines.map(() => make("i", { class: "dot", hidden: "" }));
