@@ -10,6 +10,7 @@ pytest.importorskip("jinja2")
 import jaxrate as jr
 from jaxrate.site.method_texts import RatingScale, describe_settings, describe_system, rating_scale
 from jaxrate.systems import SYSTEMS
+from tests.browser import texts
 
 
 class LogisticPairs:
@@ -65,3 +66,14 @@ def test_the_source_of_the_shipped_league_is_named(tmp_path):
     jr.site.write_site(rated, tmp_path)
     for page in ((tmp_path / "about.html").read_text(encoding="utf-8"), jr.site.report_html(rated)):
         assert 'Results: FiveThirtyEight, <a href="https://github.com/fivethirtyeight/nfl-elo-game"' in page
+
+
+def test_the_side_is_chosen_by_name(browser, tmp_path):
+    """Home was "the first" or "the second", whoever these were."""
+    table = {"a": ["Ada", "Bo"] * 4, "b": ["Bo", "Cy"] * 4, "score": [1.0, 0.0] * 4, "side": [1, 1] * 4}
+    rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="side"))
+    page = tmp_path / "report.html"
+    page.write_text(jr.site.report_html(rated), encoding="utf-8")
+    browser.get(page.as_uri())
+    chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
+    assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)

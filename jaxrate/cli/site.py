@@ -56,7 +56,9 @@ names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_ty
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
 @click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="DIR", help="Where to write the site.")
 @click.option("--title", metavar="TEXT", help="Title of the site.  [default: the name of the rated file]")
-@click.option("--description", metavar="TEXT", help="One sentence for search engines and link previews.")
+@click.option(
+    "--description", metavar="TEXT", help="One sentence on the ranking, for search engines and link previews."
+)
 @click.option(
     "--address",
     metavar="URL",
