@@ -190,7 +190,7 @@ def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_p
         'system = "skills"\n[params]\nmargin_scale = 20.0\n[settings]\noutcome = "margin"\nmargin = ["HG", "AG"]\n'
     )
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--params", tmp_path / "m.toml")
-    assert code == 0 and text.startswith("skills: 2 matches of 2 players"), errors
+    assert code == 0 and text.startswith("skills: 2 matches of 2 teams"), errors
 
 
 def test_the_help_names_every_loss(jaxrate):

@@ -139,6 +139,9 @@ def main() -> None:
 def _format_click_error(error: click.ClickException) -> str:
     """The message of click, without its names of types and with a hint to --help."""
     message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        begun = [name for name in error.possibilities or () if name.startswith(error.option_name)]
+        message = f"{error.message} Did you mean {' or '.join(begun)}?" if begun else message
     for kind, plain in (("float", "number"), ("integer", "whole number")):
         message = re.sub(rf"is not a valid {kind}( range)?\.", f"is no {plain}.", message)
     context = getattr(error, "ctx", None)

@@ -27,6 +27,7 @@ HELP_STYLE = {
     "commands_before_options": True,
     "default_string": r"\[default: {}]",
 }
+NAMES_WIDTH, COLUMN_GAP = 30, 2  # of options and their values, before their descriptions
 FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
@@ -52,6 +53,21 @@ COMMAND_GROUPS = {
     "Publish": ("report", "site"),
     "Try it": ("demo", "simulate"),
 }
+
+
+class AlignedOptionPanel(RichOptionPanel):
+    """A group of options, whose descriptions start where those of the other groups do."""
+
+    def get_table(self, command: Any, ctx: Any, formatter: Any) -> Any:
+        """The options as a table."""
+        from rich.cells import cell_len
+
+        table = super().get_table(command, ctx, formatter)
+        widths = [max(cell_len(str(cell)) for cell in column.cells) for column in table.columns[:-1]]
+        gaps = COLUMN_GAP * (len(widths) - 1)
+        if widths:
+            table.columns[-2].min_width = widths[-1] + max(NAMES_WIDTH - sum(widths) - gaps, 0)
+        return table
 
 
 class HelpCommand(RichCommand):
@@ -115,7 +131,7 @@ def _option_panels(parameters: Sequence[click.Parameter], own_groups: Mapping[st
 
     def add_panel(title: str, members: Sequence[str]) -> None:
         if options := [f"--{name}" for name in members if name in present]:
-            panels.append(RichOptionPanel(title, options))
+            panels.append(AlignedOptionPanel(title, options))
 
     for title, members in OPTION_GROUPS.items():
         if title == "Output":

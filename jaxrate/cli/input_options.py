@@ -206,8 +206,8 @@ def is_about_teams(file: str, options: dict[str, Any]) -> bool:
         return False
     from jaxrate.data.table_sources import open_table_file
 
-    names = open_table_file(Path(file)).names
-    return any(TEAM_COLUMN.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower())) for name in names)
+    names = {re.sub(r"[^a-z0-9]", "", name.lower()) for name in open_table_file(Path(file)).names}
+    return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
 
 
 def is_parquet_folder_or_pattern(file: str) -> bool:

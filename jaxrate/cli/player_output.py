@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -77,7 +78,17 @@ def career_sections(
     ]
 
 
-def head_to_head_sections(meetings: Any) -> list[str | TextTable]:
+def to_match_table(matches: Any, clock: str | None, caption: str = "", top: int | None = None) -> TextTable:
+    """Matches in the words of careers: their date, the expected score in percent, whose rating."""
+    shares = np.asarray(matches["probability"], np.float64).tolist()
+    percent = np.array([f"{format_percent(100.0 * x)} %" for x in shares])
+    table = to_text_table(type(matches)({**matches, "probability": percent}), caption, top)
+    words = {"probability": "expected"} | ({"time": "date"} if clock == "dates" else {})
+    headings = [words.get(x, re.sub(r"s rating$", "'s rating", x)) for x in table.headings]
+    return table._replace(headings=headings, left_aligned=(*table.left_aligned, "date"))
+
+
+def head_to_head_sections(meetings: Any, clock: str | None) -> list[str | TextTable]:
     """How it stands between two players, and their latest matches."""
     from jaxrate.league.match_history_queries import PRINTED_MATCHES
 
@@ -85,4 +96,4 @@ def head_to_head_sections(meetings: Any) -> list[str | TextTable]:
     if not total:
         return [meetings.summary]
     caption = f"and {total - PRINTED_MATCHES:,} before" if total > PRINTED_MATCHES else ""
-    return [meetings.summary, to_text_table(meetings.matches, caption, PRINTED_MATCHES)]
+    return [meetings.summary, to_match_table(meetings.matches, clock, caption, PRINTED_MATCHES)]

@@ -105,7 +105,7 @@ def predict(
     total = len(predictions["row"])
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
     table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
-    print_sections(table._replace(left_aligned=(*table.left_aligned, "home", "away")))
+    print_sections(table._replace(left_aligned=(*table.left_aligned, "home", "away", "date")))
 
 
 def print_explanations(explanations: list[jr.forecasts.Explanation], as_json: bool) -> None:

@@ -91,9 +91,8 @@ def describe_remaining_time(seconds: float, done: float, total: float | None, is
     """The time that is left of a stage, in words; the time that it has taken where that is unknown."""
     if total is None or done < MIN_SHARE * total:
         return f"{_format_duration(seconds)} so far"
-    if done >= total:
-        return "finishing"
-    return f"{'at most ' * is_limit}{_format_duration(seconds * (total - done) / done)} left"
+    rest = seconds * (total - done) / done
+    return "finishing" if round(rest) <= 0 else f"{'at most ' * is_limit}{_format_duration(rest)} left"
 
 
 def _format_duration(seconds: float) -> str:

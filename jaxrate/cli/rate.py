@@ -32,7 +32,13 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.player_output import SHOWN_EVENTS, career_sections, head_to_head_sections, strengths_by_category
+from jaxrate.cli.player_output import (
+    SHOWN_EVENTS,
+    career_sections,
+    head_to_head_sections,
+    strengths_by_category,
+    to_match_table,
+)
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.saved_run_input_and_output import (
@@ -240,11 +246,11 @@ def rate(
         tables["hindsight"] = smoothed_event_columns(hindsight, data)
     if upsets:
         upsets_table = jr.league.upsets(rated, player=player, top=top)
-        sections += ["biggest upsets", to_text_table(upsets_table)]
+        sections += ["biggest upsets", to_match_table(upsets_table, rated.clock)]
         json_values["upsets"] = upsets_table.to_records()
     if player is not None and against is not None:
         meetings = jr.league.head_to_head(rated, player, against)
-        sections += head_to_head_sections(meetings)
+        sections += head_to_head_sections(meetings, rated.clock)
         json_values["against"] = meetings._asdict() | {"matches": meetings.matches.to_records()}
     elif player is not None:
         hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)

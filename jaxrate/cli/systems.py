@@ -42,12 +42,13 @@ def systems(name: str | None, as_json: bool) -> None:
     rows = []
     for key in jr.extend.SYSTEMS:
         system = make_system(key, {})
-        events = ", ".join(event.__name__.lower() for event in system.events)
+        kinds = [event.__name__.lower() for event in system.events]
+        events = ", ".join(x for x in kinds if x != "periods" or "matches" not in kinds)  # which have periods
         source = re.sub(
             r', ".*?"', "", _system_description(key).splitlines()[0].rstrip(".")
         )  # without titles of papers
-        rows.append((key, events, len(system.params), source))
-    table = TextTable(["system", "rates", "parameters", "source"], rows, ("system", "rates", "source"))
+        rows.append((key, events, source))
+    table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
     defaults += f", and {SKILLS} for matches with points or surfaces"
     print_sections(table, f"Default systems: {defaults}. Reports compare with {', '.join(BASELINES)}.")

@@ -179,7 +179,7 @@ def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
     if not recognised.has_unused_home:
         return ""
     hint = "if the first has it, say side='a', or --side a on the command line"
-    return f"{a} and {b} look like home and away, but nobody has the side; {hint}"
+    return f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}"
 
 
 def are_home_and_away(a: str | None, b: str | None) -> bool:
