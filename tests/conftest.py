@@ -226,7 +226,9 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """Chromium that has forgotten what the pages of other tests wrote into its logs."""
+    """Chromium that has forgotten the screens of other tests, and what their pages wrote into its logs."""
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     for kind in ("browser", "performance"):
         chromium.get_log(kind)
     return chromium

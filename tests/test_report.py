@@ -52,6 +52,8 @@ def test_a_page_says_what_jaxrate_says(rated):
     assert heads == listed.player.tolist()
     assert "400 matches of 30 players, " in page and "<dt>log loss</dt><dd>0.6</dd>" in page
     assert "There is no calibration." in page and "There is no comparison." in page
+    assert "#player-" not in page.partition("<script")[0]  # without scripts there are no sections to lead to
+    assert "the sections of other players than the first need JavaScript" in page
     assert len(data["sections"]) == len(listed.player) or "player 07" not in listed.player
 
 
@@ -105,7 +107,7 @@ def test_names_are_shown_literally():
     data = data_of(page)
     assert set(data["board"]["name"]) == set(NAMES)
     assert page.count("<script") == page.count("</script>") == 2 and "<img" not in page
-    heads = re.findall(r'<a href="#player-\d+"><bdi>(.*?)</bdi>', page)
+    heads = re.findall(r'<a data-section="\d+"><bdi>(.*?)</bdi>', page)
     assert {unescape(head) for head in heads} == set(NAMES) and "49" not in "".join(heads)
     assert "script-src 'sha256-" in page and "default-src 'none'" in page and "unsafe-eval" not in page
 
@@ -158,6 +160,8 @@ def test_the_command(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
+    footer = page.partition("<footer>")[2].partition("</footer>")[0]
+    assert re.fullmatch(r"<p>Made <time>.*</time> with jaxrate .* from <bdi>games.csv</bdi>, 600 rows\.</p>", footer)
     assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
@@ -334,6 +338,13 @@ def test_a_chart_says_what_is_at_the_pointer(opened, history):
     first = texts(opened, "#choice option:nth-child(1)")[0]
     assert texts(opened, "#chart .key") == [name, first] and len(texts(opened, ".chart path.line")) == 2
     assert {tip.partition(": ")[0] for tip in pointed(opened)} == {name, first}
+    tip, box = opened.execute_script(
+        "return ['.tip', '.chart'].map((x) => document.querySelector(x).getBoundingClientRect())"
+        ".map(({ left, right }) => [left, right])"
+    )
+    assert tip[1] < box[1] - 10  # what is at the pointer is free
+    (note,) = texts(opened, "#note")
+    assert "dot is the peak" not in note and "The bands are" in note
     opened.find_element("css selector", "#choice option:nth-child(1)").click()
     assert texts(opened, "#chart .key") == [first] and opened.find_element("id", "other").get_attribute("value") == ""
 

@@ -201,7 +201,9 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
     share = re.search("it leaves the band in ([\\d.]+)% of matches", page_of(out, "player 00"))[1]
     assert float(share) == pytest.approx(100 * np.concatenate(outside).mean(), abs=0.3) and float(share) > 0
-    told = inside(jr.site.report_html(rated, top=1, smoothed=smoothed), "data")["sections"]["0"]
+    page = jr.site.report_html(rated, top=1, smoothed=smoothed)
+    assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
+    told = inside(page, "data")["sections"]["0"]
     name = jr.league.rating_table(rated)["player"][0]
     row = [i for i, x in enumerate(rated.predictions.to_pylist()) if name in (x["a"], x["b"])]
     wanted = (jr.career(smoothed, name)["rating"] - level[row])[-len(told["known"]) :]
@@ -277,11 +279,22 @@ def test_the_leaderboard_is_searched_and_sorted(opened):
     wait_for(page, lambda: texts(page, "h1") == ["player 03"])
 
 
+def test_moves_are_those_among_current_players_on_every_list(opened):
+    page, moves = opened("index.html"), {}
+    for which in ("current", "all", "best"):
+        page.find_element("css selector", f"#who option[value='{which}']").click()
+        wait_for(page, lambda which=which: (len(texts(page, "#board tbody tr")) == 23) == (which == "current"))
+        names, found = (texts(page, f"#board td.{kind}") for kind in ("name", "move"))
+        moves[which] = {x: y for x, y in zip(names, found, strict=True) if y}
+    assert moves["best"] == moves["all"] == moves["current"] and len(moves["current"]) == 23
+
+
 def test_a_page_of_a_player(opened, rated):
     page, wanted = opened("players/player-03.html"), jr.career(rated, "player 03")
     assert texts(page, "#events tbody td:nth-child(2)") == wanted["opponent"][:-26:-1].tolist()
     results = [text.split()[0] for text in texts(page, "#events tbody td:nth-child(3)")]
     assert results == [{1: "won", 0.5: "drew", 0: "lost"}[x] for x in wanted["score"][:-26:-1].tolist()]
+    assert all(float(re.match(r"[\d.]+", x)[0]) <= 50 for x in texts(page, "#upsets tbody td:nth-child(4)"))
     met = texts(page, "#against tbody td:nth-child(1)")
     scores = [wanted["score"][wanted["opponent"] == name].tolist() for name in met]
     for i, way in enumerate((1, 0.5, 0), 3):
@@ -329,6 +342,8 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
         keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
         field.send_keys("player 04", keys.ARROW_DOWN, keys.ENTER)
         wait_for(browser, lambda: len(texts(browser, ".chart path.line:not(.pause)")) == 2)
+        (note,) = texts(browser, "#note")
+        assert "The dots are the peaks." in note and "dot is the peak" not in note
         assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
         kept = downloaded(browser, "#events").split("\r\n")
         rows = inside(page_of(folder, "player 03"), "career")["score"]

@@ -59,7 +59,7 @@ def test_an_axis_has_few_marks_on_a_round_grid():
         assert len(at) == 1 or (at[0] < at[1] - at[0] and 2 * at[-1] - at[-2] > 100)
 
 
-def test_a_lead_that_the_intervals_deny_is_no_news():
+def test_a_new_lead_that_the_intervals_deny_is_too_close_to_call():
     """The leader has taken the lead today, by less than the intervals."""
     rated = even_duel()
     board = jr.leaderboard(rated, active="all")
@@ -67,8 +67,26 @@ def test_a_lead_that_the_intervals_deny_is_no_news():
     assert 0 < gap < 0.2 * deviation
     page = jr.site.report_html(rated, active="all")
     leader, second = board.player[:2]
-    assert f"{leader} and {second} are almost level at the top" in page and "takes the lead" not in page
-    assert f">{leader} has led since " in page or f">{leader} leads by " in page
+    assert re.search(f"{leader} takes the lead, .* ahead of {second} \u2013 too close to call</h1>", page)
+    assert ">They took the lead on <time>1970-03-01</time>" in page and "led since" not in page
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_days_at_the_ends_of_a_chart_do_not_stick_out(browser, tmp_path, width):
+    rated = even_duel()
+    jr.site.write_site(rated, tmp_path / "site", active="all")
+    (tmp_path / "report.html").write_text(jr.site.report_html(rated, active="all"), encoding="utf-8")
+    page = (tmp_path / "site" / "players" / "ada.html").read_text(encoding="utf-8")
+    assert 'class="wide begin" style="left:0.0%"' in page and 'class="wide end" style="left:100.0%"' in page
+    narrowed(browser, width, "light")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait_for(browser, lambda: len(texts(browser, ".chart .wide")) == 2)
+    first, last, box = browser.execute_script(
+        "return [...document.querySelectorAll('.chart .wide'), document.querySelector('.chart svg')]"
+        ".map((x) => x.getBoundingClientRect()).map(({ left, right }) => [left, right])"
+    )
+    assert first[0] == pytest.approx(box[0], abs=0.6) and last[1] == pytest.approx(box[1], abs=0.6)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize("more", [False, True])

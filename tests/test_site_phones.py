@@ -23,10 +23,13 @@ def folder(tmp_path_factory):
     day = np.arange(400).astype("datetime64[D]") + np.timedelta64(19_000, "D")
     names = np.array(NAMES, object)
     table = {"a": names[a], "b": names[b], "score": (random.random(400) < 0.5).astype(float), "date": day}
-    rated = jr.rate(jr.glicko(), jr.read(table))
+    rated, tournament = jr.rate(jr.glicko(), jr.read(table)), np.array(["Friendly", "Cup"], object)[np.arange(400) % 2]
     out = tmp_path_factory.mktemp("site")
     fixtures = {"a": NAMES[:3], "b": NAMES[3:6], "date": ["2024-01-01", "2024-01-01", "2024-01-02"]}
-    jr.site.write_site(rated, out, noun=("model", "models"), coming=jr.forecasts.predict_fixtures(rated, fixtures))
+    told = {"columns": {"tournament": tournament}, "points": (np.arange(400) % 3, np.arange(400) % 2)}
+    jr.site.write_site(
+        rated, out, noun=("model", "models"), **told, coming=jr.forecasts.predict_fixtures(rated, fixtures)
+    )
     return out
 
 
@@ -46,6 +49,57 @@ def test_a_row_of_the_ranking_is_low_and_cuts_nothing(browser, folder):
         "return [...document.querySelectorAll('#board td.name bdi')].slice(0, 9).map((x) => x.getClientRects().length)"
     )
     assert set(names) == {1}  # lines
+
+
+@pytest.mark.parametrize("width", [360, 390, 599, 620, 900])
+def test_labels_of_the_axis_stand_over_their_lines(browser, folder, width):
+    open_narrow(browser, folder / "index.html")
+    narrowed(browser, width, "light")
+    labels, left, length = browser.execute_script(
+        "const cell = document.querySelector('td.interval'), style = getComputedStyle(cell), pad = parseFloat;"
+        "const labels = [...document.querySelectorAll('th.interval i')].filter((x) => x.offsetWidth);"
+        "const [begin, end] = [pad(style.paddingLeft), pad(style.paddingRight)], box = cell.getBoundingClientRect();"
+        "return [labels.map((x) => [x.getBoundingClientRect(), pad(x.style.left)])"
+        ".map(([x, at]) => [(x.left + x.right) / 2, at]), box.left + begin, box.width - begin - end]"
+    )
+    assert len(labels) > 1
+    for middle, at in labels:
+        assert middle == pytest.approx(left + at / 100 * length, abs=1.0)
+
+
+def test_cells_of_matches_on_cards_are_named_and_of_one_size(browser, folder):
+    open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
+    sizes = browser.execute_script(
+        "const size = (x) => [...document.querySelectorAll(x)].map((y) => getComputedStyle(y).fontSize);"
+        "return [...size('#against td:not(:first-child)'), ...size('#events td[data-name=tournament]'),"
+        " ...size('#events td[data-name=rating]')]"
+    )
+    assert set(sizes) == {"13px"}
+    name = "return getComputedStyle(document.querySelector('#events td[data-name=rating]'), '::before').content"
+    assert "data-name" in browser.execute_script(name) or "rating" in browser.execute_script(name)
+
+
+def test_results_and_links_are_seen_as_such(browser, folder):
+    """No line ends within a score, and names that are links are underlined."""
+    open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
+    narrowed(browser, 768, "light")
+    spaces = (
+        "return [...document.querySelectorAll('#events td:nth-child(3)')].map((x) => getComputedStyle(x).whiteSpace)"
+    )
+    assert set(browser.execute_script(spaces)) == {"nowrap"}
+    open_narrow(browser, folder / "index.html")
+    lines = "return getComputedStyle(document.querySelector('#board td.name a')).textDecorationLine"
+    assert browser.execute_script(lines) == "underline"
+
+
+def test_print_keeps_colours_and_says_which_rows_it_has(browser, folder):
+    open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    text, height, colour = browser.execute_script(
+        "const x = document.querySelector('#events ~ .below [role=status]');"
+        "return [x.textContent, x.offsetHeight, getComputedStyle(x).printColorAdjust]"
+    )
+    assert height > 0 and text.startswith("1 to 25 of ") and colour == "exact"
 
 
 def test_the_matrix_is_whole(browser, folder):

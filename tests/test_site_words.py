@@ -11,6 +11,7 @@ from jaxrate.league.close_leads import classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.event_rows import iterate_upset_win_positions_by_player
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence, write_matrix_finding
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
@@ -60,24 +61,34 @@ def test_matches_with_equal_chances_are_told_together(wins, sentence):
 
 
 @pytest.mark.parametrize(
-    ("since", "place", "title"),
+    ("held", "place", "title"),
     [
-        (941.0, "best", "Ada takes the lead"),
-        (940.0, "best", "Ada leads Bo by 9 points"),
-        (671.0, "best", "Ada leads Bo by 9 points"),
-        (670.0, "best", "Ada is still the player to beat"),
+        (59.0, "best", "Ada takes the lead"),
+        (60.0, "best", "Ada leads Bo by 9 points"),
+        (329.0, "best", "Ada leads Bo by 9 points"),
+        (330.0, "best", "Ada is still the player to beat"),
         (None, "best", "Ada leads Bo by 9 points"),
-        (670.0, "ahead", "Ada leads Bo by 9 points"),
-        (941.0, "ahead", "Ada takes the lead"),
-        (941.0, "probably ahead", "Ada leads by 9 points, probably ahead of Bo"),
-        (670.0, "probably best", "Ada is probably the best, 9 points ahead of Bo"),
-        (670.0, "level", "Ada and Bo are almost level at the top"),
+        (330.0, "ahead", "Ada leads Bo by 9 points"),
+        (59.0, "ahead", "Ada takes the lead"),
+        (59.0, "probably ahead", "Ada leads by 9 points, probably ahead of Bo"),
+        (330.0, "probably best", "Ada is probably the best, 9 points ahead of Bo"),
+        (60.0, "level", "Ada and Bo are almost level at the top"),
+        (59.0, "level", "Ada takes the lead, 9 points ahead of Bo \u2013 too close to call"),
     ],
 )
-def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_its_intervals(since, place, title):
+def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_its_intervals(held, place, title):
     noun = SimpleNamespace(is_collective=False, one="player")
-    data = SimpleNamespace(noun=noun, rated=SimpleNamespace(last=1000.0))
-    assert headline._write_title(data, ["Ada", "Bo"], "9 points", since, place) == title
+    assert headline._write_title(SimpleNamespace(noun=noun), ["Ada", "Bo"], "9 points", held, place) == title
+
+
+def test_an_upset_is_a_win_over_a_favourite():
+    """Of four wins; a draw counts as half, so the last was expected."""
+    data = SimpleNamespace(careers=SimpleNamespace(start=np.array([0, 3, 5])))
+    columns = {"score": [1, 1, 0, 1, 1], "chance": [0.4, 0.6, 0.1, 0.3, 0.45], "draw": [0.0, 0.0, 0.0, 0.2, 0.25]}
+    found = [x.tolist() for x in iterate_upset_win_positions_by_player(data, columns)]
+    assert found == [[0], [3]]
+    del columns["draw"]
+    assert [x.tolist() for x in iterate_upset_win_positions_by_player(data, columns)] == [[0], [3, 4]]
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def report(
     from jaxrate.league.comparison_notes import has_sides
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
-    about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams}
+    about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams, "file": Path(file).name}
     if is_shipped_dataset(file):
         about_file["source"] = jr.data.datasets.NFL_SOURCE
     rated = rated._replace(options=rated.options | about_file)

@@ -199,8 +199,10 @@ def _frame(paths: str, peak_label: str, low: float, high: float, left: float, ri
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in heights)
     tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in heights)
     widths = _year_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
+    ends = {left: " begin", right: " end"}  # where labels of whole dates would stick out of the chart
     wide = "".join(
-        f'<b class="wide" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>' for x, text in widths
+        f'<b class="wide{ends.get(x, "")}" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>'
+        for x, text in widths
     )
     return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}{peak_label}</span>'
 

@@ -28,7 +28,7 @@ CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold m
     "lost": "l",
     "last met": "t",
 }
-RESULTS = {1.0: ("won", "up"), 0.5: ("drew", ""), 0.0: ("lost", "drop")}
+RESULTS = {1.0: ("won", "up"), 0.5: ("drew", "s"), 0.0: ("lost", "drop")}
 
 
 class EventTableCells(NamedTuple):
@@ -135,19 +135,20 @@ def _result_cells(data: SiteData, columns: dict[str, Any]) -> HostArray:
     points = columns.get("points")
     texts = {}
     for x in set(columns["score"]):
-        word, kind = RESULTS.get(x, (f"scored {x:g}", ""))
-        texts[x] = f"<td class={kind}>{word}" if kind else f"<td>{word}"
+        word, kind = RESULTS.get(x, (f"scored {x:g}", "s"))
+        texts[x] = f"<td class={kind}>{word}"
     if points is None:
         return np.array([texts[x] for x in columns["score"]], object)
     return np.array([f"{texts[x]} {y}".rstrip() for x, y in zip(columns["score"], points, strict=True)], object)
 
 
 def iterate_upset_win_positions_by_player(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:
-    """For each player, the places of the wins that had the lowest chances, the lowest first."""
+    """For each player, the places of the wins over favourites, those with the lowest chances first."""
     start = data.careers.start
     player = np.repeat(np.arange(len(start) - 1), np.diff(start))
     score, chance = _array(columns["score"]), _array(columns["chance"])
-    wins = np.flatnonzero(score == 1.0)
+    expected = chance + 0.5 * _array(columns["draw"]) if "draw" in columns else chance
+    wins = np.flatnonzero((score == 1.0) & (expected < 0.5))
     wins = wins[np.lexsort((-wins, chance[wins], player[wins]))]
     bounds = np.searchsorted(player[wins], np.arange(len(start)))
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):

@@ -37,33 +37,42 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
         gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
     rated = data.rated
     since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
+    held = None if since is None or rated.last is None else rated.last - since
     is_close = (certainty := _lead_certainty(data)) == "level"
-    title = _write_title(data, names, gap_text, since, certainty)
-    leader = names[0] if is_close else "They"
+    title = _write_title(data, names, gap_text, held, certainty)
+    leader = names[0] if is_close and not _is_news(held) else "They"
     has, leads = ("have", "lead") if not is_close or noun.is_collective else ("has", "leads")
     sentence = f"{leader} {leads} by {gap_text}"
     if since is not None:
         day = format_times(np.array([since]), dates=True)[0]
-        sentence = f"{leader} {has} led since {day[:10]}{'' if gap_text in title else f', now by {gap_text}'}"
+        led = "took the lead on" if _is_news(held) else f"{has} led since"
+        sentence = f"{leader} {led} {day[:10]}{'' if gap_text in title else f', now by {gap_text}'}"
     parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _write_title(data: SiteData, names: list[str], gap_text: str, since: float | None, certainty: FirstPlace) -> str:
+def _write_title(data: SiteData, names: list[str], gap_text: str, held: float | None, certainty: FirstPlace) -> str:
     leader, second = names
+    plural = data.noun.is_collective
+    takes = f"{leader} {'take' if plural else 'takes'} the lead"
+    if certainty == "level" and _is_news(held):
+        return f"{takes}, {gap_text} ahead of {second} \N{EN DASH} too close to call"
     if certainty == "level":
         return f"{leader} and {second} are almost level at the top"
-    plural = data.noun.is_collective
     if certainty == "probably ahead":
         return f"{leader} {'lead' if plural else 'leads'} by {gap_text}, probably ahead of {second}"
     if certainty == "probably best":
         return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
-    held = None if since is None or data.rated.last is None else data.rated.last - since
-    if held is not None and held < RECENT_DAYS:
-        return f"{leader} {'take' if plural else 'takes'} the lead"
+    if _is_news(held):
+        return takes
     if held is not None and held >= LONG_DAYS and certainty == "best":
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
+
+
+def _is_news(held: float | None) -> bool:
+    """Whether a lead that has been held for so many days is young."""
+    return held is not None and held < RECENT_DAYS
 
 
 def _lead_certainty(data: SiteData) -> FirstPlace:

@@ -95,7 +95,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
 
 
 def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
-    """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes a player's address of their id and rank."""
+    """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes attributes of a link from an id and a rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
     uncertain = uncertain_half_width(data)
@@ -105,9 +105,9 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         half = None if board.deviation is None else 1.96 * float(board.deviation[at])
         peak, games = np.asarray(board.peak)[at], int(np.asarray(board.games)[at])
         year = f" <small>{str(board.peak_time[at])[:4]}</small>" if dated and board.peak_time is not None else ""
-        address = link(i, at)
+        attributes = link(i, at)
         name = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>"
-        name = f'<a href="{address}">{name}</a>' if address else name
+        name = f"<a {attributes}>{name}</a>" if attributes else name
         if half is not None and uncertain is not None and half > uncertain:
             name += ' <small class="uncertain">uncertain</small>'
         cells = [f'<td class="figure rank" data-name="rank">{at + 1:,}']

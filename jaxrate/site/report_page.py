@@ -36,6 +36,7 @@ from jaxrate.site.site_data import (
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.text_format import format_count
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 70  # latest events in the section of a top player, and how many more points of the line
@@ -126,6 +127,7 @@ def report_html(
             site=context,
             event=context["event"],
             period=describe_period(rated),
+            row_count=format_count(len(rated.predictions), "row"),
             params=describe_settings(rated),
             system=describe_system(rated.system.name),
             scale=rating_scale(site_data, matchup_tables),
@@ -204,7 +206,8 @@ def _player_section_data(
 
 
 def _make_section_link_function(sections: Mapping[int, Any], place: list[int]) -> Any:
-    return lambda i, _: f"#player-{place[i]}" if place[i] in sections else None
+    """Links that lead nowhere until the script, which draws the sections, gives them an address."""
+    return lambda i, _: f'data-section="{place[i]}"' if place[i] in sections else None
 
 
 def _first_section(

@@ -186,7 +186,6 @@ def write_site(
     accuracy = summarise_accuracy(rated)
     plot = reliability_dot_plot(accuracy.bins)
     found: dict[str, Any] = {
-        "told": accuracy.texts[0],
         "finding": accuracy.title,
         "texts": accuracy.texts,
         "bins": accuracy.bins,
@@ -285,7 +284,9 @@ def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, h
             spread=site_data.current.deviation is not None,
             heads=ranking_heads(site_data, lines, axis),
             grid=axis.grid,
-            rows=ranking_rows(site_data, lines, axis, begin, end, lambda i, _: f"players/{site_data.slugs[i]}.html"),
+            rows=ranking_rows(
+                site_data, lines, axis, begin, end, lambda i, _: f"href=players/{site_data.slugs[i]}.html"
+            ),
             begin=begin + 1,
             end=end,
             total=total,

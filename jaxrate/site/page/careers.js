@@ -10,7 +10,7 @@ const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? sp
 // only the last events are known has points of the line before them, as `past`, and of those that are known only `drawn`
 // are on the line, so that it has as many all along. `pauses` are the numbers of events before which it is broken. The first events of a career twice as long or longer may run off the chart.
 
-function showCareers(chart, careers, { dated, firstEvents }) {
+function showCareers(chart, careers, { dated, firstEvents, events }) {
   const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
   const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
   const line = (name, kind, career, key, spreads, textOf) => {
@@ -35,8 +35,21 @@ function showCareers(chart, careers, { dated, firstEvents }) {
     lines[0].name = "at the time";
     lines.push(line("in hindsight", "second now", career, "known", "knownSpread", () => ""));
   }
+  if (other) byId("note").textContent = describeComparison(lines, firstEvents, events);
   chart.show(lines, dated && byTime);
 }
+
+// What the chart of two shows besides the lines.
+
+const describeComparison = (lines, firstEvents, events) =>
+  [
+    lines.some(({ first }) => first > 0) && `The first ${firstEvents} ${events} may run off the chart.`,
+    lines.some(({ peak }) => peak) && "The dots are the peaks.",
+    lines.some(({ points }) => points.some(({ broken }) => broken)) && "A dotted line leads over a pause of years.",
+    lines.some(({ points }) => points.some(({ spread }) => spread > 0)) && "The bands are the margins of error at the time.",
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 // The columns of the table of a career, whose rows { i } are events.
 

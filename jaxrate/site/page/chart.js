@@ -66,7 +66,7 @@ class Chart {
     const marks = this.dated ? years(x0, x1, wide) : roundMarks(x0, x1, Math.max(wide, 2)).map((x) => [x, shortNumber(x)]);
     this.labels.replaceChildren(
       ...heights.map((y) => make("b", { class: "tall", style: `top:${100 * this.y(y)}%` }, shortNumber(y))),
-      ...marks.map(([x, text]) => make("b", { class: "wide", style: `left:${100 * this.x(x)}%` }, text)),
+      ...marks.map(([x, text]) => make("b", { class: `wide${x === x0 ? " begin" : x === x1 ? " end" : ""}`, style: `left:${100 * this.x(x)}%` }, text)),
     );
     const parts = [svgElement("path", { class: "grid", d: heights.map((y) => `M0 ${(UNITS * this.y(y)).toFixed(1)}H${UNITS}`).join("") })];
     for (const line of this.lines) {
@@ -115,7 +115,9 @@ class Chart {
     this.tip.style.left = "0"; // where it is as wide as it wants to be
     const over = nearest.reduce((sum, p) => sum + this.y(p.y), 0) < nearest.length / 2;
     [this.tip.style.top, this.tip.style.bottom] = over ? ["auto", "0"] : ["0", "auto"];
-    this.tip.style.left = `${Math.min(Math.max(at + 12, 0), Math.max(box.width - this.tip.offsetWidth, 0))}px`;
+    const wide = this.tip.offsetWidth;
+    const left = at > box.width / 2 ? at - 12 - wide : at + 12; // where there is more room
+    this.tip.style.left = `${Math.max(Math.min(left, box.width - wide), 0)}px`;
   }
 
   leave() {

@@ -32,9 +32,11 @@ function ranking(table, about, { source, linked }) {
   }
   for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
 
-  function moveOf(row) {
-    const then = board.then?.[row.i];
-    return board.current[row.i] ? (then ? then - row.rank : Infinity) : null;
+  // The move among current players, on whichever list the row stands.
+
+  function moveOf({ i }) {
+    const then = board.then?.[i];
+    return board.current[i] ? (then ? then - board.now[i] : Infinity) : null;
   }
   function movement(x) {
     if (x === null) return "";
@@ -59,6 +61,8 @@ function ranking(table, about, { source, linked }) {
   rank.value = (row) => row.rank;
   const all = async () => {
     board = await source();
+    let now = 0;
+    board.now = board.current.map((isCurrent) => (isCurrent ? ++now : null));
     return chosen();
   };
   const shown = new Table(table, columns, { caption: "Ranking", file: "players", search, empty: "No such name.", source: all, drawn });

@@ -9,6 +9,7 @@ const linked = (_, place) => {
 
 document.documentElement.dataset.script = "";
 translateFigures(document);
+for (const link of document.querySelectorAll("[data-section]")) link.href = `#player-${link.dataset.section}`;
 const rankingTable = ranking(byId("board"), { ...data, further: Object.keys(board.columns ?? {}) }, { source: () => Promise.resolve(board), linked });
 
 byId("rest")?.addEventListener("click", () => rankingTable.find(""));
@@ -18,6 +19,7 @@ let chart;
 let table;
 
 function draw() {
+  byId("note").textContent = sections[choice.value].note;
   const named = (place) => [board.name[place], sections[place]];
   const others = other.value && other.value !== choice.value ? [named(other.value)] : [];
   showCareers(chart, [named(choice.value), ...others], data);
@@ -29,7 +31,6 @@ function open(place) {
   choice.value = place;
   byId("name").replaceChildren(make("bdi", {}, board.name[place]));
   byId("summary").textContent = spelledNumber(career.summary).replace(/\d{4}-\d\d-\d\d/g, spelledDate);
-  byId("note").textContent = career.note;
   byId("search-events").value = "";
   const several = career.played > 1;
   byId("chart").hidden = !several;

@@ -47,7 +47,8 @@ async function player() {
   new Table(byId("events"), columns, { caption: `All ${events}`, file, length: 25, search: byId("search") }).fill(rows);
   if (career.score) against(career);
   if (byId("upsets")) {
-    const wins = rows.filter((row) => career.score[row.i] === 1).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
+    const expected = ({ i }) => career.chance[i] + 0.5 * (career.draw?.[i] ?? 0);
+    const wins = rows.filter((row) => career.score[row.i] === 1 && expected(row) < 0.5).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
     new Table(byId("upsets"), columns, { caption: "Biggest upsets", file: `${file}-wins`, length: 5 }).fill(wins.slice(0, 5));
   }
   if (byId("chart")) comparisons(new Chart(byId("chart"), { title: `Rating of ${name}`, digits }), [name, career]);
