@@ -155,7 +155,7 @@ def split_by_event(rated: Rated, data: Dataset, parts: PredictionParts, expected
         titles = [f"contest {x}" for x in (range(len(time)) if data.contests is None else data.contests.tolist())]
     columns = {"side": side, "player": names}
     if category is not None and rated.categories is not None:
-        columns["category"] = category_names(np.asarray(category), rated.categories, len(names))
+        columns["category"] = categories_met_by_players(np.asarray(category), rated.categories, len(names))
     weight = np.asarray(parts.weight, np.float64).ravel()
     points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in PART_ORDER if x in parts.own}
     for name, x in parts.covariates.items():
@@ -182,7 +182,7 @@ def side_table(side: HostArray, player: HostArray, points: HostArray, expected: 
     )
 
 
-def category_names(category: HostArray, names: HostArray, count: int) -> HostArray:
+def categories_met_by_players(category: HostArray, names: HostArray, count: int) -> HostArray:
     """[count] the categories that players meet, of ids or of shares; those who meet several meet a mixture."""
     shares = category.reshape(count, -1)
     if shares.shape[1] == 1:

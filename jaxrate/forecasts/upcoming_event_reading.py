@@ -60,7 +60,7 @@ def read_upcoming_events(
         isinstance(time, str)
         and not isinstance(source, Dataset)
         and source is not None
-        and not is_list_of_events(source)
+        and not is_list_of_name_tuples(source)
     ):
         source = open_table_source(source)
         if time in source.names:
@@ -78,7 +78,7 @@ def read_upcoming_events(
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
-        if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_events(source):
+        if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
             text = f"{end}, as they have none of their own; the option time, or --at of `jaxrate predict`, sets another"
             warnings.warn(text, ColumnsRecognisedWarning, stacklevel=4)
@@ -90,7 +90,7 @@ def read_upcoming_events(
         _check_after_history(rated, data)
     if any(windows.values()) and rated.contests is None:
         data = _add_rest_and_form(rated, data, windows)
-    if is_list_of_events(source):
+    if is_list_of_name_tuples(source):
         data = _fill_neutral_side_and_covariates(rated.system, data)
     data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
@@ -139,7 +139,7 @@ def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Da
     return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
 
 
-def is_list_of_events(source: Any) -> bool:
+def is_list_of_name_tuples(source: Any) -> bool:
     """Whether it is a list of pairs of names, or of line-ups, and not one of dicts."""
     is_list = isinstance(source, (list, tuple)) and not hasattr(source, "_fields")
     return is_list and not (source and isinstance(source[0], Mapping))
@@ -202,7 +202,7 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
                 "the players have other ids than in the run; read what is to come with players=rated.players"
             )
     else:
-        pairs = is_list_of_events(source)
+        pairs = is_list_of_name_tuples(source)
         if pairs:
             make_table = _pair_table if of_matches else _line_up_table
             table, named = make_table(source, columns.get("category"))

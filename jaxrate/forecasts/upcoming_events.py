@@ -11,7 +11,7 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, count_teams
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.upcoming_event_reading import is_list_of_events, read_upcoming_events
+from jaxrate.forecasts.upcoming_event_reading import is_list_of_name_tuples, read_upcoming_events
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import Rated, days_to_dates
@@ -63,7 +63,7 @@ def predict_fixtures(
         forecasts = _forecast_contests(rated, system, data)
     else:
         forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
-    return forecasts.drop_columns("row") if is_list_of_events(source) else forecasts
+    return forecasts.drop_columns("row") if is_list_of_name_tuples(source) else forecasts
 
 
 def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> RatingSystem:

@@ -81,7 +81,7 @@ def _differentiate_forwards(
         moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
         both = partial(_value_and_slopes, function_near(numbers), moving)
         found, slopes = _differentiate_forwards(both, lambda _: both)(*numbers)
-        each = iter(_add_changes(tuple(changes[i] for i in moving), slopes))
+        each = iter(_multiply_slopes_by_changes(tuple(changes[i] for i in moving), slopes))
         return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
 
     return call
@@ -92,13 +92,13 @@ def _value_and_slopes(
 ) -> tuple[Any, list[Array]]:
     """function(numbers), and the slopes [k, ...] of each of its leaves that are real, by k of the numbers."""
 
-    def parts(*some: Array) -> tuple[list[Array], Any]:
+    def real_leaves_and_result(*some: Array) -> tuple[list[Array], Any]:
         every = dict(enumerate(numbers)) | dict(zip(moving, some, strict=True))
         found = function(tuple(every.values()))
         return [x for x in jax.tree.leaves(found) if _is_real(x)], found
 
     def along(*axis: Array) -> tuple[Any, list[Array]]:
-        _, slopes, found = jax.jvp(parts, some, axis, has_aux=True)
+        _, slopes, found = jax.jvp(real_leaves_and_result, some, axis, has_aux=True)
         return found, slopes
 
     some = tuple(numbers[i] for i in moving)
@@ -112,7 +112,7 @@ def _is_real(x: Array) -> bool:
 
 
 @jax.jit
-def _add_changes(changes: Numbers, slopes: list[Array]) -> list[Array]:
+def _multiply_slopes_by_changes(changes: Numbers, slopes: list[Array]) -> list[Array]:
     """The changes of leaves, whose slopes are as they are what is kept for reverse mode."""
 
     def add(x: Array) -> Array:

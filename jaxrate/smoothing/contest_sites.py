@@ -80,7 +80,7 @@ def member_offsets(model: ModelSettings, constants: Constants, games: Array | No
 def contest_sites(
     model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, groups: ContestGroups
 ) -> GaussianSite:
-    """[size] of participants."""
+    """[size] what contests say of participants, given their cavities without it."""
 
     def sites(event: Rounds, mean: Array, variance: Array, offset: Array) -> GaussianSite:
         teams = teams_by_standing(event)
@@ -96,7 +96,7 @@ def contest_sites(
 def contest_log_likelihoods(
     model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, groups: ContestGroups
 ) -> Array:
-    """Of each contest."""
+    """[contests] how likely the result of each is, given the cavities of its participants."""
 
     def log_likelihood(event: Rounds, mean: Array, variance: Array, offset: Array) -> Array:
         teams = teams_by_standing(event)
