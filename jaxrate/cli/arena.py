@@ -246,8 +246,8 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         has_interval = np.isfinite(rating) and np.isfinite(error)
         interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-Z_95, Z_95)) if has_interval else ""
         interval = "anchor" if strengths.is_anchor[i] else interval
-        rating_text = "" if np.isnan(rating) else format_decimals(rating, 1)
-        score = f"{strengths.score[i]:.3f}" if strengths.games[i] else ""
+        rating_text = "" if np.isnan(rating) else format_decimals(rating, 0)
+        score = f"{100.0 * strengths.score[i]:.0f} %" if strengths.games[i] else ""
         rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
         rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
     headings = [noun.one, "rating", "95 % interval", "votes", "score"]
