@@ -3,11 +3,13 @@
 import io
 import re
 import sys
+import types
 
 import pytest
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_message
+from jaxrate.cli.fit import hyperparameter_table
 from jaxrate.cli.player_output import career_sections
 from jaxrate.cli.progress import describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
@@ -222,3 +224,13 @@ def test_matches_of_two_have_the_words_of_careers(jaxrate, tmp_path):
     assert re.search(r"^date +score +expected +rating +opponent's rating\n2024-01-02 +1 +\d\d %", text, re.MULTILINE)
     assert re.search(r"^date +winner +loser +winner's rating +loser's rating +expected\n", text, re.MULTILINE)
     assert jaxrate("rate", path, "--sid", "a")[2].startswith("jaxrate: No such option '--sid'. Did you mean --side?")
+
+
+def test_fitted_hyperparameters_have_a_meaning():
+    """The table said "c", and of a bound that another hyperparameter pushed "moved along"."""
+    system = jr.glicko()
+    moved = system.params._replace(c=30.0, deviation_max=400.0)
+    fit = types.SimpleNamespace(free=("c",), open=(), standard_error={"c": 2.0}, params=moved)
+    lines = str(hyperparameter_table(fit, system)).splitlines()
+    assert "c: growth of the deviation of an idle player" in lines
+    assert "pushed: a bound that a fitted hyperparameter has moved" in lines

@@ -24,7 +24,7 @@ from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 from jaxrate.text_format import join_names
 
-MOVED = "moved along"
+MOVED = "pushed"
 MAX_CALL_LENGTH = 40  # values of a call that is printed
 STOP_REASONS = {
     "gradient": "converged",
@@ -196,7 +196,10 @@ def hyperparameter_table(fit_result: jr.fitting.Fit, system: jr.extend.RatingSys
         for key in system.params._fields
         if key in fit_result.free or getattr(fit_result.params, key) != getattr(system.params, key)
     ]
-    caption = "moved along: a bound that a fitted hyperparameter pushed" if any(MOVED in row for row in rows) else ""
+    lines = [f"{row[0]}: {getattr(system.space, row[0]).meaning}" for row in rows]
+    if any(MOVED in row for row in rows):
+        lines.append(f"{MOVED}: a bound that a fitted hyperparameter has moved")
+    caption = "\n".join(lines)
     return TextTable(head, rows, ("hyperparameter", "unit"), caption)
 
 
