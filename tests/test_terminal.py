@@ -234,3 +234,14 @@ def test_fitted_hyperparameters_have_a_meaning():
     lines = str(hyperparameter_table(fit, system)).splitlines()
     assert "c: growth of the deviation of an idle player" in lines
     assert "pushed: a bound that a fitted hyperparameter has moved" in lines
+
+
+def test_descriptions_of_options_start_at_one_column(jaxrate):
+    """They started at another one in each group."""
+    for command in ("rate", "season", "arena"):
+        text = jaxrate(command, "--help")[1].partition("Examples:")[0]
+        starts = {
+            match.end() for match in re.finditer(r"^  (-\w  )?--[\w-]+( <.{1,16}>)? {2,}(?=\S)", text, re.MULTILINE)
+        }
+        columns = {end - text.rfind("\n", 0, end) for end in starts}
+        assert len(starts) > 10 and len(columns) == 1, columns

@@ -60,8 +60,8 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
     ),
 )
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
-@click.option("--ties", type=click.Choice(TIE_MODELS), help="How to count ties: by a model of them, as half a win, "
-              "or not at all.  [default: davidson]")  # fmt: skip
+@click.option("--ties", type=click.Choice(TIE_MODELS), metavar="METHOD", help="Count ties by a model of them, davidson "
+              "or rao_kupper, as half a win, half, or not at all, none.  [default: davidson]")  # fmt: skip
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
               help="Column of dependent votes, as the voter or the prompt; may be given twice.")  # fmt: skip
 @click.option("--anchor", "anchors", multiple=True, metavar="NAME=RATING",

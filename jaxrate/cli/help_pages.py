@@ -64,9 +64,9 @@ class AlignedOptionPanel(RichOptionPanel):
 
         table = super().get_table(command, ctx, formatter)
         widths = [max(cell_len(str(cell)) for cell in column.cells) for column in table.columns[:-1]]
-        gaps = COLUMN_GAP * (len(widths) - 1)
         if widths:
-            table.columns[-2].min_width = widths[-1] + max(NAMES_WIDTH - sum(widths) - gaps, 0)
+            before = sum(width + COLUMN_GAP for width in widths[:-1])
+            table.columns[-2].min_width = max(NAMES_WIDTH - before, widths[-1])
         return table
 
 
