@@ -286,6 +286,13 @@ def test_moves_are_those_among_current_players_on_every_list(opened):
         wait_for(page, lambda which=which: (len(texts(page, "#board tbody tr")) == 23) == (which == "current"))
         names, found = (texts(page, f"#board td.{kind}") for kind in ("name", "move"))
         moves[which] = {x: y for x, y in zip(names, found, strict=True) if y}
+    board = page.execute_script("return window.jaxrateBoard")
+    few, peak = np.array(board["games"]) < 30, np.array(board["peak"], float)
+    order = np.lexsort((-np.nan_to_num(peak, nan=-np.inf), few))
+    assert texts(page, "#board td.name bdi") == [board["name"][i] for i in order] and 0 < few.sum() < len(few)
+    marks = "[...document.querySelectorAll('#board .bar path + path')].map((x) => x.getAttribute('d').split(/[M ]/)[1])"
+    at, drawn = np.array(page.execute_script(f"return {marks}"), float), peak[order][~np.isnan(peak[order])]
+    np.testing.assert_allclose(np.diff(at), np.diff(drawn) * np.ptp(at) / np.ptp(drawn), atol=3)
     assert moves["best"] == moves["all"] == moves["current"] and len(moves["current"]) == 23
 
 

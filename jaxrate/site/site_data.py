@@ -29,6 +29,7 @@ from jaxrate.text_format import coarse_rating_decimals, format_count
 
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
+SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
 UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 PAGE_TITLES = {"index": "Ranking", "pairs": "Predict a match", "quality": "Accuracy", "about": "Method"}
@@ -149,6 +150,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": describe_current_players(data.current),
         "since": data.current.scope.partition("since ")[2],
+        "settled_events": SETTLED_EVENTS,
         "uncertain_ratio": UNCERTAIN_RATIO,
         "dated": dated,
         "timed": rated.clock is not None,
@@ -172,6 +174,7 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
         "since": since,
         "course": course,
         "firstEvents": FIRST_EVENTS,
+        "settledEvents": SETTLED_EVENTS,
         "uncertain": uncertain_half_width(data),
     }
 

@@ -8,6 +8,8 @@ function ranking(table, about, { source, linked }) {
   const has = (kind) => table.tHead.querySelector(`.${kind}`) !== null;
   const dates = [...table.tHead.querySelectorAll(".more")].some((th) => th.textContent === "last played");
   const spread = (i) => board.spread?.[i] ?? 0;
+  const byPeak = () => choice?.value === "best";
+  const barOf = (i) => (byPeak() ? { rating: board.peak[i], half: 0 } : { rating: board.rating[i], half: spread(i) });
   const isUncertain = (i) => about.uncertain !== null && board.current[i] && spread(i) > about.uncertain;
   const of = (key) => (row) => board[key]?.[row.i] ?? null;
   const rating = (x) => (x === null ? "" : grouped(x, digits));
@@ -20,7 +22,7 @@ function ranking(table, about, { source, linked }) {
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
   columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => (isUncertain(i) ? make("span", {}, linked(board, i), " ", make("small", { class: "uncertain" }, "uncertain")) : linked(board, i)) });
   columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
-  columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: (_, { i }) => intervalBar(axis, { rating: board.rating[i], half: spread(i) }, digits) });
+  columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: (_, { i }) => (barOf(i).rating === null ? "" : intervalBar(axis, barOf(i), digits)) });
   columns.push({ name: "±", kept: true, value: of("spread") });
   if (has("change")) columns.push({ name: "change", kind: "change", title: since, value: of("change"), show: (x) => (x === null ? "" : signed(x, digits)) });
   columns.push({ name: "course", kind: "course", fixed: true, head: [about.course], value: () => null, show: (_, { i }) => courseLine(board.course[i]) });
@@ -49,12 +51,16 @@ function ranking(table, about, { source, linked }) {
     return make("span", {}, rating(x), ...year);
   }
   const drawn = (rows) => {
-    axis = axisOf(rows.map(({ i }) => ({ rating: board.rating[i], half: spread(i) })));
+    axis = axisOf(rows.map(({ i }) => barOf(i)).filter((x) => x.rating !== null));
     showAxis(table, axis);
   };
   const chosen = () => {
-    const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => choice?.value === "all" || choice?.value === "best" || board.current[i]);
-    if (choice?.value === "best") rows.sort((a, b) => (board.peak[b.i] ?? -Infinity) - (board.peak[a.i] ?? -Infinity) || 0);
+    const isWhole = byPeak() || choice?.value === "all";
+    const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => isWhole || board.current[i]);
+    if (byPeak()) rows.sort((a, b) => (board.peak[b.i] ?? -Infinity) - (board.peak[a.i] ?? -Infinity) || 0);
+    const isSettled = ({ i }) => board.games[i] >= about.settledEvents;
+    if (isWhole) rows.sort((a, b) => isSettled(b) - isSettled(a));
+    table.dataset.list = choice?.value ?? "current";
     rows.forEach((row, i) => (row.rank = i + 1));
     return rows;
   };
