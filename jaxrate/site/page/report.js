@@ -15,19 +15,20 @@ const rankingTable = ranking(byId("board"), { ...data, further: Object.keys(boar
 byId("rest")?.addEventListener("click", () => rankingTable.find(""));
 
 const [choice, other] = ["choice", "other"].map(byId);
+const others = new Proxy([], { get: (_, i) => [null, board.name[i]] });
+for (const career of Object.values(sections)) career.others = others;
 let chart;
 let table;
 
 function draw() {
   byId("note").textContent = sections[choice.value].note;
   const named = (place) => [board.name[place], sections[place]];
-  const others = other.value && other.value !== choice.value ? [named(other.value)] : [];
-  showCareers(chart, [named(choice.value), ...others], data);
+  const second = other.value && other.value !== choice.value ? [named(other.value)] : [];
+  showCareers(chart, [named(choice.value), ...second], data);
 }
 
 function open(place) {
   const career = sections[place];
-  career.others ??= new Proxy([], { get: (_, i) => [null, board.name[i]] });
   choice.value = place;
   byId("name").replaceChildren(make("bdi", {}, board.name[place]));
   byId("summary").textContent = spelledNumber(career.summary).replace(/\d{4}-\d\d-\d\d/g, spelledDate);
