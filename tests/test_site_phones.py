@@ -80,13 +80,15 @@ def test_cells_of_matches_on_cards_are_named_and_of_one_size(browser, folder):
 
 
 def test_results_and_links_are_seen_as_such(browser, folder):
-    """No line ends within a score, and names that are links are underlined."""
+    """No line ends within a score, no table is too wide, and names that are links are underlined."""
     open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
     narrowed(browser, 768, "light")
     spaces = (
         "return [...document.querySelectorAll('#events td:nth-child(3)')].map((x) => getComputedStyle(x).whiteSpace)"
     )
     assert set(browser.execute_script(spaces)) == {"nowrap"}
+    narrowed(browser, 601, "light")
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     open_narrow(browser, folder / "index.html")
     lines = "return getComputedStyle(document.querySelector('#board td.name a')).textDecorationLine"
     assert browser.execute_script(lines) == "underline"
