@@ -112,10 +112,12 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
 def _save_careers_plot_if_possible(rated: jr.Rated, playing: Any, picture: Path) -> bool:
     """Whether there is matplotlib to do it."""
     try:
-        import matplotlib
+        from matplotlib.figure import Figure
     except ImportError:
         return False
-    matplotlib.use("Agg")  # no window, wherever this runs
-    figure = jr.plots.careers(rated, TEAMS, others=playing, step=365.25).figure
+    figure = Figure(figsize=(10.0, 5.5), layout="constrained")
+    ax = jr.plots.careers(rated, TEAMS, others=playing, step=365.25, ax=figure.subplots())
+    ax.set_title(f"The NFL by {rated.system.name}: every team of today, after each season", loc="left")
+    ax.set_xlabel("")
     figure.savefig(picture, dpi=150)
     return True

@@ -119,8 +119,8 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
-def favourite_title(names: Sequence[str], percent: HostArray, count: int) -> str:
-    """Who is favoured against everybody, from expected scores [n, n] in percent; of `count` these may be some."""
+def favourite_title(names: Sequence[str], percent: HostArray) -> str:
+    """Who is favoured against everybody, from expected scores [n, n] in percent."""
     away = ~np.eye(len(names), dtype=bool)
     least = np.array([row[other].min() for row, other in zip(percent, away, strict=True)])
     if np.isnan(least).all() or np.nanmax(least) < 50.5:
@@ -128,8 +128,7 @@ def favourite_title(names: Sequence[str], percent: HostArray, count: int) -> str
     best = int(np.nanargmax(least))
     if len(names) == 2:
         return f"{names[best]} favoured against {names[1 - best]}, at {least[best]:.0f} %"
-    everybody = "everybody" if count == len(names) else f"each of these {len(names) - 1}"
-    return f"{names[best]} favoured against {everybody}, at {least[best]:.0f} % or more"
+    return f"{names[best]} favoured against everybody, at {least[best]:.0f} % or more"
 
 
 def calibration_title(calibrations: Mapping[str, Any]) -> str:
@@ -141,14 +140,11 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
     filled = one.weight > 0
     predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     lean = predicted - 0.5
-    excess, possible = weight * lean * (observed - predicted), (weight * lean**2).sum()
+    excess, possible = (weight * lean * (observed - predicted)).sum(), (weight * lean**2).sum()
     error = math.sqrt((weight * lean**2 * predicted * (1.0 - predicted)).sum())
-    if abs(excess.sum()) <= max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible):
+    if abs(excess) <= max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible):
         return "Predictions came true, within chance"
-    of_first, of_second = excess[lean > 0].sum(), excess[lean < 0].sum()
-    if of_first * of_second < 0:  # only one of the two that meet scored as predicted or more, whoever was the favourite
-        return f"Those named {'first' if of_first > of_second else 'second'} scored more than predicted"
-    if of_first + of_second < 0:
+    if excess < 0:
         return "Predictions too bold: favourites scored less than predicted"
     return "Predictions too cautious: favourites scored more than predicted"
 
@@ -161,7 +157,7 @@ def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
     if len(bins) > 1:
         mean = {name: float(np.average(one[1], weights=one[4])) for name, one in bins.items()}
         best = min(mean, key=lambda name: mean[name])
-        return f"{best} loses least on average, {mean[best]:.3f} nats a match"
+        return f"{best} loses least, {mean[best]:.3f} nats a match"
     ((difference, loss, error, expected, _),) = bins.values()
     z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
@@ -174,7 +170,7 @@ def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
 def surprise_title(name: str, mean: float, z: float, count: int) -> str:
     """Who scored otherwise than expected, if that is more than chance among so many players."""
     if abs(z) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count):
-        return f"Nobody of {count:,} stands out beyond chance: the largest is {abs(z):.1f} standard errors"
+        return f"No surprise beyond chance: the largest of {count:,} is {abs(z):.1f} standard errors"
     return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
 
 

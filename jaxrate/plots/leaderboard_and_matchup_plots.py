@@ -129,13 +129,13 @@ def matchups(
     ids = player_labels_by_id(players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_ROWS)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
-    chosen, numbers = thin_by_rating([*ids], mean[[*ids]])
+    chosen = thin_by_rating([*ids], mean[[*ids]])
     labels = [ids[i] for i in chosen]
     percent = 100.0 * np.asarray(win_probabilities(system, state, chosen, **options), np.float64)
     percent[np.diag_indices(len(labels))] = np.nan
     drawn = "each" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,}, at even distances"
     subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
-    text = ChartText(favourite_title(labels, percent, len(ids)), subtitle, "against", "expected score (%)", source)
+    text = ChartText(favourite_title(labels, percent), subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, numbers, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text)

@@ -30,26 +30,16 @@ CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-def thin_by_rating(ids: list[int], ratings: HostArray) -> tuple[list[int], list[int]]:
-    """The ids as they are, and numbers of them from 1.
-
-    Of more than 200 the best two and players at even distances by rating, the best first, 100 or so; their numbers are
-    their places by rating among all.
-    """
+def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
+    """The ids as they are; of more than 200 those of 100 players at even distances by rating, the best first."""
     if len(ids) <= MAX_MATRIX_PLAYERS:
-        return ids, [*range(1, len(ids) + 1)]
+        return ids
     order = np.argsort(-ratings, kind="stable")
-    places = np.union1d([0, 1], evenly_spaced_indices(len(ids), MAX_MATRIX_PLAYERS // 2))
-    return [ids[i] for i in order[places]], (places + 1).tolist()
+    return [ids[i] for i in order[evenly_spaced_indices(len(ids), MAX_MATRIX_PLAYERS // 2)]]
 
 
-def draw_percent_matrix(
-    ax: "Axes | None", labels: list[str], numbers: list[int], percent: HostArray, text: ChartText
-) -> "Axes":
-    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
-
-    Rows have `numbers` where columns have no names.
-    """
+def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
+    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers."""
     longest = max(map(len, labels))
     has_column_names = len(labels) <= MAX_GAPPED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
     side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
@@ -62,6 +52,7 @@ def draw_percent_matrix(
         set_name_ticks(ax, "y", labels, color=INK)
         ax.set_xlabel(text.x)
         return ax
+    numbers = range(1, len(labels) + 1)
     step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
     column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
     ax.set_xticks(range(0, len(labels), column_step), [f"{number}" for number in numbers[::column_step]])

@@ -136,7 +136,7 @@ def win_matrix(
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
     check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
-    chosen, numbers = thin_by_rating([*labels_by_id], strengths.rating[[*labels_by_id]])
+    chosen = thin_by_rating([*labels_by_id], strengths.rating[[*labels_by_id]])
     labels, rating = [labels_by_id[i] for i in chosen], strengths.rating[chosen]
     with np.errstate(invalid="ignore"):
         eta = (rating[:, None] - rating[None, :]) / POINTS_PER_LOG_STRENGTH
@@ -149,15 +149,11 @@ def win_matrix(
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
     text = ChartText(
-        favourite_title(labels, percent, len(labels_by_id)),
-        subtitle,
-        "against",
-        "expected score (%)",
-        _describe_votes(strengths),
+        favourite_title(labels, percent), subtitle, "against", "expected score (%)", _describe_votes(strengths)
     )
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, numbers, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text)
 
 
 def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
