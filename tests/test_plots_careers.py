@@ -140,7 +140,7 @@ def test_names_beside_careers_stand_apart(ax):
     assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
     assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
     peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
-    assert len(peaks) == 7 and all(re.fullmatch(r"[A-Z][a-z]{2} 19\d\d", peak) for peak in peaks)
+    assert 1 <= len(peaks) <= 7 and all(re.fullmatch(r"[A-Z][a-z]{2} 19\d\d", peak) for peak in peaks)
 
 
 def test_steps_of_many_years_are_years(ax):

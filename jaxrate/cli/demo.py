@@ -112,12 +112,10 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
 def _save_careers_plot_if_possible(rated: jr.Rated, playing: Any, picture: Path) -> bool:
     """Whether there is matplotlib to do it."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot
     except ImportError:
         return False
-    figure = Figure(figsize=(10.0, 5.5), layout="constrained")
-    ax = jr.plots.careers(rated, TEAMS, others=playing, step=365.25, ax=figure.subplots())
-    ax.set_title(f"The NFL by {rated.system.name}: every team of today, after each season", loc="left")
-    ax.set_xlabel("")
+    figure = jr.plots.careers(rated, TEAMS, others=playing, step=365.25).figure
     figure.savefig(picture, dpi=150)
+    pyplot.close(figure)
     return True

@@ -136,9 +136,10 @@ def line_chart(
     layers.append(points.add_params(nearest))
     if has_peaks:
         for align, rows in _peak_rows_by_alignment(named, lines).items():
-            peaks = altair.Chart(altair.Data(values=rows))
-            layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
+            peaks = altair.Chart(altair.Data(values=sorted(rows, key=lambda row: row["y"])))  # the highest on top
             height = altair.Y("label_y:Q", title=text.y, scale=scale)
+            layers.append(peaks.mark_rule().encode(x=x, y=y, y2="label_y:Q", color=colour))
+            layers.append(peaks.mark_circle(size=60, opacity=1, stroke="white").encode(x=x, y=y, color=colour))
             layers.append(peaks.mark_text(dy=-10, align=align).encode(x=x, y=height, text="when:N", color=colour))
     if len(named) <= len(COLOURS):
         ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
@@ -173,9 +174,14 @@ def _peak_rows_by_alignment(named: Sequence[ChartLine], lines: Sequence[ChartLin
         (WIDTH, HEIGHT),
     )
     for line, label in zip(named, labels, strict=True):
-        if line.peak is not None and label is not None:
-            row = _line_rows([line])[line.peak[0]] | {"when": line.peak[1], "label_y": round(label.height, 3)}
-            rows.setdefault(label.align, []).append(row)
+        if line.peak is None:
+            continue
+        row = _line_rows([line])[line.peak[0]]
+        if label is None:  # a dot without a label
+            row |= {"when": "", "label_y": row["y"]}
+        else:
+            row |= {"when": line.peak[1], "label_y": round(label.height, 3)}
+        rows.setdefault("center" if label is None else label.align, []).append(row)
     return rows
 
 

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 LABEL_COLUMNS = 60  # positions across the label of a peak at which lines are sought
 LABEL_ROOM = 1.6  # width of the label of a peak and the room about it, as axes become narrower by the layout
+LEAST_LABEL_OFFSET = 4.0  # points from a peak to its label
+LEADER_OFFSET = 9.0  # points beyond which a line leads from a peak to its label
 MAX_LABEL_OFFSET = 40.0  # points from a peak to its label
 GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
 
@@ -133,12 +135,14 @@ def careers(
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
     draw_unnamed_players(ax, unnamed)
     peak_labels: list[tuple[str, Any, float, str]] = []
-    for line, colour in zip(chart_lines, COLOURS, strict=False):
-        ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career")
+    heights = [-np.inf if line.peak is None else float(line.y[line.peak[0]]) for line in chart_lines]
+    for line, height, colour in zip(chart_lines, heights, COLOURS, strict=False):
+        layer = 2.0 + 0.1 * sum(other < height for other in heights)  # the highest peak is on top
+        ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career", zorder=layer)
         if line.peak is None:
             continue
         top, peak_time = line.peak
-        ax.plot(line.x[top], line.y[top], "o", color=colour, markersize=5, markeredgecolor="white")
+        ax.plot(line.x[top], line.y[top], "o", color=colour, markersize=5, markeredgecolor="white", zorder=layer + 1.0)
         peak_labels.append((peak_time, line.x[top], float(line.y[top]), colour))
     ax.set_ylabel(rating_axis_label(rated.system))
     group_thousands(ax, "y")
@@ -155,29 +159,35 @@ def _crosses(heights: HostArray, bottom: float) -> bool:
 
 
 def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
-    """Label each peak with its time, above it and above earlier labels, where no line goes through it."""
+    """Label peaks with their times, the highest first, where neither a line nor an earlier label is in the way.
+
+    A short line leads from a label that does not stand at its dot. A lower peak without room has no label.
+    """
     ax.autoscale_view()
     careers_drawn = [line for line in ax.lines if line.get_gid() == "career"]
     drawn_points = [points_per_pixel(ax) * ax.transData.transform(line.get_xydata()).T for line in careers_drawn]
     label_positions: list[tuple[float, float]] = []
-    for when, at, mean, colour in peaks:
+    for when, at, mean, colour in sorted(peaks, key=lambda peak: -peak[2]):
         x, y = points_per_pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
         half = 0.5 * CHARACTER_WIDTH * SMALL_FONT * len(when)
         side = "right" if x + half > points_per_pixel(ax) * ax.bbox.x1 else "center"  # names stand beside the axes
         middle = x - (half if side == "right" else 0.0)
         columns = middle + LABEL_ROOM * np.linspace(-half, half, LABEL_COLUMNS)
         heights = np.array([np.interp(columns, a, b, left=np.nan, right=np.nan) for a, b in drawn_points])
-        offset = 4.0
-        while offset < MAX_LABEL_OFFSET and _crosses(heights, y + offset):
-            offset += 1.0
-        while any(
-            abs(x - other) < CHARACTER_WIDTH * SMALL_FONT * (len(when) + 1)
-            and abs(y + offset - height) < SMALL_FONT * LINE_SPACING
-            for other, height in label_positions
+        taken = [height for other, height in label_positions if abs(x - other) < 2.0 * half + LINE_SPACING * SMALL_FONT]
+        offset = LEAST_LABEL_OFFSET
+        while offset < MAX_LABEL_OFFSET and (
+            _crosses(heights, y + offset) or any(abs(y + offset - z) < SMALL_FONT * LINE_SPACING for z in taken)
         ):
             offset += 1.0
+        if offset >= MAX_LABEL_OFFSET:
+            if label_positions:
+                continue
+            offset = LEAST_LABEL_OFFSET
         label_positions.append((x, y + offset))
+        leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0.0, "shrinkB": 3.0}
         label = ax.annotate(
-            when, (at, mean), (0, offset), textcoords="offset points", ha=side, color=colour, fontsize=SMALL_FONT
-        )
+            when, (at, mean), (0, offset), textcoords="offset points", ha=side, color=colour, fontsize=SMALL_FONT,
+            zorder=5.0, arrowprops=leader if offset > LEADER_OFFSET else None,
+        )  # fmt: skip
         add_text_halo(label)

@@ -29,7 +29,9 @@ def place_peak_labels(
     lines: Sequence[tuple[HostArray, HostArray]],
     size: tuple[float, float],
 ) -> list[PeakLabel | None]:
-    """A label stands above its dot, higher where a named line, another dot or another label is.
+    """A label stands above its dot, and higher where a named line, another dot or the label of a higher peak is.
+
+    A lower peak without room has no label.
 
     Args:
       named: times and ratings of the lines with names.
@@ -43,12 +45,9 @@ def place_peak_labels(
     per_time, per_point = width / max(np.ptp(times), 1e-9), height / max(np.nanmax(ratings) - least, 1e-9)
     drawn = [((x - begin) * per_time, (y - least) * per_point) for x, y in named]
     taken: list[tuple[float, float, float]] = []  # left, right and bottom of labels
-    labels: list[PeakLabel | None] = []
-    for (x, y), peak in zip(drawn, peaks, strict=True):
-        if peak is None:
-            labels.append(None)
-            continue
-        at, text = peak
+    labels: list[PeakLabel | None] = [None] * len(peaks)
+    marked = [(drawn[i], peak, i) for i, peak in enumerate(peaks) if peak is not None]
+    for (x, y), (at, text), number in sorted(marked, key=lambda one: -one[0][1][one[1][0]]):
         align: Literal["center", "right"] = "right" if x[at] > (1.0 - NAME_SHARE) * width else "center"
         extent = CHARACTER_PIXELS * len(text)
         left = float(x[at]) - extent * (1.0 if align == "right" else 0.5)
@@ -57,8 +56,12 @@ def place_peak_labels(
         offset = 0.0
         while offset < MAX_OFFSET and _is_hidden(heights, taken, left, left + extent, y[at] + DOT_RADIUS + offset):
             offset += 1.0
+        if offset >= MAX_OFFSET:
+            if taken:
+                continue
+            offset = 0.0
         taken.append((left, left + extent, float(y[at]) + DOT_RADIUS + offset))
-        labels.append(PeakLabel(align, float(y[at] + offset) / per_point + float(least)))
+        labels[number] = PeakLabel(align, float(y[at] + offset) / per_point + float(least))
     return labels
 
 
