@@ -75,6 +75,8 @@ def test_peaks_are_dots_with_their_years():
 def test_others_are_grey_lines():
     chart = plots.ranks(rated(), "P7", step=30.0, others=["P1", "P2"], backend="altair").to_dict()
     assert len({row["name"] for row in chart["layer"][0]["data"]["values"]}) == 2
+    (names,) = [layer["encoding"] for layer in chart["layer"] if layer["mark"].get("type") == "text"]
+    assert names["x"]["value"] > chart["width"]  # beside all lines
 
 
 def test_leaderboards_and_intervals_have_their_rows():

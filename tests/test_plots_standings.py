@@ -53,7 +53,7 @@ def test_a_distribution_counts_who_is_listed(ax):
 
 def test_a_distribution_of_teams_says_teams():
     figure = plots.distribution(rated()._replace(options={"teams": True})).figure
-    assert figure.axes[0].get_ylabel() == "teams" and "how many have each" in figure.artists[0].get_text()
+    assert figure.axes[0].get_ylabel() == "teams" and "number of teams" in figure.artists[0].get_text()
     pyplot.close(figure)
 
 

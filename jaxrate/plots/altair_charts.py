@@ -23,6 +23,7 @@ MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
 MAX_LABEL_LENGTH = 60
 LINE_TICKS = 8
+RANK_ROOM = 4  # pixels beyond the best and the worst rank, so that lines there have their width
 PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
@@ -98,7 +99,11 @@ def line_chart(
     is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
     x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else text.x, scale=altair.Scale(**room),
                  axis=altair.Axis(grid=False, tickCount=LINE_TICKS))  # fmt: skip
-    scale = altair.Scale(type="log", reverse=True, nice=False) if is_rank else altair.Scale(zero=False, **room)
+    scale = (
+        altair.Scale(type="log", reverse=True, nice=False, padding=RANK_ROOM)
+        if is_rank
+        else altair.Scale(zero=False, **room)
+    )
     shown = np.concatenate([line.y for line in lines] + [edge for band in bands for edge in (band.low, band.high)])
     ticks = {"values": rank_ticks(shown)} if is_rank else {"tickCount": LINE_TICKS}
     y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **ticks))
@@ -116,7 +121,8 @@ def line_chart(
         ))  # fmt: skip
     if len(named) < len(lines):
         grey = altair.Chart(altair.Data(values=_line_rows([line for line in lines if not line.is_named])))
-        layers.append(grey.mark_line(color=PALE, strokeWidth=0.7, interpolate=interpolate).encode(
+        look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]} if bands else {"color": PALE, "strokeWidth": 0.7}
+        layers.append(grey.mark_line(interpolate=interpolate, **look).encode(
             x=x, y=y, detail="name:N"
         ))  # fmt: skip
     chart = altair.Chart(altair.Data(values=_line_rows(named)))
@@ -143,7 +149,8 @@ def line_chart(
             layers.append(peaks.mark_text(dy=-10, align=align).encode(x=x, y=height, text="when:N", color=colour))
     if len(named) <= len(COLOURS):
         ends = altair.Chart(altair.Data(values=_line_end_rows(named, lines, is_rank=is_rank)))
-        layers.append(ends.mark_text(align="left", dx=6, clip=False).encode(x=x, y=y, text="name:N", color=colour))
+        beside = altair.value(WIDTH + 6)  # where no line can be
+        layers.append(ends.mark_text(align="left", clip=False).encode(x=beside, y=y, text="name:N", color=colour))
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return _style_chart(chart.interactive(bind_y=False), text)
 

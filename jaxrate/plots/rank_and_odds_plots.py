@@ -108,7 +108,7 @@ def distribution(
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}: how many have each"
+    subtitle = f"Ratings by {rated_system.name}, by the number of {plural} who have them"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
@@ -301,11 +301,11 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
         quantity, last = "probability (%)", simulation.reach[:, -1]
-        subtitle = f"Percent of {simulation.samples:,} simulated tournaments in which each comes so far"
+        subtitle = f"Percent of {simulation.samples:,} simulated tournaments in which the player reaches the round"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
         quantity, last = "probability of the place (%)", simulation.place[:, 0]
-        subtitle = f"Percent of {simulation.samples:,} simulated seasons in which each ends at a place"
+        subtitle = f"Percent of {simulation.samples:,} simulated seasons in which the player ends at the place"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
