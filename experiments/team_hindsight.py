@@ -32,10 +32,8 @@ CONSTRUCTORS = {  # of whom they have no names in the file: a driver of theirs, 
     "Williams": ("Nigel Mansell", 1992),
     "Mercedes": ("Lewis Hamilton", 2016),
     "Red Bull": ("Max Verstappen", 2022),
-    "Renault": ("Fernando Alonso", 2005),
-    "Brabham": ("Nelson Piquet", 1983),
-    "Lotus": ("Mario Andretti", 1978),
 }
+NOISE = 300.0 * len(TEAMS[-1]) ** 0.5  # points, of the difference of two teams
 NAMED, MIN_RACES = 8, 5  # drivers with names in the picture; races of a season that counts
 SIGMA, GAMMA = 1.0, 0.05  # units of beta, and per square root of a day
 
@@ -74,7 +72,7 @@ def season_maxima(seasons, name_of, top):
         name = name_of(seasons["owner"][i])
         if name is not None and name not in {row["name"] for row in rows}:
             worth, deviation = seasons["worth"][i], seasons["deviation"][i]
-            chance = float(ndtr(worth / 300.0))
+            chance = float(ndtr(worth / NOISE))
             rows.append({"name": name, "year": int(seasons["year"][i]), "points_above_the_field": float(worth),
                          "deviation": float(deviation), "chance_against_the_mean": chance})  # fmt: skip
     return rows[:top]
@@ -141,6 +139,15 @@ def quick_races():
     return dict(zip(("t", "event", "player", "team", "order"), np.array(rows).T, strict=True))
 
 
+def line_with_gaps(seasons, mine):
+    """Years, worths and half widths of 95 % intervals of some seasons, with NaN where years are missing."""
+    year = np.arange(seasons["year"][mine].min(), seasons["year"][mine].max() + 1)
+    worth, wide = np.full((2, len(year)), np.nan)
+    at = seasons["year"][mine] - year[0]
+    worth[at], wide[at] = seasons["worth"][mine], 1.96 * seasons["deviation"][mine]
+    return year, worth, wide
+
+
 def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
     """Two panels of seasons: drivers and cars, each above those of the other starters."""
     import matplotlib.pyplot as plt
@@ -155,27 +162,38 @@ def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
     for panel, (title, seasons, name_of, named) in zip(panels, parts, strict=True):
         jr.plots.make_axes(panel)
         labels = np.array([name_of(x) or "" for x in seasons["owner"].tolist()])
+        places = []
         for owner in np.unique(seasons["owner"]):
             mine = seasons["owner"] == owner
             if labels[mine][0] not in named:
-                panel.plot(seasons["year"][mine], seasons["worth"][mine], color=style.GREY, linewidth=0.5, alpha=0.25)
+                panel.plot(*line_with_gaps(seasons, mine)[:2], color=style.GREY, linewidth=0.5, alpha=0.25)
         for i, name in enumerate(named):
-            mine = labels == name
-            at, worth, wide = seasons["year"][mine], seasons["worth"][mine], 1.96 * seasons["deviation"][mine]
+            at, worth, wide = line_with_gaps(seasons, labels == name)
             colour = jr.plots.COLOURS[i % len(jr.plots.COLOURS)]
             panel.plot(at, worth, color=colour, linewidth=1.8)
             panel.fill_between(at, worth - wide, worth + wide, color=colour, alpha=0.08, linewidth=0)
-            best = int(np.argmax(worth))
-            panel.annotate(
-                name, (at[best], worth[best]), (0, 5), textcoords="offset points", ha="center", fontsize=8.5,
-                color=colour, fontweight="bold",
-            )  # fmt: skip
+            best = int(np.nanargmax(worth))
+            places.append((at[best], worth[best], name, colour))
+        height = {}  # of labels, each above those that it would cover
+        for year, worth, name, colour in sorted(places, key=lambda place: place[1]):
+            near = [y for (x, _), y in height.items() if abs(x - year) < 17]
+            worth += 15.0
+            while any(abs(y - worth) < 34.0 for y in near):
+                worth += 8.0
+            height[year, name] = worth
+            place = min(max(year, 1957), 2017), worth
+            panel.annotate(name, place, ha="center", fontsize=8.5, color=colour, fontweight="bold")
+        panel.set_ylim(-420, 720)
         panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=style.INK)
         panel.axhline(0.0, color=style.GREY, linewidth=0.8)
+    figure.suptitle(
+        "In Formula 1 the car has come to count more than the driver", x=0.01, ha="left", fontsize=14, fontweight="bold",
+        color=style.INK,
+    )  # fmt: skip
     panels[0].set_ylabel("points above the other starters", color=style.GREY)
     figure.text(
         0.01, 0.01, "Formula 1, all races from 1950. Seasons with hindsight; bands are 95 % intervals. "
-        "Who is 100 points better wins 63 of 100 duels.", color=style.GREY, fontsize=8.5,
+        f"Who is 100 points better wins {100 * ndtr(100 / NOISE):.0f} of 100 duels.", color=style.GREY, fontsize=8.5,
     )  # fmt: skip
     figure.tight_layout(rect=(0, 0.03, 1, 1))
     return figure
