@@ -187,9 +187,13 @@ def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
         panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=style.INK)
         panel.axhline(0.0, color=style.GREY, linewidth=0.8)
     figure.suptitle(
-        "In Formula 1 the car has come to count more than the driver", x=0.01, ha="left", fontsize=14, fontweight="bold",
+        "In Formula 1 the car has come to count more than the driver",
+        x=0.01,
+        ha="left",
+        fontsize=14,
+        fontweight="bold",
         color=style.INK,
-    )  # fmt: skip
+    )
     panels[0].set_ylabel("points above the other starters", color=style.GREY)
     figure.text(
         0.01, 0.01, "Formula 1, all races from 1950. Seasons with hindsight; bands are 95 % intervals. "
