@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
+from jaxrate.plots import leaderboard_and_matchup_plots, percent_matrix
 from jaxrate.plots.interactive_peak_labels import LABEL_HEIGHT, place_peak_labels
 from tests.conftest import refused
 
@@ -101,6 +102,18 @@ def test_matrices_have_a_cell_for_each_pair():
     (cell,) = [row["percent"] for row in values if (row["row"], row["column"]) == ("Ada", "Bo")]
     assert cell == pytest.approx(win, abs=0.006) and specification["layer"][1]["encoding"]["text"]
     assert len(rows(plots.matchups(rated(), players=["P1", "P2"], backend="altair"), "percent")[0]) == 2
+
+
+def test_a_favourite_of_a_thinned_matrix_is_one_against_all(monkeypatch):
+    """Of more players than are drawn, the title is of everybody, and the closest rival is a row."""
+    for module in (percent_matrix, leaderboard_and_matchup_plots):
+        monkeypatch.setattr(module, "MAX_MATRIX_PLAYERS", 8)
+    board = jr.leaderboard(rated(), top=20).player.tolist()
+    win = 100 * np.asarray(jr.forecasts.matchup_matrix(rated(), players=board))
+    values, specification = rows(plots.matchups(rated(), players=board[::-1], backend="altair"), "percent")
+    drawn = list(dict.fromkeys(row["row"] for row in values))
+    assert len(drawn) == 4 and drawn[:2] == board[:2]
+    assert f"{board[0]} favoured against everybody, at {win[0, 1:].min():.0f} %" in title(specification)
 
 
 def test_calibration_has_a_point_for_each_bin(ax):

@@ -115,6 +115,20 @@ def test_a_matrix_of_many_players_is_thinned(ax, many):
     assert ax.images[-1].get_array().shape == (100, 100)
 
 
+def test_a_thinned_matrix_has_true_ranks_and_a_title_of_all(many):
+    """The two best are drawn, numbers are ranks among all 230, and the title is of the nearest of all rivals."""
+    figure = plots.win_matrix(many).figure
+    order = many.players[many.order].tolist()
+    shown = [text.split("  ", 1) for text in rows(figure.axes[0])]
+    assert [order[int(re.sub("[^0-9]", "", number)) - 1][:3] for number, _ in shown] == [name[:3] for _, name in shown]
+    assert len(shown) > 5 and figure.axes[0].images[0].get_array()[0, 1] == pytest.approx(
+        100 * many.probability(*order[:2])[0]
+    )
+    closest = 100 * many.probability(*order[:2])[0]
+    assert f"at {closest:.0f} % or more" in " ".join(figure.get_suptitle().split())
+    pyplot.close(figure)
+
+
 def test_numbers_before_names_are_aligned(many):
     figure = plots.win_matrix(many, many.players[many.order[:120]]).figure
     (ax, _) = figure.axes

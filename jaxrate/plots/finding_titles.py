@@ -119,10 +119,15 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
-def favourite_title(names: Sequence[str], percent: HostArray) -> str:
-    """Who is favoured against everybody, from expected scores [n, n] in percent."""
+def favourite_title(names: Sequence[str], percent: HostArray, least_of_first: float | None = None) -> str:
+    """Who is favoured against everybody, from expected scores [n, n] in percent.
+
+    `least_of_first` is the least expected score of the first, who has the highest rating, if not everybody is drawn.
+    """
     away = ~np.eye(len(names), dtype=bool)
     least = np.array([row[other].min() for row, other in zip(percent, away, strict=True)])
+    if least_of_first is not None:
+        least = np.where(np.arange(len(names)) == 0, least_of_first, np.nan)
     if np.isnan(least).all() or np.nanmax(least) < 50.5:
         return f"Expected scores of {list_names(names)}"
     best = int(np.nanargmax(least))

@@ -1,10 +1,13 @@
 """Plots of current ratings: the leaderboard, and expected scores of each player against each other."""
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
@@ -12,7 +15,12 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
+from jaxrate.plots.percent_matrix import (
+    MAX_MATRIX_PLAYERS,
+    choose_matrix_rows,
+    describe_rows,
+    draw_percent_matrix,
+)
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
 from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
@@ -103,7 +111,8 @@ def matchups(
 
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
-    A score of one half is white. Of more than 200 players, 100 at even distances by rating are drawn.
+    A score of one half is white. Of more than 200 players, 100 are drawn: the first two, and others at even distances
+    by rating. Numbers before names then are ranks among all of them.
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
@@ -129,13 +138,30 @@ def matchups(
     ids = player_labels_by_id(players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_ROWS)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
-    chosen = thin_by_rating([*ids], mean[[*ids]])
-    labels = [ids[i] for i in chosen]
-    percent = 100.0 * np.asarray(win_probabilities(system, state, chosen, **options), np.float64)
-    percent[np.diag_indices(len(labels))] = np.nan
-    drawn = "each" if len(labels) == len(ids) else f"{len(labels)} of {len(ids):,}, at even distances"
+    number, category = np.array([*ids]), options.pop("category", None)
+
+    def percent_of(index: HostArray) -> HostArray:
+        """Expected scores in percent of the players at these places in `ids`; NaN on the diagonal."""
+        theirs = {} if category is None else {"category": np.asarray(category)[index]}
+        win = win_probabilities(system, state, number[index], **options, **theirs)
+        return np.where(np.eye(len(index), dtype=bool), np.nan, 100.0 * np.asarray(win, np.float64))
+
+    rows = choose_matrix_rows(mean[number])
+    labels, percent = [ids[int(i)] for i in number[rows.places]], percent_of(rows.places)
+    least = None if len(labels) == len(ids) else _least_percent_against_all(percent_of, int(rows.places[0]), len(ids))
+    drawn = describe_rows(len(labels), len(ids))
     subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
-    text = ChartText(favourite_title(labels, percent), subtitle, "against", "expected score (%)", source)
+    text = ChartText(favourite_title(labels, percent, least), subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text, rows.numbers.tolist())
+
+
+def _least_percent_against_all(percent_of: Callable[[HostArray], HostArray], best: int, count: int) -> float:
+    """The least expected score of the best of `count` players against any other one, by matrices of 200 players."""
+    others, least = np.delete(np.arange(count), best), math.inf
+    size = MAX_MATRIX_PLAYERS - 1
+    for start in range(0, len(others), size):
+        chunk = others[min(start, len(others) - size) :][:size]  # of equal sizes, so that one shape is compiled
+        least = min(least, float(percent_of(np.append(best, chunk))[0, 1:].min()))
+    return least

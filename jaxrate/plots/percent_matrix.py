@@ -1,6 +1,7 @@
 """Matrices of percentages: each player against each other, or players by how far they come."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,16 +31,35 @@ CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-def thin_by_rating(ids: list[int], ratings: HostArray) -> list[int]:
-    """The ids as they are; of more than 200 those of 100 players at even distances by rating, the best first."""
-    if len(ids) <= MAX_MATRIX_PLAYERS:
-        return ids
-    order = np.argsort(-ratings, kind="stable")
-    return [ids[i] for i in order[evenly_spaced_indices(len(ids), MAX_MATRIX_PLAYERS // 2)]]
+class MatrixRows(NamedTuple):
+    """Who is drawn in the rows of a matrix."""
+
+    places: HostArray  # of the players in the order in which they were given
+    numbers: HostArray  # before each name: the rank among all of them, or the row if all are drawn
 
 
-def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
-    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers."""
+def choose_matrix_rows(ratings: HostArray) -> MatrixRows:
+    """The rows of a matrix; of more than 200 players, of 100: the first two, and others at even distances by rating."""
+    count = len(ratings)
+    if count <= MAX_MATRIX_PLAYERS:
+        return MatrixRows(np.arange(count), np.arange(1, count + 1))
+    ranks = evenly_spaced_indices(count, MAX_MATRIX_PLAYERS // 2)
+    ranks[1] = 1  # the closest rival of the best player
+    return MatrixRows(np.argsort(-ratings, kind="stable")[ranks], ranks + 1)
+
+
+def describe_rows(drawn: int, count: int) -> str:
+    """Who is drawn in rows, for a subtitle."""
+    return "each" if drawn == count else f"{drawn:,} of {count:,}, the first two and others at even distances"
+
+
+def draw_percent_matrix(
+    ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText, numbers: Sequence[int]
+) -> "Axes":
+    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
+
+    Where columns have no names, rows and columns have these numbers.
+    """
     longest = max(map(len, labels))
     has_column_names = len(labels) <= MAX_GAPPED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
     side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
@@ -52,10 +72,9 @@ def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray
         set_name_ticks(ax, "y", labels, color=INK)
         ax.set_xlabel(text.x)
         return ax
-    numbers = range(1, len(labels) + 1)
     step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
     column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
-    ax.set_xticks(range(0, len(labels), column_step), [f"{number}" for number in numbers[::column_step]])
+    ax.set_xticks(range(0, len(labels), column_step), [f"{number:,}" for number in numbers[::column_step]])
     ax.tick_params(axis="x", length=0.0)
     ax.set_xlabel(f"{text.x}, in the order of the rows" + (f"; every {step}th is named" if step > 1 else ""))
     return ax

@@ -13,7 +13,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import RANK_TICKS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import draw_percent_matrix, thin_by_rating
+from jaxrate.plots.percent_matrix import choose_matrix_rows, describe_rows, draw_percent_matrix
 from jaxrate.plots.player_rows import (
     MAX_ROWS,
     MAX_VALUE_TICKS,
@@ -117,7 +117,8 @@ def win_matrix(
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
 
     An expected score of one half is white. Two players who cannot be compared have no number. Of more than 200 players,
-    100 at even distances by rating are drawn.
+    100 are drawn: the first two, and others at even distances by rating. Numbers before names then are ranks among all
+    of them.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
@@ -136,24 +137,34 @@ def win_matrix(
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
     check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
-    chosen = thin_by_rating([*labels_by_id], strengths.rating[[*labels_by_id]])
-    labels, rating = [labels_by_id[i] for i in chosen], strengths.rating[chosen]
-    with np.errstate(invalid="ignore"):
-        eta = (rating[:, None] - rating[None, :]) / POINTS_PER_LOG_STRENGTH
-    model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
-    win, tie, _ = outcome_probabilities(model, np.where(np.isnan(eta), 0.0, eta), strengths.kappa)
-    percent = 100.0 * np.asarray(win + 0.5 * tie)
-    percent[np.isnan(eta) | np.eye(len(labels), dtype=bool)] = np.nan
-    all_drawn = len(labels) == len(labels_by_id)
-    drawn = "each" if all_drawn else f"{len(labels)} of {len(labels_by_id):,}, at even distances"
+    number = np.array([*labels_by_id])
+    rows = choose_matrix_rows(strengths.rating[number])
+    chosen = number[rows.places]
+    labels, rating = [labels_by_id[int(i)] for i in chosen], strengths.rating[chosen]
+    percent = _expected_percent(strengths, rating[:, None], rating[None, :])
+    percent[np.diag_indices(len(labels))] = np.nan
+    least = None
+    if len(labels) < len(number):
+        others = strengths.rating[number[number != chosen[0]]]
+        least = float(_expected_percent(strengths, rating[:1], others).min())
+    drawn = describe_rows(len(labels), len(number))
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
     text = ChartText(
-        favourite_title(labels, percent), subtitle, "against", "expected score (%)", _describe_votes(strengths)
+        favourite_title(labels, percent, least), subtitle, "against", "expected score (%)", _describe_votes(strengths)
     )
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text)
+    return draw_percent_matrix(ax, labels, percent, text, rows.numbers.tolist())
+
+
+def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:
+    """Expected scores in percent, a tie as half a win; NaN of two players who cannot be compared."""
+    with np.errstate(invalid="ignore"):
+        eta = (rating - opponent_rating) / POINTS_PER_LOG_STRENGTH
+    model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
+    win, tie, _ = outcome_probabilities(model, np.where(np.isnan(eta), 0.0, eta), strengths.kappa)
+    return np.where(np.isnan(eta), np.nan, 100.0 * np.asarray(win + 0.5 * tie))
 
 
 def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
