@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 import jaxrate as jr
 from jaxrate import plots
@@ -80,7 +79,8 @@ def test_loss_by_difference(ax):
     score = np.asarray(games().matches.score, float)
     assert plots.loss_by_difference({"Elo": elo, "Glicko": glicko}, score, bins=6, ax=ax) is ax
     assert texts(ax) == ["if predictions were right", "Elo", "Glicko"]
-    expected = [line for line in ax.lines if to_hex(line.get_color()) == plots.scoreboard_style.GREY]
+    expected = [line for line in ax.lines if line.get_gid() == "right predictions"]
+    assert [line.get_color() for line in expected] == [one[0].get_color() for one in ax.containers]
     for container, grey, history in zip(ax.containers, expected, (elo, glicko), strict=True):
         p = np.asarray(history.prediction, float)
         difference = np.abs(np.diff(np.asarray(history.before.mean, float), axis=1))[:, 0]

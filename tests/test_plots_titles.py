@@ -98,6 +98,9 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert title(p) == "Predictions came true, within chance"
     assert title(0.5 + 1.2 * (p - 0.5)).startswith("Predictions too bold")
     assert title(0.5 + 0.6 * (p - 0.5)).startswith("Predictions too cautious")
+    home = np.where(p < 0.5, 0.5 * p, p)  # only underdogs scored more than predicted
+    assert title(home) == "Scores higher than predicted where that is below one half"
+    assert title(p - 0.08) == "Scores higher than predicted, of underdogs and of favourites"
     two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
     assert titles.calibration_title(two).startswith("right calibrated best, off by 0.0")
 
@@ -118,16 +121,16 @@ def test_losses_name_the_difference_or_the_best():
     assert title(0.0) == "Predictions right at every difference, within chance"
     assert title(np.array([0.0, 0.05])) == "Predictions too bold, most clearly at a difference of 300"
     assert title(np.array([-0.05, 0.0])) == "Predictions too cautious, most clearly at a difference of 10"
-    assert title(0.1, 0.0) == "S1 loses least, 0.550 nats a match"
+    assert title(0.1, 0.0) == "S1 loses least on average, 0.550 nats a match"
 
 
 def test_surprises_comparisons_and_ranks_respect_chance():
-    assert (
-        titles.surprise_title("Ada", 0.2, 2.5, 100)
-        == "No surprise beyond chance: the largest of 100 is 2.5 standard errors"
-    )
+    assert titles.surprise_title("Ada", 0.2, 2.5, 100) == "No single player stands out among 100"
+    leaning = titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, 2.4, 2.3, 2.3, 2.2, 2.1]))
+    assert leaning == "No single player stands out among 100, but all 6 shown scored more than expected"
+    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, 2.4, 2.3, 2.3, 2.2, -2.1]))
     assert titles.surprise_title("Ada", -0.2, -4.2, 100) == "Ada scored less than expected, by 0.20 a match"
-    assert titles.surprise_title("Ada", 0.2, 1.95, 1).startswith("No surprise")
+    assert titles.surprise_title("Ada", 0.2, 1.95, 1) == "Nobody stands out"
     assert titles.surprise_title("Ada", 0.2, 1.97, 1) == "Ada scored more than expected, by 0.20 a match"
     behind = np.array([0.0, 0.01])
     assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"

@@ -14,6 +14,7 @@ from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_t
 
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
+MIN_LEANING = 6  # players whose surprises by chance lean to one side in 1 of 32 plots
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
 CLEAR_STRETCH = 0.03  # and by which share they then are at least
 
@@ -144,14 +145,29 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
     (one,) = calibrations.values()
     filled = one.weight > 0
     predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
-    lean = predicted - 0.5
-    excess, possible = (weight * lean * (observed - predicted)).sum(), (weight * lean**2).sum()
-    error = math.sqrt((weight * lean**2 * predicted * (1.0 - predicted)).sum())
-    if abs(excess) <= max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible):
+    halves = [
+        _misprediction(predicted[half], observed[half], weight[half]) for half in (predicted < 0.5, predicted >= 0.5)
+    ]
+    (low, low_is_clear), (high, high_is_clear) = halves
+    if low_is_clear and high_is_clear and low == high:
+        return f"Scores {'higher' if low > 0 else 'lower'} than predicted, of underdogs and of favourites"
+    if low_is_clear != high_is_clear:
+        sign, place = (low, "below") if low_is_clear else (high, "above")
+        return f"Scores {'higher' if sign > 0 else 'lower'} than predicted where that is {place} one half"
+    lean = np.where(predicted < 0.5, 1.0 - observed, observed), np.maximum(predicted, 1.0 - predicted)
+    if low == high or not (low_is_clear or _misprediction(lean[1], lean[0], weight)[1]):
         return "Predictions came true, within chance"
-    if excess < 0:
+    if high < 0:
         return "Predictions too bold: favourites scored less than predicted"
     return "Predictions too cautious: favourites scored more than predicted"
+
+
+def _misprediction(predicted: HostArray, observed: HostArray, weight: HostArray) -> tuple[int, bool]:
+    """1 or -1 if scores in bins at one side of 0.5 are more or less than predicted, and whether that is clear."""
+    lean = np.abs(predicted - 0.5)
+    excess, possible = float((weight * lean * (observed - predicted)).sum()), float((weight * lean**2).sum())
+    error = math.sqrt((weight * lean**2 * predicted * (1.0 - predicted)).sum())
+    return int(np.sign(excess)), abs(excess) > max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible)
 
 
 def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
@@ -162,7 +178,7 @@ def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
     if len(bins) > 1:
         mean = {name: float(np.average(one[1], weights=one[4])) for name, one in bins.items()}
         best = min(mean, key=lambda name: mean[name])
-        return f"{best} loses least, {mean[best]:.3f} nats a match"
+        return f"{best} loses least on average, {mean[best]:.3f} nats a match"
     ((difference, loss, error, expected, _),) = bins.values()
     z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
@@ -172,10 +188,16 @@ def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
     return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(difference[worst]), '')}"
 
 
-def surprise_title(name: str, mean: float, z: float, count: int) -> str:
-    """Who scored otherwise than expected, if that is more than chance among so many players."""
+def surprise_title(name: str, mean: float, z: float, count: int, shown: HostArray | None = None) -> str:
+    """Who scored otherwise than expected, if that is more than chance among so many players.
+
+    `shown` are the surprises of those who are drawn: it is said if all of them lean to one side.
+    """
     if abs(z) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count):
-        return f"No surprise beyond chance: the largest of {count:,} is {abs(z):.1f} standard errors"
+        among = "Nobody stands out" if count == 1 else f"No single player stands out among {count:,}"
+        if shown is not None and len(shown) >= MIN_LEANING and (np.all(shown > 0) or np.all(shown < 0)):
+            return f"{among}, but all {len(shown):,} shown scored {'more' if shown[0] > 0 else 'less'} than expected"
+        return among
     return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
 
 

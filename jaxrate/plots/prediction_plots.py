@@ -189,12 +189,12 @@ def _format_short_count(count: float) -> str:
 
 @enforce_argument_annotations
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
-    """Plot mean log loss by rating difference before the match, and in grey the loss if predictions were right.
+    """Plot mean log loss by rating difference before the match, and dotted the loss if predictions were right.
 
         jr.plots.loss_by_difference(jr.league.rating_history(system, data), data.matches.score)
 
     Bins hold about equally many matches, by the difference without side advantages. Bars are 95 % intervals. Above the
-    grey line predictions are overconfident, below it underconfident.
+    dotted line of the same colour predictions are overconfident, below it underconfident.
 
     Args:
       history: a history from `jr.league.rating_history` of matches, or those of several systems by name.
@@ -207,7 +207,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in _values_by_system(history).items()}
-    subtitle = "Mean log loss by rating difference, with 95 % intervals; grey: if predictions were right"
+    subtitle = "Mean log loss by rating difference, with 95 % intervals; dotted: if predictions were right"
     title = loss_title({format_plot_name(name): one for name, one in rows.items()})
     ax = make_axes(ax, (6.8, 4.6), title, subtitle, source=f"Source: {np.size(score):,} matches")
     for name, (difference, loss, error, expected, _) in rows.items():
@@ -218,9 +218,11 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
             label=format_plot_name(name) if name else "observed", **line_style(number),
         )  # fmt: skip
         line[0].set_gid("loss")
-        hint = None if number else "if predictions were right"
-        ax.plot(difference, expected, color=GREY, linewidth=0.8, marker=marker, markersize=3, label=hint, zorder=1)
-    ax.set(xlabel="rating difference (rating units)", ylabel="log loss (nats)")
+        if not number:  # the key to the dotted lines of all systems
+            ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
+        colour = line_style(number)["color"]
+        ax.plot(difference, expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
+    ax.set(xlabel="rating difference", ylabel="log loss (nats)")
     ax.set_ylim(bottom=0.0)
     add_legend(ax)
     return ax
@@ -294,11 +296,10 @@ def residuals(
     labels = [player_label(int(i), names) for i in chosen]
     mean, half_width = (x[chosen] / games[chosen] for x in (total, Z_95 * error))
     most = int(np.argmax(np.abs(surprise[chosen])))
-    title = surprise_title(labels[most], float(mean[most]), float(surprise[chosen][most]), int(enough.sum()))
+    largest = float(surprise[chosen][most])
+    title = surprise_title(labels[most], float(mean[most]), largest, int(enough.sum()), surprise[chosen])
     subtitle = "Score above expected, with 95 % intervals; z is in standard errors"
-    subtitle += (
-        f"; of who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
-    )
+    subtitle += f"; players of the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, half_width, COLOURS[0])
