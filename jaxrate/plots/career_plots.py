@@ -103,11 +103,11 @@ def careers(
     min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
     steps = [last_ratings_by_step(line, last, length, min_events) for line in lines]
 
-    def chart_line_by_step(line: RatingLine) -> ChartLine:
+    def line_of_last_ratings_by_step(line: RatingLine) -> ChartLine:
         one = last_ratings_by_step(line, last, length)
         return ChartLine("", display_times(one.time, rated), one.mean)
 
-    unnamed = lines_or_bands(other_lines, chart_line_by_step, last, length)
+    unnamed = lines_or_bands(other_lines, line_of_last_ratings_by_step, last, length)
     peaks = [
         RatingLine(x.name, display_times(x.time, rated)[[x.peak]], x.mean[[x.peak]], None)
         for x in steps
