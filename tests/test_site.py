@@ -171,18 +171,6 @@ def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
         jr.site.write_site(rated, tmp_path / "new", columns={"venue": [1]})
 
 
-def test_the_command(jaxrate, games, tmp_path):
-    run, out = tmp_path / "run", tmp_path / "public"
-    assert jaxrate("rate", games, "--system", "glicko", "--out", run, "-q")[0] == 0
-    (tmp_path / "names.csv").write_text("id,name\nplayer 03,Ada\n")
-    options = "--names", tmp_path / "names.csv", "--file", games, "--show", "walkover", "-q"
-    code, text, errors = jaxrate("site", run, "--out", out, "--title", "League", *options)
-    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players; open ")
-    told = inside(page_of(out, "Ada"), "career")
-    mine = [row for row in jr.load(run).predictions.to_pylist() if "player 03" in (row["a"], row["b"])]
-    assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0) for row in mine]
-
-
 def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     run, out = tmp_path / "run", tmp_path / "public"
     assert jaxrate("rate", games, "--system", "skills", "--smooth", "--out", run, "-q")[0] == 0
@@ -214,31 +202,6 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     ):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
             write(smoothed._replace(events=smoothed.matches._replace(score=1 - data.matches.score)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--show", "venue"), "--show and --points need --file FILE"),
-        (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
-        (
-            ("--file", "games.csv", "--points", "a", "b"),
-            "--points: column 'a' of games.csv holds no numbers, but 'play",
-        ),
-        (("--file", "other.csv", "--show", "venue"), "--file: other.csv is not what was rated: its row 0 should be of"),
-        (("--names", "games.csv"), "--names: games.csv: no column 'id'"),
-        (("--season",), "--season needs --coming FILE"),
-        (("--results", "games.csv"), "--results and --relegated need --season"),
-        (("--out", "."), "--out . holds other files; name a new folder, or the one of an earlier site"),
-    ],
-)
-def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    jaxrate("rate", games, "--system", "elo", "--out", "run", "-q")
-    rows = (f"Dunedin,{i % 7},{i % 5}\n" for i in range(600))
-    (tmp_path / "other.csv").write_text("venue,a,b\n" + "".join(rows), encoding="utf-8")
-    code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 
 
 # in a browser

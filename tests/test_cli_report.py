@@ -1,0 +1,77 @@
+"""`jaxrate report`: its page is that of Python, and what it refuses."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.site.method_texts import system_title
+from tests.test_report import data_of
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+
+
+def test_the_command(jaxrate, games, tmp_path):
+    out = tmp_path / "page.html"
+    named = "--side", "home", "--system", "glicko", "--param", "c=20", "--param", "side_advantage=30"
+    code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
+    footer = page.partition("<footer>")[2].partition("</footer>")[0]
+    assert re.fullmatch(r"<p>Made <time>.*</time> with jaxrate .* from <bdi>games.csv</bdi>, 600 rows\.</p>", footer)
+    assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
+    shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    code, text, _ = jaxrate("rate", games, *named, "-q")
+    assert shown == {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown} and len(shown) == 4
+    params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
+    wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
+                     "--last", 0.2, "--json", "-q")[1]  # fmt: skip
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page)
+    assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
+    for result in json.loads(wanted)["results"]:
+        if result["period"] is None:
+            cells = re.findall(r">([\d.]+)<", dict(rows)[system_title(result["system"])])
+            assert cells == [f"{result[x]:.4f}" for x in ("log loss", "Brier score", "accuracy", "calibration error")]
+    data = jr.read(games, side="home")
+    guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
+    bins = jr.metrics.calibration(guess, data.matches.score)
+    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="won">(.*?)%</td>', page)
+    found = np.array(cells, float).T
+    np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
+    assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
+
+
+def test_the_command_for_contests(jaxrate, tmp_path):
+    out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
+    jaxrate("simulate", path, "--players", 30, "--rounds", 20, "--size", 10)
+    code, _, errors = jaxrate("report", path, "--out", out, "--compare", "codeforces", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
+    text = jaxrate("rate", path, "-q")[1]
+    for label, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page):
+        assert re.search(rf"{label} +{value}", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--player", "player 7"), "no player 'player 7'; did you mean 'player"),
+        (("--out", "."), "--out . is a folder; name a file, as report.html"),
+        (("--out", "nowhere/report.html"), "--out nowhere/report.html: there is no folder nowhere"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--compare", "elos"), "unknown system 'elos'; did you mean 'elo'?"),
+        (("--param", "c=x", "--system", "glicko"), "glicko: c must be"),
+    ],
+)
+def test_the_command_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("report", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_an_empty_file_is_refused(jaxrate, tmp_path):
+    (tmp_path / "none.csv").write_text("winner,loser\n")
+    code, _, errors = jaxrate("report", tmp_path / "none.csv", "--out", tmp_path / "page.html")
+    assert code == 2 and "no rows" in errors and not (tmp_path / "page.html").exists()
