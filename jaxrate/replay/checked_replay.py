@@ -150,7 +150,7 @@ def run(
     policy = compile_policy_from_environment() if policy is None else policy
     forwards = engine == "scan" and not sharded and not policy.outermost
     forwards = forwards and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
-    state = jax.eval_shape(lambda x: start(x, given)[0], params) if forwards else start(params, state)[0]
+    state, rows = (jax.eval_shape(lambda x: start(x, given)[0], params), rows) if forwards else start(params, state)
     plan: Plan | BlockPlan
     if isinstance(history, Ragged):
         if isinstance(flat, Rounds):

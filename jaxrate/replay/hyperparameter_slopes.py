@@ -81,10 +81,19 @@ def _differentiate_forwards(
         moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
         both = partial(_value_and_slopes, function_near(numbers), moving)
         found, slopes = _differentiate_forwards(both, lambda _: both)(*numbers)
+        if not is_traced(slopes) and not all(bool(jnp.isfinite(x).all()) for x in slopes):
+            # What overflows on the way may hardly count: backwards the small slopes behind it come first.
+            some, steps = (tuple(x[i] for i in moving) for x in (numbers, changes))
+            return jax.jvp(lambda *some: value(_replace_numbers(numbers, moving, some)), some, steps)
         each = iter(_multiply_slopes_by_changes(tuple(changes[i] for i in moving), slopes))
         return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
 
     return call
+
+
+def _replace_numbers(numbers: Numbers, places: list[int], others: Numbers) -> Numbers:
+    """The numbers, with others in these places."""
+    return tuple((dict(enumerate(numbers)) | dict(zip(places, others, strict=True))).values())
 
 
 def _value_and_slopes(
@@ -93,8 +102,7 @@ def _value_and_slopes(
     """function(numbers), and the slopes [k, ...] of each of its leaves that are real, by k of the numbers."""
 
     def real_leaves_and_result(*some: Array) -> tuple[list[Array], Any]:
-        every = dict(enumerate(numbers)) | dict(zip(moving, some, strict=True))
-        found = function(tuple(every.values()))
+        found = function(_replace_numbers(numbers, moving, some))
         return [x for x in jax.tree.leaves(found) if _is_real(x)], found
 
     def along(*axis: Array) -> tuple[Any, list[Array]]:
