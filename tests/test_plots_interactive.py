@@ -97,7 +97,7 @@ def test_leaderboards_and_intervals_have_their_rows():
 
 def test_matrices_have_a_cell_for_each_pair():
     values, specification = rows(plots.win_matrix(strengths(), backend="altair"), "percent")
-    assert len(values) == 12 and title(specification) == "Ada favoured against everybody, at 55 % or more"
+    assert len(values) == 12 and title(specification) == "Ada favoured against the other 3, at 55 % or more"
     win = 100 * strengths().probability("Ada", "Bo")[0]
     (cell,) = [row["percent"] for row in values if (row["row"], row["column"]) == ("Ada", "Bo")]
     assert cell == pytest.approx(win, abs=0.006) and specification["layer"][1]["encoding"]["text"]
@@ -113,7 +113,9 @@ def test_a_favourite_of_a_thinned_matrix_is_one_against_all(monkeypatch):
     values, specification = rows(plots.matchups(rated(), players=board[::-1], backend="altair"), "percent")
     drawn = list(dict.fromkeys(row["row"] for row in values))
     assert len(drawn) == 4 and drawn[:2] == board[:2]
-    assert f"{board[0]} favoured against everybody, at {win[0, 1:].min():.0f} %" in title(specification)
+    assert f"{board[0]} favoured against the other {len(board) - 1}, at {win[0, 1:].min():.0f} %" in title(
+        specification
+    )
 
 
 def test_calibration_has_a_point_for_each_bin(ax):

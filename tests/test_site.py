@@ -114,8 +114,11 @@ def test_the_leaderboard_and_its_files(rated, folder):
 
 def test_words_about_quality(rated, folder):
     text = (folder / "quality.html").read_text(encoding="utf-8")
-    found = jr.metrics.match_metrics(rated.predictions["prediction"].to_numpy(), rated.predictions["score"].to_numpy())
-    assert f"The favourite won {100 * found['accuracy']:.1f}% of 400 matches, counting a draw as half a win." in text
+    prediction, score = (rated.predictions[name].to_numpy() for name in ("prediction", "score"))
+    found, drew = jr.metrics.match_metrics(prediction, score), np.mean(score == 0.5)
+    won = np.mean(np.where(prediction > 0.5, score, 1 - score) == 1)
+    told = f"{found['accuracy']:.1%} with a draw as half a win."
+    assert f"The favourite won {won:.1%} of 400 matches and drew {drew:.1%}: {told}" in text
     assert f"{100 * np.exp(-found['log loss']):.1f}%, on average" in text and "None" not in text
     assert ">won</th>" in text and "scored" not in text and "of the points" not in text
 

@@ -120,8 +120,8 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
-def favourite_title(names: Sequence[str], percent: HostArray, least_of_first: float | None = None) -> str:
-    """Who is favoured against everybody, from expected scores [n, n] in percent.
+def favourite_title(names: Sequence[str], percent: HostArray, count: int, least_of_first: float | None = None) -> str:
+    """Who of `count` is favoured against the others, from expected scores [n, n] in percent.
 
     `least_of_first` is the least expected score of the first, who has the highest rating, if not everybody is drawn.
     """
@@ -134,7 +134,7 @@ def favourite_title(names: Sequence[str], percent: HostArray, least_of_first: fl
     best = int(np.nanargmax(least))
     if len(names) == 2:
         return f"{names[best]} favoured against {names[1 - best]}, at {least[best]:.0f} %"
-    return f"{names[best]} favoured against everybody, at {least[best]:.0f} % or more"
+    return f"{names[best]} favoured against the other {count - 1:,}, at {least[best]:.0f} % or more"
 
 
 def calibration_title(calibrations: Mapping[str, Any]) -> str:

@@ -151,7 +151,9 @@ def matchups(
     least = None if len(labels) == len(ids) else _least_percent_against_all(percent_of, int(rows.places[0]), len(ids))
     drawn = describe_rows(len(labels), len(ids))
     subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
-    text = ChartText(favourite_title(labels, percent, least), subtitle, "against", "expected score (%)", source)
+    text = ChartText(
+        favourite_title(labels, percent, len(ids), least), subtitle, "against", "expected score (%)", source
+    )
     if is_interactive:
         return matrix_chart(labels, percent, text)
     return draw_percent_matrix(ax, labels, percent, text, rows.numbers.tolist())

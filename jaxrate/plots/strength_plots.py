@@ -151,7 +151,11 @@ def win_matrix(
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
     text = ChartText(
-        favourite_title(labels, percent, least), subtitle, "against", "expected score (%)", _describe_votes(strengths)
+        favourite_title(labels, percent, len(number), least),
+        subtitle,
+        "against",
+        "expected score (%)",
+        _describe_votes(strengths),
     )
     if is_interactive:
         return matrix_chart(labels, percent, text)

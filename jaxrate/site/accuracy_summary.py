@@ -20,6 +20,7 @@ from jaxrate.text_format import format_count
 
 MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
 ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
+MIN_DRAW_SHARE = 0.02  # of matches, from which on draws are told apart
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
@@ -70,8 +71,16 @@ def _summarise_two_sided(
         baseline = f"Always naming the first, who is at home unless the ground is neutral, gives {home_share:.1%}."
         home = f", the home side {home_share:.0%}"
     title = f"The favourite won {metrics['accuracy']:.0%} of {event}{'es' if event == 'match' else 's'}{home}"
+    finding = f"The favourite won {share} of {events}{draws}."
+    drew = float((score == 0.5).mean())
+    if drew > MIN_DRAW_SHARE:  # then a favourite's wins alone are far from their score
+        won_alone = float((np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean())
+        title = f"The favourite won {won_alone:.0%} of {event}{'es' if event == 'match' else 's'} and drew {drew:.0%}"
+        finding = (
+            f"The favourite won {won_alone:.1%} of {events} and drew {drew:.1%}: {share} with a draw as half a win."
+        )
     texts = [
-        f"The favourite won {share} of {events}{draws}. {baseline}",
+        f"{finding} {baseline}",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
         "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "

@@ -62,7 +62,7 @@ def write_comparison_title(comparison: Comparison | None) -> str:
     gap = second.log_loss_difference
     if gap is None or not gap.difference > INTERVAL_ERRORS * gap.error:
         return f"{_label(first)} and {_label(second)} predict about equally well"
-    return f"{_label(first)} predicts best, {gap.difference:.4f} ahead of {_label(second)}"
+    return f"Of these systems {_label(first)} predicts best, {gap.difference:.4f} ahead of {_label(second)}"
 
 
 def describe_better_systems(comparison: Comparison | None, name: str) -> str:
