@@ -92,7 +92,7 @@ def measured(options):
             "seconds": time.perf_counter() - start,
             "megabytes": len(page.encode()) / 1e6,
         }
-        best = re.search(r'href="(players/.*?)"', (folder / "index.html").read_text(encoding="utf-8"))[1]
+        best = re.search(r'href="?(players/[^">]*)', (folder / "index.html").read_text(encoding="utf-8"))[1]
         return {
             "building": [row],
             "report": [one],
