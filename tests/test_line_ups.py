@@ -198,3 +198,12 @@ def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
     assert code == 0 and "Cy, Di" in text, errors
     code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--plain")
     assert code == 0 and text.startswith("trueskill")
+
+
+def test_numbered_columns_beside_named_sides_or_contests_are_no_line_ups():
+    """They are sets, or more about the players."""
+    sets = {"a1": [6, 4], "a2": [7, 6], "b1": [3, 6], "b2": [5, 7]}
+    named = {"home": ["Ann", "Bea"], "away": ["Bea", "Ann"], "home_score": [2, 0], "away_score": [0, 2]}
+    assert jr.read(named | sets).players.tolist() == ["Ann", "Bea"]
+    contests = {"contest": [0, 0], "player": ["Ann", "Bea"], "rank": [1, 2]}
+    assert jr.read(contests | sets).players.tolist() == ["Ann", "Bea"]

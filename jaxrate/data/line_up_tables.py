@@ -8,8 +8,9 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_column, to_ids, to_numbers
+from jaxrate.data.column_recognition import matching_pair
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
-from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, normalise_column_name
+from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, normalise_column_name
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE
@@ -60,6 +61,10 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
         if all(find_column_ignoring_case(names, role) for role in roles):
             return None
     spelt = {normalise_column_name(name): name for name in reversed(names)}
+    if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS):
+        return None  # of named sides; numbered columns are sets, or more about them
+    if all(find_column_ignoring_case(names, name) for name in ("contest", "player")):
+        return None
     for roles, *templates in LINE_UP_SPELLINGS:
         first, second = (_numbered_columns(spelt, template) for template in templates)
         if first and second and len(first) + len(second) > 2:
