@@ -68,39 +68,23 @@ def _build_events(
     in_order: bool,
 ) -> Dataset:
     """`build_dataset`, whose error is the first, about rows of the columns."""
-    if roles.layout.num_first:
-        return _build_line_ups(roles, columns, rows, names, sort, in_order)
-    of_matches = roles.layout.contest is None
-    fields = (
-        build_match_fields(roles, columns, *names)
-        if of_matches
-        else read_participant_fields(roles, columns, *names[:3])
-    )
-    if sort and fields.clock is None:
-        raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
-    order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
-    fields = fields._replace(values=_reorder_values(fields.values, order))
-    with map_row_errors(np.arange(len(rows))[order]):
-        return (build_match_dataset if of_matches else build_contest_dataset)(roles, fields, rows[order])
-
-
-def _build_line_ups(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    rows: HostArray,
-    names: NamesOfEarlierData,
-    sort: bool,
-    in_order: bool,
-) -> Dataset:
-    """`_build_events` of matches of two teams, as contests."""
-    fields, row = read_line_up_fields(roles, columns, *names[:3], rows)
+    layout, row = roles.layout, np.arange(len(rows))  # in which row each match or participant stands
+    of_teams = layout.num_first > 0  # matches of two teams, as contests
+    of_matches = layout.contest is None and not of_teams
+    if of_teams:
+        fields, row = read_line_up_fields(roles, columns, *names[:3], rows)
+    elif of_matches:
+        fields = build_match_fields(roles, columns, *names)
+    else:
+        fields = read_participant_fields(roles, columns, *names[:3])
     if sort and fields.clock is None:
         raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
     with map_row_errors(row):
-        order = contest_row_order(fields, in_order)
+        order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
     fields, row = fields._replace(values=_reorder_values(fields.values, order)), row[order]
+    build = build_line_up_dataset if of_teams else build_match_dataset if of_matches else build_contest_dataset
     with map_row_errors(row):
-        return build_line_up_dataset(roles, fields, rows[row])
+        return build(roles, fields, rows[row])
 
 
 def _recheck_rows(

@@ -14,7 +14,7 @@ from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SID
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE
-from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.role_resolution import ColumnRoles, default_column
 from jaxrate.data.table_sources import (
     Column,
     check_columns_exist_and_unique,
@@ -26,9 +26,19 @@ from jaxrate.events.dataset import Dataset, EventBuilderInputs
 from jaxrate.text_format import format_unquoted_name
 
 SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
-UNSUPPORTED_ROLES = (  # the last two are of each player, in a table with a row for each
-    *("side", "neutral", "rest", "form", "age", "season", "league_season", "shares", "statistics", "covariates"),
+UNSUPPORTED_ROLES = (
+    "side",
+    "neutral",
+    "rest",
+    "form",
+    "age",
+    "season",
+    "league_season",
+    "shares",
+    "statistics",  # these two are of each player, in a table with a row for each
+    "covariates",
 )
+OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
 
 
 class LineUpColumns(NamedTuple):
@@ -57,14 +67,12 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
             return LineUpColumns(first, second, roles)
     if any(arguments[role] is not None for role in (*PLAYER_PAIR, *WINNER_LOSER, *CONTEST_ROLES)):
         return None
-    for roles in (PLAYER_PAIR, WINNER_LOSER):
-        if all(find_column_ignoring_case(names, role) for role in roles):
+    for roles in OTHER_LAYOUTS:
+        if all(find_column_ignoring_case(names, default_column(role)) for role in roles):
             return None
     spelt = {normalise_column_name(name): name for name in reversed(names)}
     if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS):
         return None  # of named sides; numbered columns are sets, or more about them
-    if all(find_column_ignoring_case(names, name) for name in ("contest", "player")):
-        return None
     for roles, *templates in LINE_UP_SPELLINGS:
         first, second = (_numbered_columns(spelt, template) for template in templates)
         if first and second and len(first) + len(second) > 2:

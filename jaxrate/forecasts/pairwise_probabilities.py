@@ -14,6 +14,7 @@ from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
 
 TOLERANCE = 2.5e-4  # of a probability
 SAMPLE_SIZE = 100_000  # pairs checked at a time
@@ -87,16 +88,9 @@ def predict_pairs(
     return LowRankPairProbabilities(*factors)
 
 
-def _margin_and_statistic_columns(system: RatingSystem) -> tuple[str, ...]:
-    """The columns of the margins and statistics that `skills` learns from."""
-    margin = system.settings.get("margin", ()) if system.settings.get("outcome") == "margin" else ()
-    return (*margin, *system.settings.get("statistics", ()))
-
-
 def fill_result_columns(system: RatingSystem, events: Any) -> Any:
     """`Matches` or `Ragged` rounds to come, with 0 where their results will say more; no prediction depends on it."""
-    columns = event_columns(events)
-    names = (*_margin_and_statistic_columns(system), *filter(None, [system.settings.get("quit")]))
+    columns, names = event_columns(events), contest_result_columns(system.settings)
     if isinstance(events, Matches):
         zero = {name: np.zeros(len(events.score)) for name in names if name not in columns}
         return events._replace(context=events.context._replace(columns={**columns, **zero} or None))
@@ -114,7 +108,7 @@ def event_columns(events: Matches | Ragged) -> dict[str, Any]:
 def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
     """Further arguments of `matches` for n neutral matches of `skills`: no side, covariates and margins of 0."""
     settings, zero = system.settings, np.zeros(n)
-    names = (*settings.get("covariates", ()), *_margin_and_statistic_columns(system))
+    names = (*settings.get("covariates", ()), *match_result_columns(settings))
     side = {"side": zero} if settings.get("own_side") else {}
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 

@@ -3,6 +3,7 @@
 import html
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
@@ -111,19 +112,22 @@ def rating_parts(system: RatingSystem, rated: Rated, data: Dataset) -> Predictio
     flat: Any = data.matches if of_matches else data.rounds.events
     time = np.asarray(flat.time, np.float64)
     time = np.stack([time, time], axis=1) if of_matches else np.repeat(time, np.diff(data.rounds.player_start))
-    player, params = np.asarray(flat.player), system.params
-    points, state = np.empty(player.shape), extend_state_if_needed(system, params, rated.state, len(data.players), 0)
+    params, (player, row) = system.params, np.unique(flat.player, return_inverse=True)
+    state = extend_state_if_needed(system, params, rated.state, len(data.players), 0)
+    state = jax.tree.map(lambda x: x[player], state)  # of those who play
+    row = row.reshape(np.shape(flat.player))
+    points = np.empty(row.shape)
     for moment in np.unique(time):
         at = time == moment
-        points[at] = np.asarray(ratings(system, state, time=float(moment)).mean, np.float64)[player[at]]
+        points[at] = np.asarray(ratings(system, state, time=float(moment)).mean, np.float64)[row[at]]
     points = points - float(params.initial_rating)
     if of_matches:
         side, own = flat.context.side, {"rating": points}
         if side is not None:
             lead = float(params.side_advantage) * np.asarray(side, np.float64)
             own["side_advantage"] = np.stack([np.where(side > 0, lead, 0.0), np.where(side > 0, 0.0, -lead)], axis=1)
-        return PredictionParts(own, {}, np.ones(player.shape))
-    weight = np.asarray(flat.weight) if system.name == "trueskill" else np.ones(player.shape)
+        return PredictionParts(own, {}, np.ones(row.shape))
+    weight = np.asarray(flat.weight) if system.name == "trueskill" else np.ones(row.shape)
     numbers = float(params.initial_rating) * excess_numbers(data, weight)
     return PredictionParts({"rating": weight * points, "numbers": numbers}, {}, weight)
 

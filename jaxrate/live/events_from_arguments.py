@@ -216,7 +216,7 @@ def contest_to_build_contest_arguments(
     if contest.category is not None:
         category = np.asarray(contest.category)[is_participant].tolist()
         is_named = categories is not None and np.ndim(contest.category) == 1
-        context["category"] = [categories.tolist()[i] for i in category] if is_named else category
+        context["category"] = categories[category].tolist() if is_named else category
     if contest.columns:
         context["columns"] = {name: np.asarray(x)[is_participant] for name, x in contest.columns.items()}
     return contest.player[is_participant].tolist(), sizes.tolist(), float(contest.time), context

@@ -11,6 +11,7 @@ from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS, build_match, check_number
 from jaxrate.system import EventCheck, RatingSystem, accept_any_events
+from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 
@@ -27,10 +28,8 @@ class RequiredMatchColumns(NamedTuple):
 def required_match_columns(system: RatingSystem) -> RequiredMatchColumns:
     """The columns that a system needs, by its settings."""
     settings = system.settings
-    results = tuple(settings.get("margin", ())) if settings.get("outcome") == "margin" else ()
-    results = *results, *settings.get("statistics", ())
-    columns = *results, *settings.get("covariates", ())
-    results = *results, *filter(None, [settings.get("quit")])
+    results = contest_result_columns(settings)
+    columns = *match_result_columns(settings), *settings.get("covariates", ())
     check = system.check.check if isinstance(system.check, EventCheck) else system.check
     return RequiredMatchColumns(system, results, columns, check is accept_any_events and not columns)
 

@@ -54,15 +54,14 @@ def replay_with_forward_slopes(
     leaves, structure = jax.tree.flatten(params)
     places = [i for i, x in enumerate(leaves) if is_traced(x)]
 
-    def with_traced(numbers: Numbers) -> Params:
-        every = dict(enumerate(leaves)) | dict(zip(places, numbers, strict=True))
-        return jax.tree.unflatten(structure, every.values())
+    def to_params(numbers: Numbers) -> Params:
+        return jax.tree.unflatten(structure, _replace_numbers(tuple(leaves), places, numbers))
 
     def function_near(numbers: Numbers) -> Callable[[Numbers], Any]:
-        replay = replay_near(with_traced(numbers))
-        return lambda numbers: replay(with_traced(numbers))
+        replay = replay_near(to_params(numbers))
+        return lambda numbers: replay(to_params(numbers))
 
-    return _differentiate_forwards(lambda numbers: value(with_traced(numbers)), function_near)(
+    return _differentiate_forwards(lambda numbers: value(to_params(numbers)), function_near)(
         *(leaves[i] for i in places)
     )
 

@@ -63,22 +63,22 @@ def _summarise_two_sided(
     bins = calibration(p, won, weight=weight)
     filled_bins = [list(x) for x in np.transpose(bins[:3])[bins.weight > 0].tolist()]
     has_draws = bool(((score > 0) & (score < 1)).any())
-    calibration_error, share = 100 * metrics["calibration error"], f"{metrics['accuracy']:.1%}"
-    events = format_count(len(score), event)
-    draws = ", counting a draw as half a win" if has_draws else ""
+    calibration_error, share, drew = 100 * metrics["calibration error"], metrics["accuracy"], (score == 0.5).mean()
+    events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
     baseline, home = "Chance alone gives 50%.", ""
     if home_share is not None and home_share > 0.5:
         baseline = f"Always naming the first, who is at home unless the ground is neutral, gives {home_share:.1%}."
         home = f", the home side {home_share:.0%}"
-    title = f"The favourite won {metrics['accuracy']:.0%} of {event}{'es' if event == 'match' else 's'}{home}"
-    finding = f"The favourite won {share} of {events}{draws}."
-    drew = float((score == 0.5).mean())
     if drew > MIN_DRAW_SHARE:  # then a favourite's wins alone are far from their score
-        won_alone = float((np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean())
-        title = f"The favourite won {won_alone:.0%} of {event}{'es' if event == 'match' else 's'} and drew {drew:.0%}"
+        wins = (np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean()
+        title = f"The favourite won {wins:.0%} of {many} and drew {drew:.0%}"
         finding = (
-            f"The favourite won {won_alone:.1%} of {events} and drew {drew:.1%}: {share} with a draw as half a win."
+            f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: {share:.1%} with a draw as half a win."
         )
+    else:
+        title = f"The favourite won {share:.0%} of {many}{home}"
+        draws = ", counting a draw as half a win" if has_draws else ""
+        finding = f"The favourite won {share:.1%} of {events}{draws}."
     texts = [
         f"{finding} {baseline}",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "

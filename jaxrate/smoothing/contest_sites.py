@@ -17,7 +17,7 @@ from jaxrate.events import Rounds
 from jaxrate.numerics.gaussian_factors import remove_factor
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.participations import ContestGroups, block_length
-from jaxrate.systems.rounds.round_teams import teams_by_standing, teams_with_result_hidden
+from jaxrate.systems.rounds.round_teams import Teams, teams_by_standing, teams_with_result_hidden
 from jaxrate.systems.skills.contest_messages import contest_log_likelihood, contest_messages
 from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
@@ -77,6 +77,13 @@ def member_offsets(model: ModelSettings, constants: Constants, games: Array | No
     return offset
 
 
+def members_before_contest(
+    model: ModelSettings, mean: Array, variance: Array, offset: Array, event: Rounds, teams: Teams
+) -> MemberStrengths:
+    """The members of a contest, from what is believed of x^T theta without it and from their other points."""
+    return MemberStrengths(StrengthBelief(None, mean, variance), mean + offset, member_shares(model, event, teams))
+
+
 def contest_sites(
     model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, groups: ContestGroups
 ) -> GaussianSite:
@@ -84,8 +91,7 @@ def contest_sites(
 
     def sites(event: Rounds, mean: Array, variance: Array, offset: Array) -> GaussianSite:
         teams = teams_by_standing(event)
-        belief = StrengthBelief(None, mean, variance)
-        members = MemberStrengths(belief, mean + offset, member_shares(model, event, teams))
+        members = members_before_contest(model, mean, variance, offset, event, teams)
         precision, surprise = contest_messages(model, constants, members, event, teams)
         return GaussianSite(precision, surprise + precision * mean)
 
@@ -100,8 +106,7 @@ def contest_log_likelihoods(
 
     def log_likelihood(event: Rounds, mean: Array, variance: Array, offset: Array) -> Array:
         teams = teams_by_standing(event)
-        belief = StrengthBelief(None, mean, variance)
-        members = MemberStrengths(belief, mean + offset, member_shares(model, event, teams))
+        members = members_before_contest(model, mean, variance, offset, event, teams)
         return contest_log_likelihood(model, constants, members, event, teams)
 
     terms: Array = map_contests(log_likelihood, groups, cavity.mean, cavity.variance, offset)
@@ -123,8 +128,7 @@ def contest_predictions(
             others = (jnp.zeros_like(x).at[event.seat].add(x)[event.seat] - x for x in (precision, pull))
             mean, variance = remove_factor(mean, variance, *others)
         teams = teams_with_result_hidden(event)
-        belief = StrengthBelief(None, mean, variance)
-        members = MemberStrengths(belief, mean + offset, member_shares(model, event, teams))
+        members = members_before_contest(model, mean, variance, offset, event, teams)
         return expected_shares(constants, teams, upcoming_team_performances(model, constants, members, event, teams))
 
     prediction: Array = map_contests(predict, groups, *cavity[1:], *site, offset)

@@ -1,6 +1,6 @@
 """Settings and hyperparameters of skills that fit each other, and matches that have what skills learn from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -63,6 +63,17 @@ def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, .
     if len(set(names)) < len(names):
         raise ValueError(f"skills: {setting} names a column twice: {', '.join(names)}")
     return names
+
+
+def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
+    margin = settings.get("margin", ()) if settings.get("outcome") == "margin" else ()
+    return (*margin, *settings.get("statistics", ()))
+
+
+def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those, and the column of quits, which contests may have."""
+    return (*match_result_columns(settings), *filter(None, [settings.get("quit")]))
 
 
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
