@@ -77,7 +77,6 @@ def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
             wait_for(browser, lambda: browser.execute_script("return !document.getAnimations().length"))
             assert violations(browser) == {}, page
             assert browser.execute_script(UNNAMED) == [], page
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_versions_are_listed_the_newest_first(tmp_path):

@@ -86,7 +86,6 @@ def test_days_at_the_ends_of_a_chart_do_not_stick_out(browser, tmp_path, width):
         ".map((x) => x.getBoundingClientRect()).map(({ left, right }) => [left, right])"
     )
     assert first[0] == pytest.approx(box[0], abs=0.6) and last[1] == pytest.approx(box[1], abs=0.6)
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize("more", [False, True])
@@ -109,8 +108,6 @@ def test_labels_of_an_axis_do_not_touch(browser, tmp_path, more):
         wait_for(browser, lambda: browser.execute_script(FITS))  # once charts are drawn anew
         if not (more and 600 < width <= 1060):  # dates are shown in place of the intervals there
             assert browser.execute_script(TOUCHING) == 0, (media, width)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize("width", [1280, 360])
@@ -135,7 +132,6 @@ def test_labels_of_days_and_wide_bands_are_where_they_are(browser, tmp_path, wid
         band = browser.find_element("css selector", ".chart .area").get_attribute("d")
         heights = [float(y) for y in re.findall(r" (-?[\d.]+)", band)]
         assert min(heights) < 0 and max(heights) > 1000, page.name
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
