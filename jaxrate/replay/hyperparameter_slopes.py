@@ -80,7 +80,7 @@ def _differentiate_forwards(
         moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
         both = partial(_value_and_slopes, function_near(numbers), moving)
         found, slopes = _differentiate_forwards(both, lambda _: both)(*numbers)
-        if not is_traced(slopes) and not all(bool(jnp.isfinite(x).all()) for x in slopes):
+        if not is_traced(slopes) and not bool(_are_all_finite(slopes)):
             # What overflows on the way may hardly count: backwards the small slopes behind it come first.
             some, steps = (tuple(x[i] for i in moving) for x in (numbers, changes))
             return jax.jvp(lambda *some: value(_replace_numbers(numbers, moving, some)), some, steps)
@@ -116,6 +116,12 @@ def _value_and_slopes(
 
 def _is_real(x: Array) -> bool:
     return bool(jnp.issubdtype(x.dtype, jnp.floating))
+
+
+@jax.jit
+def _are_all_finite(arrays: list[Array]) -> Array:
+    """[] whether all numbers of these arrays are finite."""
+    return jnp.stack([jnp.isfinite(x).all() for x in arrays]).all()
 
 
 @jax.jit
