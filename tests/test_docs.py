@@ -32,7 +32,7 @@ x.write_docs(pathlib.Path(sys.argv[1]), examples=False)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The guides and the reference, without gallery and notebooks."""
+    """The guides and the reference, without gallery and notebooks. Building them is left to `.ci/run`."""
     for library in site_build.LIBRARIES:
         pytest.importorskip(library)
     folder = tmp_path_factory.mktemp("docs")
@@ -41,6 +41,7 @@ def folder(tmp_path_factory):
     return folder / jr.__version__
 
 
+@pytest.mark.full
 def test_pages_say_what_everything_means_and_lead_somewhere(folder):
     pages = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
     names = {name for section in list_sections() for name in list_pages(section)}
@@ -63,6 +64,7 @@ def test_pages_say_what_everything_means_and_lead_somewhere(folder):
     assert linked > 1000
 
 
+@pytest.mark.full
 def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
     guides = {title for titles in guide_titles().values() for title in titles.values()} | {"Start here"}
     for words in ("calibration", "hindsight", "leaderboard", "draws", "standard errors", "best_of"):

@@ -9,6 +9,7 @@ import pytest
 
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
+from tests.conftest import quick
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr_properties import LOGISTIC, MODELS, NUMBER, TIES, functions, performances, some_rounds
 
@@ -148,12 +149,13 @@ def test_performances_move_with_equal_players_whose_middle_one_performs_as_expec
         return performance_inference.infer_logistic_performance(sums, event, False), wins
 
     ratings = jnp.full(3, 1500.0)
-    (performance, _), (together, _) = jax.jvp(infer, (ratings,), (jnp.ones(3),))
+    slope = quick(lambda step: jax.jvp(infer, (ratings,), (step,)))
+    (performance, _), (together, _) = slope(jnp.ones(3))
     np.testing.assert_allclose(performance[1], 1500.0)
     np.testing.assert_allclose(together, 1.0, rtol=1e-6)
-    _, (_, alone) = jax.jvp(infer, (ratings,), (jnp.array([0.0, 1.0, 0.0]),))
+    _, (_, alone) = slope(jnp.array([0.0, 1.0, 0.0]))
     step = 0.1
-    wins = [infer(ratings.at[1].add(x))[1] for x in (-step, step)]
+    wins = [quick(infer)(ratings.at[1].add(x))[1] for x in (-step, step)]
     np.testing.assert_allclose(alone, (wins[1] - wins[0]) / (2.0 * step), rtol=1e-4)
     padding = event._replace(weight=jnp.zeros(3))
-    assert np.isfinite(jax.grad(lambda centre: jnp.sum(infer(centre, padding)[0]))(ratings)).all()
+    assert np.isfinite(quick(jax.grad(lambda centre: jnp.sum(infer(centre, padding)[0])))(ratings)).all()

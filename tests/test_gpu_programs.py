@@ -113,8 +113,8 @@ def test_steps_of_a_chain_are_multiplied_at_once(x64):
         columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
         assert_close_leaves(
             "chain",
-            propagation.chain_marginals_parallel(*columns),
-            propagation.chain_marginals(*columns),
+            quick(propagation.chain_marginals_parallel)(*columns),
+            quick(propagation.chain_marginals)(*columns),
             1e-12 if x64 else 1e-4,
         )
 

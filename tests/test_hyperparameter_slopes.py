@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
+from tests.conftest import MOSTLY_DOUBLE
 
 MATCHES = league(6, 30, seed=1, draws=0.2).matches
 CASES = {
@@ -33,6 +34,7 @@ def close(x64, got, wanted):
     np.testing.assert_allclose(got, wanted, rtol=1e-9 if x64 else 2e-3, atol=size * (1e-11 if x64 else 2e-4))
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("name", CASES)
 def test_slopes_are_those_of_reverse_mode(name, x64):
     loss, x = make_loss(name)
@@ -46,6 +48,7 @@ def test_slopes_are_those_of_reverse_mode(name, x64):
     close(x64, slope, wanted)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("name", ["elo", "elo_mmr"])
 def test_second_slopes_are_those_of_reverse_mode(name, x64):
     loss, x = make_loss(name)
