@@ -1,12 +1,17 @@
 """What pages say, without building any: entries of the feed, matches to come, and for how long somebody leads."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
 
+import pyarrow as pa
+
+import jaxrate as jr
 from jaxrate.league.close_leads import classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
@@ -29,7 +34,7 @@ def test_an_entry_of_the_feed_is_new_where_its_words_are():
 
 
 def test_matches_to_come_name_who_is_at_home_first():
-    columns = {"a": ["Ada", "Bo", "Cy"], "b": ["Bo", "Cy", "Ada"], "side": ["Ada", "Cy", None]}
+    columns = {"a": ["Ada", "Bo", "Cy"], "b": ["Bo", "Cy", "Ada"], "side": ["Ada", "Cy", ""]}
     columns |= {"win": [0.25, 0.375, 0.875], "loss": [0.75, 0.625, 0.125]}
     (table,) = build_forecast_tables(ColumnTable(columns), None)
     found = [(match.first, match.second, match.is_neutral, match.chances[0][1]) for match in table.matches]
@@ -124,14 +129,29 @@ def test_predictions_have_a_finding():
     assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 
-def test_accuracy_is_compared_with_the_home_side():
-    columns = {"prediction": np.array([0.7, 0.6, 0.4, 0.8]), "score": np.array([1.0, 1.0, 1.0, 0.0])}
-    predictions = {name: SimpleNamespace(to_numpy=lambda x=x: x) for name, x in columns.items()}
-    options = {"sided": True, "columns": {"side": "a"}}
-    rated = SimpleNamespace(predictions=predictions, contests=None, options=options)
+def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
+    """The first of a match on neutral ground counted as at home."""
+    table = {
+        "prediction": [0.7, 0.6, 0.4, 0.8, 0.9, 0.9],
+        "score": [1.0, 1.0, 0.0, 1.0, 0.0, 0.0],
+        "side": [1.0, 1.0, -1.0, -1.0, 0.0, 0.0],
+    }
+    rated = SimpleNamespace(predictions=pa.table(table), contests=None)
     said = summarise_accuracy(rated)
-    assert said.title == "The favourite won 50% of matches, the home side 75%"
-    assert "who is at home unless the ground is neutral, gives 75.0%." in said.texts[0]
-    rated.options = {"sided": True, "columns": {"side": "home"}}
-    said = summarise_accuracy(rated)
-    assert said.title == "The favourite won 50% of matches" and "Chance alone gives 50%." in said.texts[0]
+    assert said.title == "The favourite won 67% of matches, the home side 75%"
+    assert "The home side won 75.0% of the 4 matches that were not on neutral ground." in said.texts[0]
+    table["score"][0] = 0.5
+    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None))
+    assert said.title == "The favourite won 50% of matches and drew 17%"
+    assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
+    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None))
+    assert "home" not in said.texts[0] and "Chance alone gives 50%." in said.texts[0]
+
+
+def test_tables_of_matches_say_who_was_at_home():
+    table = {"a": list("xyx"), "b": list("yxy"), "score": [1, 0, 1], "venue": [1, 1, 0]}
+    rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="venue"))
+    page = jr.site.report_html(rated, active="all")
+    rows = re.findall("<tr>(.*?)(?=<tr>|</tbody>)", re.search('<table id="events".*?</table>', page)[0])
+    assert [re.findall("<td>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
+    assert '"ground":"120"' in page

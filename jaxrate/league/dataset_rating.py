@@ -68,7 +68,8 @@ def rate(
     ratings that the event left stand beside those before, as `rating_after` and `deviation_after`: a rating period's
     stand beside each of its matches.
 
-    Where the data have the points of both players as their margin, these follow as `points_a` and `points_b`.
+    Where the data say who has the side, `side` follows: 1 for a, -1 for b, 0 for nobody. Where they have the points of
+    both players as their margin, these follow as `points_a` and `points_b`.
 
     Systems of `add_outcomes` add the chances beside the prediction, which is still the expected score, or the share:
     win, draw and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and
@@ -201,6 +202,8 @@ def match_prediction_table_columns(data: Dataset, result: History, names: Any) -
     columns |= {"score": matches.score} | match_prediction_columns(result.prediction)
     for name, values in _rating_columns(result).items():
         columns |= {f"{name}_{side}": values.reshape(-1, 2)[:, i] for i, side in enumerate("ab")}
+    if matches.context.side is not None:
+        columns["side"] = np.asarray(matches.context.side, np.float32)
     if len(data.margin) == 2 and matches.context.columns is not None:  # the points of both
         columns |= {
             f"points_{side}": matches.context.columns[name] for side, name in zip("ab", data.margin, strict=True)

@@ -16,6 +16,7 @@ from jaxrate.metrics.prediction_metrics import (
     mirror_winner_first,
     ranking_metrics,
 )
+from jaxrate.site.home_sides import home_sides
 from jaxrate.text_format import format_count
 
 MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
@@ -39,23 +40,17 @@ def summarise_accuracy(rated: Rated) -> AccuracySummary:
 def _summarise_matches(rated: Rated) -> AccuracySummary:
     table = rated.predictions
     score = table["score"].to_numpy()
-    home_share = float(score.mean()) if is_first_at_home(rated) else None
-    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_share)
-
-
-def is_first_at_home(rated: Rated) -> bool:
-    """Whether `jaxrate rate` saved that the first player of each match has the side, unless the ground is neutral."""
-    columns = rated.options.get("columns") or {}
-    is_first = columns.get("side") == "a" or columns.get("format") == "football"
-    return bool(rated.options.get("sided")) and is_first and rated.contests is None
+    side = home_sides(rated)
+    home_score = None if side is None else np.where(side > 0, score, 1.0 - score)[side != 0]
+    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_score)
 
 
 def _summarise_two_sided(
-    prediction: HostArray, score: HostArray, event: str, home_share: float | None = None
+    prediction: HostArray, score: HostArray, event: str, home_score: HostArray | None = None
 ) -> AccuracySummary:
     """Summarise events of two sides, from the prediction and the score of one of them.
 
-    `home_share` is the mean score of the first ones, if these are at home.
+    `home_score` has the scores of those who were at home; matches on neutral ground are not in it.
     """
     predictions, score = prediction.astype(float), score.astype(float)
     metrics = match_metrics(predictions, score)
@@ -65,10 +60,6 @@ def _summarise_two_sided(
     has_draws = bool(((score > 0) & (score < 1)).any())
     calibration_error, share, drew = 100 * metrics["calibration error"], metrics["accuracy"], (score == 0.5).mean()
     events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
-    baseline, home = "Chance alone gives 50%.", ""
-    if home_share is not None and home_share > 0.5:
-        baseline = f"Always naming the first, who is at home unless the ground is neutral, gives {home_share:.1%}."
-        home = f", the home side {home_share:.0%}"
     if drew > MIN_DRAW_SHARE:  # then a favourite's wins alone are far from their score
         wins = (np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean()
         title = f"The favourite won {wins:.0%} of {many} and drew {drew:.0%}"
@@ -76,11 +67,15 @@ def _summarise_two_sided(
             f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: {share:.1%} with a draw as half a win."
         )
     else:
-        title = f"The favourite won {share:.0%} of {many}{home}"
+        title = f"The favourite won {share:.0%} of {many}"
         draws = ", counting a draw as half a win" if has_draws else ""
         finding = f"The favourite won {share:.1%} of {events}{draws}."
+    if home_score is not None and len(home_score) and home_score.mean() > 0.5:
+        if drew <= MIN_DRAW_SHARE:
+            title += f", the home side {home_score.mean():.0%}"
+        finding += f" {_describe_home_score(home_score, drew > MIN_DRAW_SHARE)}"
     texts = [
-        f"{finding} {baseline}",
+        f"{finding} Chance alone gives 50%.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
         "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
@@ -88,6 +83,15 @@ def _summarise_two_sided(
         _describe_calibration(calibration_error, bins, has_draws),
     ]
     return AccuracySummary(title, texts, filled_bins)
+
+
+def _describe_home_score(score: HostArray, with_draws: bool) -> str:
+    """How often those at home won, of the matches in which somebody was."""
+    where = f"of the {format_count(len(score), 'match')} that were not on neutral ground"
+    if not with_draws:
+        return f"The home side won {score.mean():.1%} {where}."
+    won, drew = (score == 1.0).mean(), (score == 0.5).mean()
+    return f"The home side won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way."
 
 
 def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:

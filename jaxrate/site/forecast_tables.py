@@ -135,7 +135,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
         clock[:5],
         str(row[first]),
         str(row[second]),
-        "side" in row and row["side"] is None,
+        "side" in row and not row["side"],
         [(words[kind], float(row[kind]), format_percentage(row[kind])) for kind in kinds],
         " · ".join(odds),
     )

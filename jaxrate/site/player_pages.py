@@ -19,6 +19,7 @@ from jaxrate.site.event_rows import (
     iterate_upset_win_positions_by_player,
     most_met_opponent_rows_and_counts,
 )
+from jaxrate.site.home_sides import grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
     SiteData,
@@ -180,6 +181,9 @@ def career_columns(site_data: SiteData, pauses: HostArray) -> dict[str, Any]:
         columns["opponent"] = careers.opponent
         score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
         columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in score]
+        ground = grounds_of_careers(site_data.rated, careers)
+        if ground is not None:
+            columns["ground"] = ground
         columns |= _player_prediction_columns(site_data)
         if site_data.points is not None:
             own_points, opponent_points = (
@@ -239,6 +243,8 @@ def player_career(
     career = {name: x[start:end] for name, x in columns.items()}
     if "pauses" in career:  # numbers of the events after them
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
+    if "ground" in career:
+        career["ground"] = "".join(map(str, career["ground"].tolist()))
     if "opponent" in career:
         opponent_number: dict[int, int] = {}
         career["opponent"] = [opponent_number.setdefault(x, len(opponent_number)) for x in career["opponent"].tolist()]

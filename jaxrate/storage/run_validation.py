@@ -43,7 +43,7 @@ PARTICIPATION_COLUMNS = {
 PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # with nulls
 OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
     **dict.fromkeys(("deviation", "deviation_a", "deviation_b", "win", "draw", "loss", "quality"), "floating"),
-    **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b"), "floating"),
+    **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b", "side"), "floating"),
     **dict.fromkeys(("rating_after_a", "rating_after_b", "deviation_after_a", "deviation_after_b"), "floating"),
     **dict.fromkeys(("teams", "team"), "integer"),
     **PERFORMANCE_KINDS,
