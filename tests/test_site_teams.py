@@ -5,7 +5,7 @@ import re
 import pytest
 
 import jaxrate as jr
-from jaxrate.text_format import format_decimals
+from jaxrate.text_format import format_decimals, use_minus_sign
 from tests.test_site import inside, page_of
 
 pytest.importorskip("pyarrow")
@@ -24,8 +24,9 @@ def test_line_ups_to_come_are_explained(tmp_path):
     assert "<h2>Why</h2>" in page and "<summary>Ann Lee &amp; Cy \u2013 Bo &amp; &lt;Di&gt;</summary>" in page
     table = page.split('<details class="why">')[1]
     assert re.findall("<bdi>(.*?)</bdi>", table) == ["Ann Lee", "Cy", "Bo", "&lt;Di&gt;"]
-    points = [format_decimals(x, 1, signed=True) for x in found[0].parts["points"]]
-    assert re.findall(r'data-name="points">(.*?)</td>', table) == points
+    points = [*found[0].parts["points"], *found[0].sides["points"]]  # and the sum of each side
+    shown = [use_minus_sign(format_decimals(x, 1, signed=True)) for x in points]
+    assert re.findall(r'class="figure">([^<]*)</td></tr>', table) == shown and table.count('<tr class="total">') == 2
 
 
 def test_line_ups_of_the_past_are_told(tmp_path):

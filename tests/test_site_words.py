@@ -12,11 +12,13 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import jaxrate as jr
+from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.league.close_leads import classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.event_rows import iterate_upset_win_positions_by_player
+from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence, write_matrix_finding
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
@@ -37,8 +39,8 @@ def test_matches_to_come_name_who_is_at_home_first():
     columns = {"a": ["Ada", "Bo", "Cy"], "b": ["Bo", "Cy", "Ada"], "side": ["Ada", "Cy", ""]}
     columns |= {"win": [0.25, 0.375, 0.875], "loss": [0.75, 0.625, 0.125]}
     (table,) = build_forecast_tables(ColumnTable(columns), None)
-    found = [(match.first, match.second, match.is_neutral, match.chances[0][1]) for match in table.matches]
-    assert found == [("Ada", "Bo", False, 0.25), ("Cy", "Bo", False, 0.625), ("Cy", "Ada", True, 0.875)]
+    found = [(match.first, match.second, match.has_home, match.chances[0][1]) for match in table.matches]
+    assert found == [("Ada", "Bo", True, 0.25), ("Cy", "Bo", True, 0.625), ("Cy", "Ada", False, 0.875)]
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
         "Cy \u2013 Bo B. is the closest, 63% to 38%; the clearest favourite is Cy, 88% against Ada."
     )
@@ -146,6 +148,27 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
     said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None))
     assert "home" not in said.texts[0] and "Chance alone gives 50%." in said.texts[0]
+
+
+def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
+    """Sides were a and b, in the order of the file, and the parts did not add up to a sum."""
+    parts = {"skill": [300.4, 200.4], "own_side": [10.4, -5.4], "side_advantage": [0.0, 54.4]}
+    points = {"points": np.sum([*parts.values()], axis=0)}
+    texts = {"side": np.array(["a", "b"]), "player": np.array(["Ada", "Bo"], object)}
+    columns = {name: np.array(x) for name, x in parts.items()}
+    sides = ColumnTable(texts | points | {"expected": np.array([0.6, 0.4])})
+    one = Explanation("Ada against Bo", ColumnTable(texts | columns | points), sides)
+    forecast = {"a": ["Ada"], "b": ["Bo"], "side": ["Bo"], "win": [0.6], "loss": [0.4]}
+    (table,) = build_forecast_tables(ColumnTable(forecast), None)
+    (told,), more = build_explanation_tables([one], table.matches, {"Ada": "Ada L."}, 0, "chance")
+    assert told.title == "Bo \u2013 Ada L." and told.heads == ["", "Bo", "Ada", "difference"] and more == 0
+    assert told.rows == [
+        ["strength", "+200", "+300", "\u2212100"],
+        ["home form, away form", "\u22125", "+11", "\u221216"],
+        ["home advantage", "+54", "", "+54"],
+        ["sum", "+249", "+311", "\u221262"],
+        ["chance", "40%", "60%", ""],
+    ]
 
 
 def test_tables_of_matches_say_who_was_at_home():

@@ -6,6 +6,7 @@ player_pages.py      the page of every player: a summary, and the career as data
 report_page.py       a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py         data of all pages of a site: careers, names, and texts
 site_writer.py       a rated history as a site of static files
+explanation_tables.py  why forecasts are as they are: what each side contributes
 forecast_tables.py   tables of forecasts: future events with their predictions, and the end of a season
 wording.py           texts about a rated history for pages
 sitemap_and_feed.py  what tells others of a site: the map of its pages, the feed of changes, addresses
@@ -14,6 +15,7 @@ career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
 event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
 headline.py          the headline of a site
+home_sides.py        who was at home in each match
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
 hindsight_level.py   ratings in hindsight, at the level of the ratings at the time
 system_bars.py       how far systems are behind the best, as bars on one axis

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
-from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
@@ -35,7 +34,6 @@ SEASON_HEADINGS = {
 }
 MAX_TIES = 2  # matches with equal chances up to which all are told
 CLEAR_CHANCE = 0.55  # of a favourite who is clear
-MAX_EXPLANATIONS = 50  # on the page
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -46,18 +44,9 @@ class MatchForecast(NamedTuple):
     clock: str  # the time of the day, where the file has one
     first: str
     second: str
-    is_neutral: bool
+    has_home: bool  # whether the first is at home; else the ground is neutral, or the forecasts know no home
     chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
     odds: str
-
-
-class ExplanationTable(NamedTuple):
-    """What each player contributes to a forecast, as text."""
-
-    title: str
-    heads: list[str]
-    rows: list[dict[str, str]]  # cells by head; of the player their name in the history
-    words: tuple[str, ...]  # the heads of columns that hold words
 
 
 class ForecastTable(NamedTuple):
@@ -106,21 +95,6 @@ def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str
     return ForecastTable(title, file, rows, shown, note, matches, "side" in columns)
 
 
-def build_explanation_tables(
-    explanations: Sequence[Explanation], names: Mapping[str, str]
-) -> tuple[list[ExplanationTable], int]:
-    """The first explanations as tables, titled by display names of the sides; and how many more there are."""
-    tables = []
-    for one in explanations[:MAX_EXPLANATIONS]:
-        heads, rows = heads_and_cells(one.parts)
-        side, player = one.parts["side"], one.parts["player"]
-        sides = [" & ".join(names.get(str(x), str(x)) for x in player[side == k]) for k in one.sides["side"]]
-        title = " \u2013 ".join(sides)
-        cells = [dict(zip(heads, row, strict=True)) for row in rows]
-        tables.append(ExplanationTable(title, heads, cells, TEXT_COLUMNS))
-    return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
-
-
 def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     sides = [("a", "win"), ("b", "loss")]
     if row.get("side") is not None and row["side"] == row["b"]:
@@ -135,7 +109,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
         clock[:5],
         str(row[first]),
         str(row[second]),
-        "side" in row and not row["side"],
+        bool(row.get("side")),
         [(words[kind], float(row[kind]), format_percentage(row[kind])) for kind in kinds],
         " · ".join(odds),
     )

@@ -21,8 +21,8 @@ from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
+from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import (
-    build_explanation_tables,
     build_forecast_tables,
     closest_match_sentence,
     write_matrix_finding,
@@ -171,7 +171,10 @@ def write_site(
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
         display_names = {key: name for key, (_, name) in places.items()}
         closest = closest_match_sentence(tables[-1].matches, display_names)
-        explained, more = build_explanation_tables(explanations, display_names)
+        expected = "expected score" if context["draws"] else "chance"
+        explained, more = build_explanation_tables(
+            explanations, tables[-1].matches, display_names, site_data.digits, expected
+        )
         render_page(
             "coming.html",
             "coming",
