@@ -1,23 +1,41 @@
-"""The level of ratings in hindsight: results tell differences only."""
+"""Ratings in hindsight beside those at the time: results tell differences only, and both are of the same field."""
 
 from types import SimpleNamespace
 
 import numpy as np
 
-from jaxrate.site.hindsight_level import align_hindsight, hindsight_level
+from jaxrate.site.hindsight_level import align_hindsight
 
 
-def test_a_pool_that_drifts_is_moved_and_differences_stay():
-    """In hindsight all are 66 points higher, later 100, and the first of each match is 20 better than thought."""
+def careers_of(rating):
+    rows = np.repeat(np.arange(len(rating)), 2)
+    return SimpleNamespace(row=rows, mean=rating.ravel(), gather_own_ratings=lambda x: x.ravel())
+
+
+def test_a_field_that_drifts_is_moved_and_one_that_spreads_is_scaled():
+    """In hindsight all are 66 points higher, later 100, and differences are half as large again."""
     n = 4000
     rating = np.random.default_rng(0).normal(1500.0, 100.0, (n, 2))
     drift = np.where(np.arange(n) < n // 2, 66.0, 100.0)
-    mean = rating + drift[:, None] + [20.0, -20.0]
-    careers = SimpleNamespace(
-        row=np.repeat(np.arange(n), 2), mean=rating.ravel(), gather_own_ratings=lambda x: x.ravel()
-    )
-    level = hindsight_level(careers, mean)
-    np.testing.assert_allclose(level[[0, n // 4, -n // 4, n - 1]], [66.0, 66.0, 100.0, 100.0], atol=1e-6)
-    moved = align_hindsight(careers, mean)
-    np.testing.assert_allclose(moved[:, 0] - moved[:, 1], mean[:, 0] - mean[:, 1], atol=1e-9)
-    assert abs((moved - rating).mean()) < 1e-6
+    mean, deviation = 1500.0 + 1.5 * (rating - 1500.0) + drift[:, None], np.full((n, 2), 60.0)
+    moved, narrowed = align_hindsight(careers_of(rating), mean, deviation)
+    some = np.r_[: n // 4, n - n // 4 : n]  # far from the jump
+    np.testing.assert_allclose(moved[some], rating[some], atol=1e-6)
+    np.testing.assert_allclose(narrowed[some], 40.0, atol=1e-6)
+
+
+def test_lines_of_a_strong_player_end_together():
+    """The strongest stood 150 points higher in hindsight, also where both lines knew all results."""
+    n = 4000
+    rating = np.random.default_rng(1).normal(1500.0, 100.0, (n, 2))
+    rating[-1, 0] = 1800.0
+    mean, deviation = 1500.0 + 1.5 * (rating - 1500.0), np.full((n, 2), 60.0)
+    moved, _ = align_hindsight(careers_of(rating), mean, deviation)
+    assert abs(moved[-1, 0] - 1800.0) < 1e-6
+
+
+def test_a_field_of_equals_is_only_moved():
+    rating, mean = np.full((10, 2), 1500.0), np.full((10, 2), 1600.0)
+    moved, same = align_hindsight(careers_of(rating), mean, np.full((10, 2), 60.0))
+    np.testing.assert_array_equal(moved, rating)
+    np.testing.assert_array_equal(same, 60.0)

@@ -17,7 +17,7 @@ event_rows.py        rows of the tables of all careers as HTML: matches or conte
 headline.py          the headline of a site
 home_sides.py        who was at home in each match
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
-hindsight_level.py   ratings in hindsight, at the level of the ratings at the time
+hindsight_level.py   ratings in hindsight, at the level and spread of the ratings at the time
 system_bars.py       how far systems are behind the best, as bars on one axis
 method_texts.py      the page of the method: names of systems, settings in words, what points are worth
 page_templates.py    the templates of pages

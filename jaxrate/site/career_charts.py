@@ -18,7 +18,6 @@ EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them,
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
-WIDE_HINDSIGHT = 1.1  # deviation of all ratings in hindsight, by that at the time, from which it is said
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -114,11 +113,12 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
         if hindsight is not None and len(careers.mean):
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
-            width = float(np.std(mean) / max(float(np.std(careers.mean)), 1e-9))
-            wider = f", and spreads {width:.1f} times as wide" if width >= WIDE_HINDSIGHT else ""
+            percent = f"{100 * outside:.1f}"
+            leaves = f"leaves the band in {percent}% of {events}" if float(percent) else "hardly ever leaves the band"
             band += (
-                f" The line in hindsight is at the same level over all {data.noun.many}, since results tell "
-                f"differences only{wider}; it leaves the band in {100 * outside:.1f}% of {events}."
+                f" The line in hindsight has the same level and spread over all {data.noun.many}, since results tell "
+                f"differences only; it {leaves}. Where a line ends, the two "
+                "may be some points apart: hindsight also revises what was thought of opponents."
             )
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])

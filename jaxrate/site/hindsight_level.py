@@ -1,6 +1,7 @@
-"""Ratings in hindsight, at the level of the ratings at the time.
+"""Ratings in hindsight, at the level and spread of the ratings at the time.
 
-Results tell differences of ratings. The level of all is held by newcomers, and what is learned of them later moves it.
+Results tell differences of ratings. The level of all is held by newcomers, and what is learned of them later moves it;
+and whoever is rated without later results is drawn to that level. So both lines are compared with the same field.
 """
 
 import numpy as np
@@ -8,25 +9,41 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers
 
-LEVEL_ROWS = 1000  # rows of the predictions around each over which levels are compared, at least
+LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
 LEVEL_SHARE = 0.05  # of all rows, at least
+EDGE_ROWS = 250  # before the last row, and behind the first: near the ends of the history the field is a shorter one
 
 
-def hindsight_level(careers: Careers, mean: HostArray) -> HostArray:
-    """[n] how far the ratings in hindsight lie above those at the time, over all players in the rows around each.
+def align_hindsight(careers: Careers, mean: HostArray, deviation: HostArray) -> tuple[HostArray, HostArray]:
+    """The ratings in hindsight, moved and scaled so that the field around each match is as it was at the time.
 
-    `mean` [n, 2] are the ratings in hindsight of both players of each match, or [n] of participants.
+    Args:
+      careers: all careers, with the ratings at the time.
+      mean, deviation: [n, 2] of both players of each match in hindsight, or [n] of participants.
+
+    Returns:
+      The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
     """
     n = len(mean)
-    difference = careers.gather_own_ratings(mean) - careers.mean
-    sums = np.append(0.0, np.cumsum(np.bincount(careers.row, difference, n)))
-    counts = np.append(0, np.cumsum(np.bincount(careers.row, minlength=n)))
+    middle, spread = _field(careers, careers.gather_own_ratings(mean), n)
+    middle_then, spread_then = _field(careers, careers.mean, n)
+    is_spread = (spread > 0) & (spread_then > 0)
+    scale = np.where(is_spread, spread_then / np.where(is_spread, spread, 1.0), 1.0)
+    middle, middle_then, scale = (x if mean.ndim == 1 else x[:, None] for x in (middle, middle_then, scale))
+    return middle_then + (mean - middle) * scale, deviation * scale
+
+
+def _field(careers: Careers, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
+    """[n] the mean and the standard deviation of ratings [M] in the rows around each row."""
+    at = np.arange(n)
     half = int(max(LEVEL_ROWS, LEVEL_SHARE * n)) // 2
-    begin, end = np.maximum(np.arange(n) - half, 0), np.minimum(np.arange(n) + half + 1, n)
-    return np.asarray((sums[end] - sums[begin]) / np.maximum(counts[end] - counts[begin], 1))
-
-
-def align_hindsight(careers: Careers, mean: HostArray) -> HostArray:
-    """The ratings in hindsight, less their level above the ratings at the time; differences at a time stay."""
-    level = hindsight_level(careers, mean)
-    return mean - (level if mean.ndim == 1 else level[:, None])
+    half_at = np.clip(np.minimum(at, n - 1 - at), min(EDGE_ROWS, half), half)
+    begin, end = np.maximum(at - half_at, 0), np.minimum(at + half_at + 1, n)
+    centre = float(np.mean(rating)) if len(rating) else 0.0
+    centred = np.asarray(rating, float) - centre
+    count, first, second = (
+        np.append(0.0, np.cumsum(np.bincount(careers.row, x, n))) for x in (np.ones(len(centred)), centred, centred**2)
+    )
+    number, mean, square = (x[end] - x[begin] for x in (count, first, second))
+    number = np.maximum(number, 1.0)
+    return centre + mean / number, np.sqrt(np.maximum(square / number - (mean / number) ** 2, 0.0))

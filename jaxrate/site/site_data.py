@@ -80,7 +80,7 @@ def build_site_data(
     hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
     trajectories = build_careers(rated)
     if hindsight is not None:
-        hindsight = align_hindsight(trajectories, hindsight[0]), hindsight[1]
+        hindsight = align_hindsight(trajectories, *hindsight)
     count = len(rated.players)
     full_leaderboard, current = (
         leaderboard(rated, active="all", top=count),
