@@ -55,6 +55,18 @@ def test_a_comparison_scores_what_run_predicts(data):
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()
 
 
+def test_published_forecasts_are_judged_beside_systems(data):
+    forecast = np.linspace(0.3, 0.7, 600)
+    found = jr.compare(data, ["elo"], last=0.25, published={"odds": forecast})
+    (told,) = found.published
+    assert told.quality == pytest.approx(jr.metrics.match_metrics(forecast[450:], data.matches.score[450:]))
+    gap = told.quality["log loss"] - found.results[0].quality["log loss"]
+    assert told.log_loss_difference.difference == pytest.approx(gap, abs=1e-6) and found.rows[-1][0] == "(odds)"
+    assert found.columns()["system"].tolist() == ["elo", "(odds)"]
+    with refused("published 'odds' must be [n], a forecast of each match, got (599,)"):
+        jr.compare(data, ["elo"], published={"odds": forecast[1:]})
+
+
 def test_a_comparison_of_contests(share):
     rounds = simulate.contests(12, 30, size=6, seed=1).rounds
     data = jr.data.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))

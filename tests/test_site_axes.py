@@ -186,12 +186,19 @@ def test_the_report_draws_how_far_systems_are_behind():
         even_duel(),
         jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "time": range(60)}),
     )
-    compared = jr.compare(data, ["glicko", "elo"], timed=False)
+    compared = jr.compare(data, ["glicko", "elo"], published={"Cy": np.full(60, 0.5)})
     page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
     table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
-    assert re.findall('data-name="name">(.*?)</td>', table)[:2] == [system_title(x.name) for x in compared.results]
+    names = [system_title(x.name) for x in compared.results]
+    assert re.findall('data-name="name">(.*?)</td>', table) == [*names, "All systems blended", "Published by Cy"]
+    assert table.count('<tr class="border">') == 1 and ">best</td>" in table
     gap = compared.results[1].log_loss_difference
-    assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table and table.count('role="img"') == 1
+    assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table
+    for other in (compared.blend, compared.published[0]):  # the blend had no interval
+        gap = other.log_loss_difference
+        sign = "+" if gap.difference >= 0 else "ahead by "
+        assert f"{sign}{abs(gap.difference):.4f} ± {1.96 * gap.error:.4f}" in table
+    gap = compared.results[1].log_loss_difference
     assert "The favourite won" in page
     first, second = (x.name for x in compared.results)
     title = write_comparison_title(compared)
@@ -207,7 +214,7 @@ def test_a_difference_from_a_single_match_has_no_interval():
     """Its standard error is not known: the report of the README's first file was an error."""
     table = {"a": list("xyzx"), "b": list("yzxy"), "score": [1, 0.5, 1, 0]}
     bars = draw_system_bars(jr.compare(jr.read(table), ["elo", "glicko"], last=0.25))
-    assert len(bars.rows) >= 2 and not any("nan" in row.bar + row.text for row in bars.rows)
+    assert len(bars.rows) >= 2 and not any("nan" in row.bar + row.text for row in bars.rows + bars.others)
 
 
 def test_the_report_shows_the_points_of_its_file(tmp_path):
@@ -288,7 +295,7 @@ def test_a_chart_of_few_matches_holds_its_band_and_says_only_what_it_shows(tmp_p
     for text in ("may run off the chart", "The dot is the peak", 'class="peak"', "Peak 1"):
         assert text in ada and text not in cy
     peak = re.search(r"Peak ([\d,]+)", ada)[1]
-    assert re.search(rf'<b class="top[^>]*>{peak}, 1970</b>', ada) and '<b class="top' not in cy
+    assert re.search(rf'<b class="top[^>]*>peak {peak} \(1970\)</b>', ada) and '<b class="top' not in cy
     assert "dotted line" not in ada and ". Last played on " in cy
 
 

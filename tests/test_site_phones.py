@@ -7,9 +7,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.checked_match_metrics import wilson_interval
-from jaxrate.site.page_templates import join_figures, mark_figures
+from jaxrate.site.page_templates import STYLE_FILES, concatenate_page_files, join_figures, mark_figures
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from tests.browser import narrowed, wait_for
+from tests.browser import narrowed, texts, wait_for
 
 pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
@@ -133,3 +133,25 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     assert wilson_interval(0.75, 20) == pytest.approx((0.5313, 0.8881), abs=1e-4)
     plot = reliability_dot_plot([[0.25, 0.75, 20.0]])
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_labels_of_peaks_neither_touch_nor_stick_out(browser, tmp_path, width):
+    """Those of two careers with their peaks at the right edge lay on each other."""
+    style, scripts = (concatenate_page_files(x) for x in (STYLE_FILES, ("words.js", "drawings.js", "chart.js")))
+    points = "[0, 1, 2, 3].map((x) => ({ x: 365 * x, y: x + up, spread: 0, text: '' }))"
+    show = f"""const line = (name, kind, up) => {{ const points = {points};
+        return {{ name, class: kind, points, first: 0, peak: points[3] }}; }};
+    const chart = new Chart(document.getElementById("chart"), {{ title: "", digits: 0 }});
+    chart.show([line("Ada", "first", 1500), line("Bo", "second", 1500.1)], true);"""
+    page = tmp_path / "page.html"
+    body = f'<main><figure id="chart"></figure></main><script>{scripts}{show}</script>'
+    page.write_text(f"<!doctype html><style>{style}</style>{body}", encoding="utf-8")
+    narrowed(browser, width, "light")
+    browser.get(page.as_uri())
+    assert texts(browser, ".chart .top") == ["peak 1,503 (1972)"] * 2
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('.chart .top')].map((x) => x.getBoundingClientRect().toJSON())"
+    )
+    first, second = sorted(boxes, key=lambda box: box["top"])
+    assert first["bottom"] <= second["top"] and max(x["right"] for x in boxes) <= width and first["top"] >= 0

@@ -224,6 +224,7 @@ def compare_with_notes(
     last: float,
     timed: bool,
     is_fitted: bool = False,
+    published: dict[str, Any] | None = None,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
     from jaxrate.league.comparison_candidates import select_candidates
@@ -233,7 +234,7 @@ def compare_with_notes(
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted)
+    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted, published=published)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as update_progress, ThreadPoolExecutor(os.cpu_count()) as workers:
         return jr.compare(data, fitting, **options, watch=update_progress, executor=workers if is_fitted else None)
@@ -259,4 +260,6 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     ]
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
     top["notes"] = comparison.notes
-    return top | {"results": results} | ({} if comparison.blend is None else {"blend": comparison.blend._asdict()})
+    blend = comparison.blend
+    told = {} if blend is None else {"blend": {"weights": blend.weights, "quality": blend.quality}}
+    return top | {"results": results} | told

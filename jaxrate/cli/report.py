@@ -109,9 +109,8 @@ def report(
         period_lengths=(task.period,),
         last=last,
         timed=False,
+        published=_published_forecasts(file, task.data),
     )
-    if is_shipped_dataset(file):
-        comparison = _add_published_forecasts(comparison, task.data, last)
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.league.comparison_notes import has_sides
@@ -140,12 +139,8 @@ def report(
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 
-def _add_published_forecasts(comparison: Any, data: Any, last: float) -> Any:
-    """The comparison, which says how well the forecasts that were published with the shipped league did."""
-    from jaxrate.league.evaluation import last_share_mask
-
-    mask = last_share_mask(data, last)
-    published = jr.data.datasets.nfl_forecast()[data.rows][mask]
-    loss = jr.metrics.match_metrics(published, np.asarray(data.matches.score)[mask])["log loss"]
-    sentence = f"FiveThirtyEight's published forecasts have log loss {loss:.4f} there."
-    return comparison._replace(scored_on=f"{comparison.scored_on} {sentence}")
+def _published_forecasts(file: str, data: Any) -> dict[str, Any] | None:
+    """The forecasts that were published with the shipped league, by name; None for other files."""
+    if not is_shipped_dataset(file):
+        return None
+    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]}

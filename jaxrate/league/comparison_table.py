@@ -32,6 +32,15 @@ class BlendWeightsAndMetrics(NamedTuple):
 
     weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
     quality: dict[str, float]  # metrics by name
+    log_loss_difference: LogLossDifference | None = None  # from the best system
+
+
+class PublishedForecast(NamedTuple):
+    """The metrics of forecasts of the same events that others have published."""
+
+    name: str
+    quality: dict[str, float]  # metrics by name
+    log_loss_difference: LogLossDifference  # from the best system
 
 
 class Comparison(NamedTuple):
@@ -45,6 +54,7 @@ class Comparison(NamedTuple):
     notes: list[str]  # sentences on hyperparameters and on data that systems do not use
     left_out: dict[str, str]  # why systems were left out, by name
     blend: BlendWeightsAndMetrics | None  # of two or more, of matches; None of others
+    published: tuple[PublishedForecast, ...] = ()
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -55,7 +65,7 @@ class Comparison(NamedTuple):
         return table_to_json(self)
 
     def columns(self) -> ColumnTable:
-        """The table as columns, of numbers: a row for each result, and one for the blend.
+        """The table as columns, of numbers: a row for each result, one for the blend, and those of published forecasts.
 
         `behind_error` is the standard error of the difference `behind`.
         """
@@ -71,9 +81,10 @@ class Comparison(NamedTuple):
             columns["behind_error"] = [
                 np.nan if x.log_loss_difference is None else x.log_loss_difference.error for x in results
             ]
-        if self.blend is not None:
-            blend_row = {"system": "(blend)"} | self.blend.quality
-            columns = {name: [*values, blend_row.get(name, np.nan)] for name, values in columns.items()}
+        more = [] if self.blend is None else [{"system": "(blend)"} | self.blend.quality]
+        more += [{"system": f"({x.name})"} | x.quality for x in self.published]
+        for row in more:
+            columns = {name: [*values, row.get(name, np.nan)] for name, values in columns.items()}
         return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
 
     @property
@@ -109,6 +120,12 @@ class Comparison(NamedTuple):
             rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
             if self.has_differences:
                 rows[-1].append(f"{self.blend.quality['log loss'] - self.results[0].quality['log loss']:+.4f}")
+            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
+        for forecast in self.published:
+            measures = [format_metric(*measure) for measure in forecast.quality.items()]
+            rows.append([f"({forecast.name})", *[""] * ("form" in self.head), *measures])
+            if self.has_differences:
+                rows[-1].append(format_loss_difference(forecast.log_loss_difference))
             rows[-1] += [""] * (len(self.head) - len(rows[-1]))
         return rows
 

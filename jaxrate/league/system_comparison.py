@@ -35,6 +35,7 @@ from jaxrate.league.comparison_table import (
     LOSS_DIFFERENCE_NOTE,
     BlendWeightsAndMetrics,
     Comparison,
+    PublishedForecast,
     SystemResult,
     system_result_label,
 )
@@ -47,7 +48,7 @@ from jaxrate.league.evaluation import (
 )
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.league.ratings_before_and_after_events import rating_history
-from jaxrate.metrics.prediction_metrics import compare_log_loss, match_metrics, ranking_metrics
+from jaxrate.metrics.prediction_metrics import LogLossDifference, compare_log_loss, match_metrics, ranking_metrics
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
@@ -70,6 +71,7 @@ def compare(
     fit: bool = False,
     watch: Callable[[float], None] | None = None,
     executor: Executor | None = None,
+    published: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Rate the same events by several systems, and say which predicted best.
 
@@ -101,12 +103,14 @@ def compare(
         None: one after the other, here.
         What workers in other processes are given is pickled, so functions of one's own stand in a module; such
         processes are spawned, not forked. The numbers are the same.
+      published: forecasts of others to be judged beside the systems, by name: [n] expected scores of player 0.
 
     Returns:
       A `Comparison`. Systems that draw random numbers draw the same every time.
 
     Raises:
-      ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or 1 for a `fit`; or as `rate`.
+      ValueError: if no system rates the data, if `last` is not above 0 and at most 1, or 1 for a `fit`; if published
+        forecasts are not [n] of matches; or as `rate`.
     """
     check_last_share(last)
     if fit and last == 1:
@@ -127,6 +131,9 @@ def compare(
     count = len(data.rows) if of_matches else len(data.rounds.player_start) - 1
     event_mask = last_share_mask(data, last)
     two_sided = as_two_sided(data)
+    for name, forecast in (published or {}).items():
+        if two_sided is None or np.shape(forecast) != two_sided.score.shape:
+            raise ValueError(f"published {name!r} must be [n], a forecast of each match, got {np.shape(forecast)}")
     num_past = int(np.count_nonzero(~event_mask))
     systems_by_form = [
         resolve_system(name, system_choices[name], length, data, num_past) for name, length in names_and_lengths
@@ -150,20 +157,21 @@ def compare(
     results = [result for result, _ in results_and_guesses]
     predictions = {system_result_label(result): guess for result, guess in results_and_guesses if guess is not None}
     results.sort(key=lambda result: _sort_key(result.quality))
+    blend, forecasts = None, list[PublishedForecast]()
     if two_sided is not None:
-        best = predictions[system_result_label(results[0])]
+        best, event_weights = predictions[system_result_label(results[0])], two_sided.weight
+        compare_with_best = partial(
+            compare_log_loss, other_prediction=best, score=two_sided.score, weight=event_weights, mask=event_mask
+        )
         results = [
-            result._replace(
-                log_loss_difference=compare_log_loss(
-                    predictions[system_result_label(result)],
-                    best,
-                    two_sided.score,
-                    weight=two_sided.weight,
-                    mask=event_mask,
-                )
-            )
+            result._replace(log_loss_difference=compare_with_best(predictions[system_result_label(result)]))
             for result in results
         ]
+        if len(predictions) > 1:
+            blend = _blend_predictions(predictions, two_sided, event_mask, compare_with_best)
+        for name, forecast in (published or {}).items():
+            quality = match_metrics(forecast, two_sided.score, weight=event_weights, mask=event_mask)
+            forecasts.append(PublishedForecast(name, quality, compare_with_best(forecast)))
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
     scored_on = _describe_scored(counts, int(event_mask.sum()), lengths)
     notes = _compose_notes(
@@ -172,12 +180,8 @@ def compare(
     notes += describe_constant_forecast(data, last)
     if len(results) > 1 and results[0].log_loss_difference is not None:
         notes.append(LOSS_DIFFERENCE_NOTE)
-    blend = (
-        _blend_predictions(predictions, two_sided, event_mask)
-        if two_sided is not None and len(predictions) > 1
-        else None
-    )
-    return Comparison(results, counts, len(data.players), int(event_mask.sum()), scored_on, notes, left_out, blend)
+    num_scored, num_players = int(event_mask.sum()), len(data.players)
+    return Comparison(results, counts, num_players, num_scored, scored_on, notes, left_out, blend, tuple(forecasts))
 
 
 class Contender(NamedTuple):
@@ -211,10 +215,14 @@ def _evaluate_contender(
 
 
 def _blend_predictions(
-    predictions: dict[str, Any], two_sided: TwoSidedEvents, event_mask: HostArray
+    predictions: dict[str, Any],
+    two_sided: TwoSidedEvents,
+    event_mask: HostArray,
+    compare_with_best: Callable[[Any], LogLossDifference],
 ) -> BlendWeightsAndMetrics:
-    weights, _, quality = blend_one_step_ahead([*predictions.values()], two_sided, event_mask)
-    return BlendWeightsAndMetrics(dict(zip(predictions, weights.tolist(), strict=True)), quality)
+    weights, blend, quality = blend_one_step_ahead([*predictions.values()], two_sided, event_mask)
+    weights_by_name = dict(zip(predictions, weights.tolist(), strict=True))
+    return BlendWeightsAndMetrics(weights_by_name, quality, compare_with_best(blend))
 
 
 def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[float | None, ...]) -> str:

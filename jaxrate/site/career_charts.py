@@ -15,6 +15,7 @@ from jaxrate.text_format import format_decimals, use_minus_sign
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
 EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them, so that dots and bands are seen whole
+LABEL_ROOM = 0.2  # of the width, within which the label of a peak is written towards the middle
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
 MAX_YEARS = 9  # labels
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
@@ -181,12 +182,12 @@ def _lowest_and_highest_ratings_by_chart(
 
 
 def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
-    """The rating of a peak, with its year, above its point."""
+    """The rating of a peak, with its year, above its point; beside it where a label might stick out of a phone."""
     x, y = (int(z) for z in point.split())
-    text = use_minus_sign(format_decimals(float(data.careers.mean[row]), data.digits))
+    text = f"peak {use_minus_sign(format_decimals(float(data.careers.mean[row]), data.digits))}"
     if by_date:
-        text += f", {date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year}"
-    edge = " late" if x > 0.9 * UNITS else " early" if x < 0.1 * UNITS else ""
+        text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
+    edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
 

@@ -4,13 +4,14 @@ import math
 from typing import NamedTuple
 
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
+from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.method_texts import system_title
-from jaxrate.text_format import join_names, use_minus_sign
+from jaxrate.text_format import join_names
 
 
 class SystemRow(NamedTuple):
-    """A system, with its difference from the best one."""
+    """A forecaster, with its difference from the best system."""
 
     name: str
     log_loss: str
@@ -21,37 +22,41 @@ class SystemRow(NamedTuple):
 class SystemBars(NamedTuple):
     axis: Axis
     rows: list[SystemRow]
+    others: list[SystemRow]  # a blend of the systems, and forecasts that were published
 
 
 def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     """The bars of a comparison; None without differences of the log loss."""
     if comparison is None or not comparison.has_differences:
         return None
-    best = comparison.results[0].quality["log loss"]
-    found = []
-    for result in comparison.results:
-        difference, half = result.log_loss_difference, None
-        if result is not comparison.results[0] and difference is not None and math.isfinite(difference.error):
-            half = INTERVAL_ERRORS * difference.error
-        found.append((_label(result), result.quality["log loss"], half))
-    if comparison.blend is not None:
-        found.append(("All blended", comparison.blend.quality["log loss"], None))
-    low, high = (
-        choose(loss - best + sign * (half or 0.0) for _, loss, half in found) for choose, sign in ((min, -1), (max, 1))
-    )
+    systems = [(_label(x), x.quality, x.log_loss_difference) for x in comparison.results]
+    blend = comparison.blend
+    others: list[tuple[str, dict[str, float], LogLossDifference | None]] = []
+    if blend is not None:
+        others.append(("All systems blended", blend.quality, blend.log_loss_difference))
+    others += [(f"Published by {x.name}", x.quality, x.log_loss_difference) for x in comparison.published]
+    gaps = [(0.0, None), *(_gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
+    low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
-    return SystemBars(
-        axis,
-        [
-            SystemRow(
-                name,
-                f"{loss:.4f}",
-                interval_bar(axis, loss - best, half),
-                "" if loss == best else use_minus_sign(f"{loss - best:+.4f}{'' if half is None else f' ± {half:.4f}'}"),
-            )
-            for name, loss, half in found
-        ],
-    )
+    rows = [
+        SystemRow(name, f"{quality['log loss']:.4f}", interval_bar(axis, *gap), _describe_gap(*gap))
+        for (name, quality, _), gap in zip([*systems, *others], gaps, strict=True)
+    ]
+    rows[0] = rows[0]._replace(text="best")
+    return SystemBars(axis, rows[: len(systems)], rows[len(systems) :])
+
+
+def _gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | None]:
+    """A difference, and half of its 95% interval, None if that is not known."""
+    if gap is None:
+        return 0.0, None
+    return gap.difference, INTERVAL_ERRORS * gap.error if math.isfinite(gap.error) else None
+
+
+def _describe_gap(gap: float, half: float | None) -> str:
+    """How far behind or ahead of the best system, as "+0.0041 ± 0.0012" or "ahead by 0.0012 ± 0.0009"."""
+    text = f"{gap:+.4f}" if gap >= 0 else f"ahead by {-gap:.4f}"
+    return text if half is None else f"{text} ± {half:.4f}"
 
 
 def write_comparison_title(comparison: Comparison | None) -> str:

@@ -4,6 +4,7 @@
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
 const UNITS = 1000;
+const PEAK_ROOM = 16; // pixels to the right of the chart and above it into which the label of a peak may reach
 const EDGE_ROOM = 0.05; // of the height of lines and bands: free above and below them
 const years = (low, high, most) => {
   const year = (x) => new Date(x * 864e5).getUTCFullYear();
@@ -80,16 +81,40 @@ class Chart {
       if (bridges.length) parts.push(svgElement("path", { class: `line ${line.class} pause`, d: `M${bridges.join("M")}` }));
     }
     for (const { peak } of this.lines) if (peak) parts.push(svgElement("path", { class: "peak", d: `M${put(peak, peak.y)}h0` }));
-    for (const { peak } of this.lines) {
-      if (!peak) continue;
-      const [left, year] = [100 * this.x(peak.x), this.dated ? `, ${new Date(864e5 * Math.floor(peak.x)).getUTCFullYear()}` : ""];
-      const edge = left > 90 ? " late" : left < 10 ? " early" : "";
-      this.labels.append(make("b", { class: `top${edge}`, style: `left:${left}%;top:${100 * this.y(peak.y)}%` }, grouped(peak.y, this.digits) + year));
-    }
+    parts.push(...this.labelPeaks(put));
     this.svg.replaceChildren(...parts);
     this.dots.forEach((dot) => dot.remove());
     this.dots = this.lines.map(() => make("i", { class: "dot", hidden: "" }));
     this.frame.append(...this.dots);
+  }
+
+  // The labels of peaks: each above its dot, or where it would touch another, below it or farther off at the end of a line.
+
+  labelPeaks(put) {
+    const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
+    const leaders = [];
+    const lines = this.lines.filter(({ peak }) => peak).sort((a, b) => b.peak.y - a.peak.y);
+    const at = ({ peak }) => [width * this.x(peak.x), height * this.y(peak.y)];
+    const taken = lines.map((line) => ({ line, left: at(line)[0] - 4, right: at(line)[0] + 4, top: at(line)[1] - 4, bottom: at(line)[1] + 4 }));
+    for (const line of lines) {
+      const { peak } = line;
+      const year = this.dated ? ` (${new Date(864e5 * Math.floor(peak.x)).getUTCFullYear()})` : "";
+      const label = make("b", { class: `top ${line.class}`, style: `left:${100 * this.x(peak.x)}%;top:${100 * this.y(peak.y)}%` }, `peak ${grouped(peak.y, this.digits)}${year}`);
+      this.labels.append(label);
+      const [x, y] = at(line);
+      const [wide, high] = [label.offsetWidth, label.offsetHeight];
+      const edge = x + wide / 2 > width + PEAK_ROOM ? "late" : x < wide / 2 ? "early" : "";
+      if (edge) label.classList.add(edge);
+      const left = x - (edge === "late" ? wide : edge === "early" ? 0 : wide / 2);
+      const lifts = [6, -high - 6, 2 * high, -3 * high, 4 * high, -5 * high];
+      const boxOf = (lift) => ({ left, right: left + wide, top: y - high - lift, bottom: y - lift });
+      const isFree = (box) => box.top > -PEAK_ROOM && box.bottom < height && !taken.some((other) => other.line !== line && box.left < other.right + 3 && other.left < box.right + 3 && box.top < other.bottom && other.top < box.bottom);
+      const lift = lifts.find((lift) => isFree(boxOf(lift))) ?? lifts[0];
+      taken.push(boxOf(lift));
+      label.style.setProperty("--lift", `${lift}px`);
+      if (lift > 6 || lift < -2 * high) leaders.push(svgElement("path", { class: "leader", d: `M${put(peak, peak.y)}v${((-UNITS * (lift > 0 ? lift : lift + high)) / height).toFixed(1)}` }));
+    }
+    return leaders;
   }
 
   point(event) {
