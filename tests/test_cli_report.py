@@ -8,6 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.site.method_texts import system_title
+from jaxrate.site.reliability_plot import merge_small_bins
 from tests.test_report import data_of
 
 for package in ("pyarrow", "jinja2"):
@@ -38,9 +39,10 @@ def test_the_command(jaxrate, games, tmp_path):
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
-    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="won">(.*?)%</td>', page)
+    wanted = merge_small_bins(np.transpose(bins[:3])[bins.weight > 0].tolist())
+    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="mean score">(.*?)%</td>', page)
     found = np.array(cells, float).T
-    np.testing.assert_allclose(found, [100 * x[bins.weight > 0] for x in bins[:2]], atol=0.06)
+    np.testing.assert_allclose(found, 100 * np.array(wanted).T[:2], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
 
 

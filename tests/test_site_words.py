@@ -88,6 +88,16 @@ def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_i
     assert headline._write_title(SimpleNamespace(noun=noun), ["Ada", "Bo"], "9 points", held, place) == title
 
 
+def test_a_lead_that_another_lost_is_not_said_to_be_taken():
+    """Ada has not played since Monday; on Wednesday Bo lost twice."""
+    winner = ["Ada"] * 3 + ["Bo"] * 4 + ["C7", "C8"]
+    loser = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "Bo", "Bo"]
+    date = ["2020-01-01"] * 3 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
+    table = {"a": winner, "b": loser, "score": [1.0] * 9, "date": date}
+    page = jr.site.report_html(jr.rate(jr.elo(), jr.read(table)), active="all")
+    assert ">Ada is on top as Bo falls back</h1>" in page and ">They have led since <time>2020-01-08</time>" in page
+
+
 def test_an_upset_is_a_win_over_a_favourite():
     """Of four wins; a draw counts as half, so the last was expected."""
     data = SimpleNamespace(careers=SimpleNamespace(start=np.array([0, 3, 5])))
@@ -124,10 +134,10 @@ def test_dates_are_words_where_no_script_spells_them():
 
 def test_predictions_have_a_finding():
     ada, bo, cy = ("ada", "Ada", [None, 58.0, 61.4]), ("bo", "Bo", [42.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])
-    told = "Ada would be favoured against all others of the top 3"
+    told = "Ada would be clearly favoured against all others of the top 3"
     assert write_matrix_finding([ada, bo, cy], "team") == told
-    level = [("ada", "Ada", [None, 50.3]), ("bo", "Bo", [49.7, None])]
-    assert write_matrix_finding(level, "team") == "No team of the top 2 would be favoured against all others"
+    level = [("ada", "Ada", [None, 51.3]), ("bo", "Bo", [48.7, None])]  # which the ranking calls too close to call
+    assert write_matrix_finding(level, "team") == "No team of the top 2 would be clearly favoured against all others"
     assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 

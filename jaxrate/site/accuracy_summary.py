@@ -17,6 +17,7 @@ from jaxrate.metrics.prediction_metrics import (
     ranking_metrics,
 )
 from jaxrate.site.home_sides import home_sides
+from jaxrate.site.reliability_plot import merge_small_bins
 from jaxrate.text_format import format_count
 
 MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
@@ -82,7 +83,7 @@ def _summarise_two_sided(
         f"The Brier score is {metrics['Brier score']:.4f}.)",
         _describe_calibration(calibration_error, bins, has_draws),
     ]
-    return AccuracySummary(title, texts, filled_bins)
+    return AccuracySummary(title, texts, merge_small_bins(filled_bins))
 
 
 def _describe_home_score(score: HostArray, with_draws: bool) -> str:

@@ -169,10 +169,10 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
         return ""
     least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
     best = max(range(len(matrix)), key=lambda i: least[i])
-    if round(least[best]) <= 50:
-        return f"No {noun} of the top {len(matrix)} would be favoured against all others"
+    if least[best] < 100 * CLEAR_CHANCE:
+        return f"No {noun} of the top {len(matrix)} would be clearly favoured against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    return f"{matrix[best][1]} would be favoured against {others}"
+    return f"{matrix[best][1]} would be clearly favoured against {others}"
 
 
 def format_percentage(chance: float) -> str:

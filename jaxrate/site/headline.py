@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.league.close_leads import FirstPlace, classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.lead_start import lead_start
+from jaxrate.league.leaderboards import leaderboard
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 
@@ -39,22 +40,46 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
     held = None if since is None or rated.last is None else rated.last - since
     is_close = (certainty := _lead_certainty(data)) == "level"
-    title = _write_title(data, names, gap_text, held, certainty)
+    fallen = _find_fallen_leader(data, since) if since is not None and _is_news(held) else None
+    title = _write_title(data, names, gap_text, held, certainty, fallen)
     leader = names[0] if is_close and not _is_news(held) else "They"
     has, leads = ("have", "lead") if not is_close or noun.is_collective else ("has", "leads")
     sentence = f"{leader} {leads} by {gap_text}"
     if since is not None:
         day = format_times(np.array([since]), dates=True)[0]
-        led = "took the lead on" if _is_news(held) else f"{has} led since"
+        led = "took the lead on" if _is_news(held) and fallen is None else f"{has} led since"
         sentence = f"{leader} {led} {day[:10]}{'' if gap_text in title else f', now by {gap_text}'}"
     parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _write_title(data: SiteData, names: list[str], gap_text: str, held: float | None, certainty: FirstPlace) -> str:
+def _find_fallen_leader(data: SiteData, since: float) -> str | None:
+    """Who lost the lead at a time at which the leader of today did not play; None if the leader took it."""
+    careers, leader = data.careers, int(data.listed[0])
+    played = careers.time[careers.start[leader] : careers.start[leader + 1]]
+    if (np.floor(played) == np.floor(since)).any():
+        return None
+    day_before = format_times(np.array([np.floor(since) - 1.0]), dates=True)[0]
+    before = leaderboard(data.rated, as_of=day_before, top=1, **data.leaderboard_options).player.tolist()
+    id_of_name = {name: i for i, name in enumerate(data.rated.players.tolist())}
+    return data.names[id_of_name[before[0]]] if before and id_of_name[before[0]] != leader else None
+
+
+def _write_title(
+    data: SiteData,
+    names: list[str],
+    gap_text: str,
+    held: float | None,
+    certainty: FirstPlace,
+    fallen: str | None = None,
+) -> str:
+    """The finding about the leader; `fallen` is who lost the lead to them without a match of theirs."""
     leader, second = names
     plural = data.noun.is_collective
     takes = f"{leader} {'take' if plural else 'takes'} the lead"
+    on_top = f"{leader} {'are' if plural else 'is'} on top as {fallen} {'fall' if plural else 'falls'} back"
+    if certainty == "level" and fallen is not None:
+        return f"{on_top} \N{EN DASH} too close to call"
     if certainty == "level" and _is_news(held):
         return f"{takes}, {gap_text} ahead of {second} \N{EN DASH} too close to call"
     if certainty == "level":
@@ -64,7 +89,7 @@ def _write_title(data: SiteData, names: list[str], gap_text: str, held: float | 
     if certainty == "probably best":
         return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
     if _is_news(held):
-        return takes
+        return takes if fallen is None else on_top
     if held is not None and held >= LONG_DAYS and certainty == "best":
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"

@@ -108,9 +108,10 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         attributes = link(i, at)
         name = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>"
         name = f"<a {attributes}>{name}</a>" if attributes else name
-        if half is not None and uncertain is not None and half > uncertain:
+        is_uncertain = half is not None and uncertain is not None and half > uncertain
+        if is_uncertain:
             name += ' <small class="uncertain">uncertain</small>'
-        cells = [f'<td class="figure rank" data-name="rank">{at + 1:,}']
+        cells = [f'<td class="figure rank" data-name="rank">{"~" if is_uncertain else ""}{at + 1:,}']
         if board.change is not None and board.rank_then is not None:
             cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
         cells.append(f'<td class="words name" data-name="name">{name}')

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from jaxrate.metrics.checked_match_metrics import wilson_interval
 
+MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
 
 
@@ -15,6 +16,24 @@ class DotPlot(NamedTuple):
     intervals: list[tuple[float, float]]  # the ends of these, as shares
     across: list[tuple[float, str]]
     down: list[tuple[float, str]]
+
+
+def merge_small_bins(bins: list[list[float]]) -> list[list[float]]:
+    """Bins [predicted, observed, count] of which each has enough events, or all are one.
+
+    A bin with fewer joins the smaller one of its neighbours.
+    """
+    merged = [[*x] for x in bins]
+    while len(merged) > 1:
+        i = min(range(len(merged)), key=lambda k: merged[k][2])
+        if merged[i][2] >= MIN_BIN_EVENTS:
+            break
+        k = min((k for k in (i - 1, i + 1) if 0 <= k < len(merged)), key=lambda k: merged[k][2])
+        first, second = merged[min(i, k)], merged[max(i, k)]
+        count = first[2] + second[2]
+        means = [(first[2] * x + second[2] * y) / count for x, y in zip(first[:2], second[:2], strict=True)]
+        merged[min(i, k) : max(i, k) + 1] = [[*means, count]]
+    return merged
 
 
 def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:

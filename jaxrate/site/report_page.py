@@ -24,7 +24,7 @@ from jaxrate.site.method_texts import describe_settings, describe_source, descri
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
-from jaxrate.site.reliability_plot import reliability_dot_plot
+from jaxrate.site.reliability_plot import merge_small_bins, reliability_dot_plot
 from jaxrate.site.site_data import (
     SiteData,
     build_site_data,
@@ -114,6 +114,7 @@ def report_html(
     data = {"board": board, "sections": sections} | script_settings(site_data, context, lines.heading)
     data["pairs"] = matchup_tables and encode_matchup_tables(matchup_tables)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
+    bins = merge_small_bins(bins)
     accuracy = summarise_accuracy(rated)
     shown = min(RANKING_ROWS, len(listed))
     axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)

@@ -17,7 +17,7 @@ function ranking(table, about, { source, linked }) {
   const onDay = (x) => (dated && x ? timeElement(x) : x);
   const scale = make("span", { class: "axis" });
   scale.append(...(table.tHead.querySelector(".axis")?.cloneNode(true).childNodes ?? []));
-  const rank = { name: "rank", kind: "rank", value: null, show: (x) => grouped(x, 0) };
+  const rank = { name: "rank", kind: "rank", value: null, show: (x, { i }) => `${isUncertain(i) ? "~" : ""}${grouped(x, 0)}` };
   const columns = [rank];
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
   columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => (isUncertain(i) ? make("span", {}, linked(board, i), " ", make("small", { class: "uncertain" }, "uncertain")) : linked(board, i)) });
