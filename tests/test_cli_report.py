@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.site.accuracy_summary import format_metric_in_percent
 from jaxrate.site.method_texts import system_title
 from jaxrate.site.reliability_plot import merge_small_bins
 from tests.test_report import data_of
@@ -26,7 +27,9 @@ def test_the_command(jaxrate, games, tmp_path):
     assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
-    assert shown == {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown} and len(shown) == 4
+    told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
+    assert shown == {label: format_metric_in_percent(label, x) for label, x in told.items()} and len(shown) == 4
+    assert f"won {shown['accuracy']} of" in page or f": {shown['accuracy']} with a draw" in page
     params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
     wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
                      "--last", 0.2, "--json", "-q")[1]  # fmt: skip
@@ -34,8 +37,9 @@ def test_the_command(jaxrate, games, tmp_path):
     assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
     for result in json.loads(wanted)["results"]:
         if result["period"] is None:
-            cells = re.findall(r">([\d.]+)<", dict(rows)[system_title(result["system"])])
-            assert cells == [f"{result[x]:.4f}" for x in ("log loss", "Brier score", "accuracy", "calibration error")]
+            cells = re.findall(r">([^<>]+)</td>", dict(rows)[system_title(result["system"])])
+            measures = "log loss", "Brier score", "accuracy", "calibration error"
+            assert cells[:4] == [format_metric_in_percent(x, f"{result[x]:.4f}") for x in measures]
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
@@ -46,6 +50,16 @@ def test_the_command(jaxrate, games, tmp_path):
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
 
 
+def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):
+    """They stood there without, by --plain or with a system that knows results alone."""
+    table = "date,home,away,home_goals,away_goals\n2024-01-01,Ada,Bo,3,1\n2024-01-08,Bo,Ada,2,2\n"
+    (tmp_path / "games.csv").write_text(table, encoding="utf-8")
+    out = tmp_path / "page.html"
+    assert jaxrate("report", tmp_path / "games.csv", "--plain", "--out", out, "-q")[0] == 0
+    page = out.read_text(encoding="utf-8")
+    assert re.search(r">won 3\u20131|>lost 1\u20133", page) and ">drew 2\u20132" in page
+
+
 def test_the_command_for_contests(jaxrate, tmp_path):
     out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
     jaxrate("simulate", path, "--players", 30, "--rounds", 20, "--size", 10)
@@ -53,8 +67,8 @@ def test_the_command_for_contests(jaxrate, tmp_path):
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
     text = jaxrate("rate", path, "-q")[1]
-    for label, value in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page):
-        assert re.search(rf"{label} +{value}", text)
+    for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
+        assert re.search(rf"{label} +{value} %", text)
 
 
 @pytest.mark.parametrize(

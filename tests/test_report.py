@@ -23,7 +23,14 @@ NAMES = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "
 
 def data_of(page):
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    return json.loads(text)
+    data = json.loads(text)
+    for career in data["sections"].values():  # times and what is past are differences
+        past = career.get("past", {})
+        career |= {x: [y / 1000 for y in career[x]] for x in ("chance", "draw") if x in career}
+        for told, name in [(career, "time"), *((past, x) for x in past if x != "pauses")]:
+            if name in told:
+                told[name] = np.cumsum(told[name]).tolist()
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +74,9 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
     ):
         told, career = data["sections"][str(places[name])], jr.career(rated, name)
         last = slice(-min(count, len(career["rating"])), None)
-        np.testing.assert_allclose(told["rating"], (career["rating"] + career["change"])[last], atol=0.0051)
-        np.testing.assert_allclose(told["change"], career["change"][last], atol=0.0051)
-        np.testing.assert_allclose(told["spread"][-1], 1.96 * table["deviation"][places[name]], atol=0.0051)
+        np.testing.assert_allclose(told["rating"], (career["rating"] + career["change"])[last], atol=0.056)
+        np.testing.assert_allclose(told["change"], career["change"][last], atol=0.056)
+        np.testing.assert_allclose(told["spread"][-1], 1.96 * table["deviation"][places[name]], atol=0.056)
         assert told["score"] == career["score"][last].tolist() and told["played"] == len(career["rating"])
         np.testing.assert_allclose(told["chance"], career["probability"][last], atol=6e-4)
         assert [data["board"]["name"][i] for i in told["opponent"]] == career["opponent"][last].tolist()
@@ -89,7 +96,7 @@ def test_the_line_of_a_long_career_has_points_at_even_distances():
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 600, "b": ["Bo"] * 600, "score": score}))
     for told in data_of(jr.site.report_html(rated))["sections"].values():
         drawn = [*told["past"]["number"], *(551 + i for i in told["drawn"])]
-        assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (120, 121)
+        assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (110, 111)
         step = np.diff(drawn)
         assert set(step[-8:]) <= {4, 5, 6} and step.max() <= 6 and (step >= 4).sum() >= len(step) - 2
 

@@ -38,7 +38,7 @@ def read_events_with_evidence(
         request = request._replace(columns=_recognised_fitted_margin(file, request) | request.columns)
     if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
-    evidence = _recognise_evidence_columns(file, request.columns)
+    evidence = recognise_evidence_columns_of_file(file, request.columns)
     data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
     if not isinstance(data.events, jr.Matches):
         return data, request._replace(columns=evidence | request.columns)
@@ -50,7 +50,7 @@ def read_events_with_evidence(
 def _recognised_fitted_margin(file: str, request: RatingRequest) -> dict[str, Any]:
     """The columns of the margin as arguments of `read`, if the system of a file of hyperparameters learns from them."""
     wanted = () if request.fitted is None else request.fitted.values.get("margin") or ()
-    evidence = _recognise_evidence_columns(file, request.columns) if wanted else {}
+    evidence = recognise_evidence_columns_of_file(file, request.columns) if wanted else {}
     if [*np.atleast_1d(evidence.get("margin", ()))] != [*wanted]:
         return {}
     return {role: x for role, x in evidence.items() if role in ("margin", "score")}
@@ -116,7 +116,7 @@ def _is_side_option_given() -> bool:
     return click.get_current_context().params.get("side") is not None
 
 
-def _recognise_evidence_columns(file: str, columns: dict[str, Any]) -> dict[str, Any]:
+def recognise_evidence_columns_of_file(file: str, columns: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `read` for columns that improve predictions, by the names of columns."""
     from jaxrate.data.column_recognition import recognise_columns
     from jaxrate.data.column_role_definitions import select_role_arguments

@@ -9,7 +9,11 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.compare import compare_with_notes
-from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
+from jaxrate.cli.default_evidence import (
+    plain_option,
+    read_events_with_evidence,
+    recognise_evidence_columns_of_file,
+)
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams, is_shipped_dataset
@@ -20,7 +24,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.rate import rate_and_evaluate_task
 from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
-from jaxrate.cli.site import load_display_names, names_option, noun_option
+from jaxrate.cli.site import load_display_names, load_shown_columns_by_prediction_row, names_option, noun_option
 from jaxrate.cli.smoothed_output import smooth_task
 from jaxrate.cli.system_selection import check_system_request, choose_system
 
@@ -133,10 +137,30 @@ def report(
             active=active,
             min_games=min_games,
             noun=noun,
+            points=_points_of_file(file, request.columns, rated),
         )
     out.write_text(page, encoding="utf-8")
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+
+
+def _points_of_file(file: str, columns: dict[str, Any], rated: Any) -> tuple[Any, Any] | None:
+    """[n] the points of both players, where the system does not learn from them but the file has them; else None."""
+    if rated.contests is not None or "points_a" in rated.predictions.column_names:
+        return None
+    margin = recognise_evidence_columns_of_file(file, columns).get("margin", ())
+    if len(margin) != 2:
+        return None
+    try:
+        if is_shipped_dataset(file):
+            rows, table = rated.predictions["row"].to_numpy(), jr.data.datasets.nfl_columns()
+            points = [np.asarray(table[name])[rows] for name in margin]
+        else:
+            points = [*load_shown_columns_by_prediction_row(Path(file), [*margin], rated).values()]
+    except (ValueError, OSError):  # a file of another kind
+        return None
+    first, second = (np.asarray(x) for x in points)
+    return (first, second) if {first.dtype.kind, second.dtype.kind} <= set("iuf") else None
 
 
 def _published_forecasts(file: str, data: Any) -> dict[str, Any] | None:

@@ -46,7 +46,7 @@ def make_template_environment() -> Any:
     )
     markup = import_module("markupsafe").Markup
     environment.filters["figures"] = lambda text: markup(mark_figures(str(text)))
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     return environment
 
 

@@ -15,7 +15,7 @@ from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
-from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.accuracy_summary import format_metric_in_percent, summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
@@ -39,9 +39,10 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.text_format import format_count
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
-LONG_EVENTS, LONG_POINTS = 50, 70  # latest events in the section of a top player, and how many more points of the line
-SHORT_EVENTS, SHORT_POINTS = 10, 24  # the same of other current players
+LONG_EVENTS, LONG_POINTS = 50, 60  # latest events in the section of a top player, and how many more points of the line
+SHORT_EVENTS, SHORT_POINTS = 10, 12  # the same of other current players
 SHORT_SECTIONS = 250  # of other current players, at most
+CHANCE_UNITS = 1000  # of a probability in the data of sections, which are whole numbers
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
@@ -102,8 +103,12 @@ def report_html(
     columns, summaries = career_columns(site_data, pauses), summarise_players(site_data, context)
     notes = write_chart_notes(site_data, pauses)
     charts = draw_career_charts(site_data, pauses, [*long_ids, *short_ids][:1])  # that which is shown without scripts
+    number_of_note: dict[str, int] = {}
+    for i in (*long_ids, *short_ids):
+        number_of_note.setdefault(notes[i], len(number_of_note))
     sections = {
-        place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes) | {"note": notes[i]}
+        place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes)
+        | {"note": number_of_note[notes[i]]}
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
@@ -111,7 +116,9 @@ def report_html(
     if len(site_data.names) > 1 and rated.categories is None:
         matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
     count = 0 if matchup_tables is None else matchup_tables.even.left.shape[1]
-    data = {"board": board, "sections": sections} | script_settings(site_data, context, lines.heading)
+    data = {"board": board, "sections": sections, "notes": [*number_of_note]} | script_settings(
+        site_data, context, lines.heading
+    )
     data["pairs"] = matchup_tables and encode_matchup_tables(matchup_tables)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     bins = merge_small_bins(bins)
@@ -142,12 +149,12 @@ def report_html(
             total=len(listed),
             options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
             first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
-            quality=quality or {},
+            quality={name: format_metric_in_percent(name, text) for name, text in (quality or {}).items()},
+            compared=_compared_rows(comparison),
             bins=bins,
             reliability=reliability_dot_plot(bins),
             comparison=comparison,
             comparison_title=write_comparison_title(comparison),
-            system_title=system_title,
             behind=draw_system_bars(comparison),
             better=describe_better_systems(comparison, rated.system.name),
             accuracy_title=accuracy.title,
@@ -161,6 +168,17 @@ def report_html(
             data=data,
         )
     )
+
+
+def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
+    """The rows of a comparison as text: names of systems in print, metrics as sentences have them."""
+    if comparison is None:
+        return []
+    head = comparison.head[1:]
+    return [
+        [system_title(name), *(format_metric_in_percent(*x) if x[1] else "" for x in zip(head, cells, strict=True))]
+        for name, *cells in comparison.rows
+    ]
 
 
 def _leaderboard_data_with_modifiers(site_data: SiteData, rated: Rated) -> dict[str, Any]:
@@ -203,7 +221,29 @@ def _player_section_data(
         if "known" in columns:
             career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
         career["past"]["number"] = [i - begin + 1 for i in at]
+        career["past"] = {
+            name: x if name == "pauses" else encode_as_differences(x) for name, x in career["past"].items()
+        }
+    if "time" in career:
+        career["time"] = encode_as_differences(career["time"])
+    if "points" in career:
+        career["points"] = " ".join(x.replace("\u2013", ":") for x in career["points"])
+    for name in ("chance", "draw"):
+        if name in career:
+            career[name] = [None if x is None else round(CHANCE_UNITS * x) for x in career[name]]
+    for name in ("rating", "change", "spread", "known", "knownSpread"):
+        if name in career:
+            career[name] = [None if x is None else round(x, site_data.digits + 1) for x in career[name]]
     return career | {"summary": summary, "played": end - begin}
+
+
+def encode_as_differences(values: list[Any]) -> list[Any]:
+    """Numbers less those before them, which are shorter; None stays, and the first number is what it is."""
+    last, found = 0.0, []
+    for x in values:
+        found.append(None if x is None else round(x - last, 3) or 0)
+        last = last if x is None else x
+    return [int(x) if x is not None and x == int(x) else x for x in found]
 
 
 def _make_section_link_function(sections: Mapping[int, Any], place: list[int]) -> Any:

@@ -15,13 +15,21 @@ const rankingTable = ranking(byId("board"), { ...data, further: Object.keys(boar
 byId("rest")?.addEventListener("click", () => rankingTable.find(""));
 
 const [choice, other] = ["choice", "other"].map(byId);
+other?.append(...[...choice.options].map((x) => x.cloneNode(true)));
 const others = new Proxy([], { get: (_, i) => [null, board.name[i]] });
-for (const career of Object.values(sections)) career.others = others;
+const fromDifferences = (values, sum = 0) => values.map((x) => (x === null ? null : (sum += x)));
+for (const career of Object.values(sections)) {
+  career.others = others;
+  if (career.time) career.time = fromDifferences(career.time);
+  for (const name of ["chance", "draw"]) career[name] = career[name]?.map((x) => (x === null ? null : x / 1000));
+  if (career.points) career.points = career.points.replaceAll(":", "–").split(" ");
+  for (const [name, values] of Object.entries(career.past ?? {})) if (name !== "pauses") career.past[name] = fromDifferences(values);
+}
 let chart;
 let table;
 
 function draw() {
-  byId("note").textContent = sections[choice.value].note;
+  byId("note").textContent = data.notes[sections[choice.value].note];
   const named = (place) => [board.name[place], sections[place]];
   const second = other.value && other.value !== choice.value ? [named(other.value)] : [];
   showCareers(chart, [named(choice.value), ...second], data);
