@@ -44,7 +44,7 @@ def test_the_command(jaxrate, games, tmp_path):
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
     wanted = merge_small_bins(np.transpose(bins[:3])[bins.weight > 0].tolist())
-    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="mean score">(.*?)%</td>', page)
+    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, 100 * np.array(wanted).T[:2], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40

@@ -120,7 +120,7 @@ def test_words_about_quality(rated, folder):
     told = f"{found['accuracy']:.1%} with a draw as half a win."
     assert f"The favourite won {won:.1%} of 400 matches and drew {drew:.1%}: {told}" in text
     assert f"{100 * np.exp(-found['log loss']):.1f}%, on average" in text and "None" not in text
-    assert ">mean score</th>" in text and "scored" not in text and "of the points" not in text
+    assert ">score</th>" in text and "scored" not in text and "of the points" not in text
 
 
 def test_what_is_coming(rated, folder):

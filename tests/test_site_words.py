@@ -186,5 +186,5 @@ def test_tables_of_matches_say_who_was_at_home():
     rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="venue"))
     page = jr.site.report_html(rated, active="all")
     rows = re.findall("<tr>(.*?)(?=<tr>|</tbody>)", re.search('<table id="events".*?</table>', page)[0])
-    assert [re.findall("<td>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
+    assert [re.findall("<td class=h>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
     assert '"ground":"120"' in page

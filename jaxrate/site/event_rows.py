@@ -59,7 +59,7 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     if careers.opponent is not None:
         add("opponent", player_cells(data, linked)[careers.opponent], figure=False)
         if "ground" in columns:
-            cells_by_ground = np.array([f"<td>{x}" for x in GROUNDS], object)
+            cells_by_ground = np.array([f"<td class=h>{x}" for x in GROUNDS], object)
             add("ground", cells_by_ground[columns["ground"]], figure=False)
         add("result", _result_cells(data, columns), figure=False)
         chance = "expected" if is_draw_half(data.rated) else "chance"
