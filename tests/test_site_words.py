@@ -19,7 +19,12 @@ from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.event_rows import iterate_upset_win_positions_by_player
 from jaxrate.site.explanation_tables import build_explanation_tables
-from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence, write_matrix_finding
+from jaxrate.site.forecast_tables import (
+    build_forecast_tables,
+    closest_match_sentence,
+    format_percentages,
+    write_matrix_finding,
+)
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
 
@@ -42,7 +47,7 @@ def test_matches_to_come_name_who_is_at_home_first():
     found = [(match.first, match.second, match.has_home, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", True, 0.25), ("Cy", "Bo", True, 0.625), ("Cy", "Ada", False, 0.875)]
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
-        "Cy \u2013 Bo B. is the closest, 63% to 38%; the clearest favourite is Cy, 88% against Ada."
+        "Cy \u2013 Bo B. is the closest, 63% to 37%; the clearest favourite is Cy, 88% against Ada."
     )
 
 
@@ -179,6 +184,12 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
         ["sum", "+249", "+311", "\u221262"],
         ["chance", "40%", "60%", ""],
     ]
+
+
+def test_percents_of_a_match_add_up():
+    assert format_percentages([0.478, 0.264, 0.258]) == ["48%", "26%", "26%"]
+    assert format_percentages([0.625, 0.375]) == ["63%", "37%"]
+    assert format_percentages([0.985, 0.01, 0.005]) == ["98.5%", "1.0%", "0.5%"]
 
 
 def test_tables_of_matches_say_who_was_at_home():

@@ -1,5 +1,6 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
@@ -101,6 +102,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
         sides.reverse()
     (first, _), (second, _) = sides
     kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
+    shown = format_percentages([float(row[kind]) for kind in kinds])
     words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
     odds = [f"{row[f'odds_{kind}']:.2f}" for kind in kinds if row.get(f"odds_{kind}") is not None]
     day, _, clock = ("" if row.get("time") is None else str(row["time"])).replace("T", " ").partition(" ")
@@ -110,7 +112,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
         str(row[first]),
         str(row[second]),
         bool(row.get("side")),
-        [(words[kind], float(row[kind]), format_percentage(row[kind])) for kind in kinds],
+        [(words[kind], float(row[kind]), text) for kind, text in zip(kinds, shown, strict=True)],
         " · ".join(odds),
     )
 
@@ -180,6 +182,17 @@ def format_percentage(chance: float) -> str:
     unit = Decimal(1 if 0.02 < chance < 0.98 else "0.1")
     text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
     return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
+
+
+def format_percentages(chances: Sequence[float]) -> list[str]:
+    """Probabilities of all that may happen in percent, as text: whole ones add up to 100."""
+    if not all(0.02 < x < 0.98 for x in chances) or abs(sum(chances) - 1.0) > 0.005:
+        return [format_percentage(x) for x in chances]
+    whole = [math.floor(100 * x) for x in chances]
+    by_rest = sorted(range(len(whole)), key=lambda i: whole[i] - 100 * chances[i])  # of equals the first
+    for i in by_rest[: 100 - sum(whole)]:
+        whole[i] += 1
+    return [f"{x}%" for x in whole]
 
 
 def _format_value(name: str, value: Any) -> str:

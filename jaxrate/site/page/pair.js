@@ -57,9 +57,9 @@ function pairFields(names, chances, places, who, changed = () => {}) {
       win = series(draw ? win / (win + loss) : win, length);
       [draw, loss] = [0, 1 - win];
     }
-    const line = (kind, name, x) => make("p", { class: kind }, name, ` ${percent(x)}`);
-    const drawn = draw ? [line("draw", "draw", draw)] : [];
-    byId("answer").replaceChildren(line("win", who(a), win), ...drawn, line("loss", who(b), loss));
+    const lines = [["win", who(a), win], ...(draw ? [["draw", "draw", draw]] : []), ["loss", who(b), loss]];
+    const shown = percents(lines.map(([, , x]) => x));
+    byId("answer").replaceChildren(...lines.map(([kind, name], i) => make("p", { class: kind }, name, ` ${shown[i]}`)));
     [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
     changed(a, b);
   };

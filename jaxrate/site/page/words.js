@@ -29,6 +29,15 @@ const percent = (p) => {
   const text = (100 * p).toFixed(digits);
   return text === "100.0" ? `> ${percentage(99.9, 1)}` : text === "0.0" ? `< ${percentage(0.1, 1)}` : percentage(Number(text), digits);
 };
+// Probabilities of all that may happen: whole percents add up to 100.
+
+const percents = (chances) => {
+  if (!chances.every((p) => p > 0.02 && p < 0.98)) return chances.map(percent);
+  const whole = chances.map((p) => Math.floor(100 * p));
+  const byRest = chances.map((_, i) => i).sort((i, j) => whole[i] - 100 * chances[i] - (whole[j] - 100 * chances[j]));
+  for (const i of byRest.slice(0, 100 - whole.reduce((a, b) => a + b))) whole[i] += 1;
+  return whole.map((x) => percentage(x, 0));
+};
 const day = (x) => new Date(Math.floor(x) * 864e5).toISOString().slice(0, 10);
 const spellings = [{ year: "numeric", month: "short" }, { year: "numeric", month: "short", day: "numeric" }].map((x) => new Intl.DateTimeFormat(LANGUAGES, { ...x, timeZone: "UTC" }));
 const spelledDate = (iso) => {
