@@ -190,7 +190,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
     table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
     names = [system_title(x.name) for x in compared.results]
-    assert re.findall('data-name="name">(.*?)</td>', table) == [*names, "All systems blended", "Published by Cy"]
+    assert re.findall('data-name="name">(.*?)</td>', table) == [*names, "All blended", "Cy"]
     assert table.count('<tr class="border">') == 1 and ">best</td>" in table
     gap = compared.results[1].log_loss_difference
     assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table

@@ -36,7 +36,7 @@ from jaxrate.site.site_data import (
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.text_format import format_count
+from jaxrate.text_format import format_count, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 60  # latest events in the section of a top player, and how many more points of the line
@@ -176,7 +176,10 @@ def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
         return []
     head = comparison.head[1:]
     return [
-        [system_title(name), *(format_metric_in_percent(*x) if x[1] else "" for x in zip(head, cells, strict=True))]
+        [
+            system_title(name),
+            *(use_minus_sign(format_metric_in_percent(*x)) if x[1] else "" for x in zip(head, cells, strict=True)),
+        ]
         for name, *cells in comparison.rows
     ]
 

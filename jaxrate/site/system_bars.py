@@ -33,8 +33,8 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     blend = comparison.blend
     others: list[tuple[str, dict[str, float], LogLossDifference | None]] = []
     if blend is not None:
-        others.append(("All systems blended", blend.quality, blend.log_loss_difference))
-    others += [(f"Published by {x.name}", x.quality, x.log_loss_difference) for x in comparison.published]
+        others.append(("All blended", blend.quality, blend.log_loss_difference))
+    others += [(x.name, x.quality, x.log_loss_difference) for x in comparison.published]
     gaps = [(0.0, None), *(_gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
