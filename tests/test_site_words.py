@@ -153,15 +153,17 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
         "score": [1.0, 1.0, 0.0, 1.0, 0.0, 0.0],
         "side": [1.0, 1.0, -1.0, -1.0, 0.0, 0.0],
     }
-    rated = SimpleNamespace(predictions=pa.table(table), contests=None)
+    rated = SimpleNamespace(predictions=pa.table(table), contests=None, options={})
     said = summarise_accuracy(rated)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
     assert "The home side won 75.0% of the 4 matches that were not on neutral ground." in said.texts[0]
     table["score"][0] = 0.5
-    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None))
+    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}))
     assert said.title == "The favourite won 50% of matches and drew 17%"
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
-    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None))
+    said = summarise_accuracy(
+        SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={})
+    )
     assert "home" not in said.texts[0] and "Chance alone gives 50%." in said.texts[0]
 
 
@@ -199,3 +201,6 @@ def test_tables_of_matches_say_who_was_at_home():
     rows = re.findall("<tr>(.*?)(?=<tr>|</tbody>)", re.search('<table id="events".*?</table>', page)[0])
     assert [re.findall("<td class=h>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
     assert '"ground":"120"' in page
+    page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
+    assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
+    assert "<label>White <select" in page

@@ -210,6 +210,17 @@ def is_about_teams(file: str, options: dict[str, Any]) -> bool:
     return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
 
 
+def is_about_colours(file: str, options: dict[str, Any]) -> bool:
+    """Whether the side of a file is White: games of chess, or columns such as white and black."""
+    if options.get("format") in ("pgn", "lichess") or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+        return True
+    if "format" in options or is_shipped_dataset(file) or is_parquet_folder_or_pattern(file):
+        return False
+    from jaxrate.data.table_sources import open_table_file
+
+    return {"white", "black"} <= {name.lower() for name in open_table_file(Path(file)).names}
+
+
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
     path = Path(file)

@@ -23,6 +23,7 @@ from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
+    is_about_colours,
     is_about_teams,
     is_parquet_folder_or_pattern,
     is_shipped_dataset,
@@ -221,7 +222,9 @@ def rate(
         columns = columns_of_saved_run(rated.system, data, request.columns)
         teams = is_about_teams(file, request.columns) and not dataset_has_teams(data)  # whose members are rated
         teams = teams or bool(rated.options.get("teams"))
-        rated = rated._replace(options=rated.options | {"columns": columns, "sided": has_sides(data), "teams": teams})
+        about_file = {"columns": columns, "sided": has_sides(data), "teams": teams}
+        about_file["colours"] = is_about_colours(file, request.columns) or bool(rated.options.get("colours"))
+        rated = rated._replace(options=rated.options | about_file)
         rated.options.setdefault("title", title_from_file(file))
         if is_shipped_dataset(file):
             rated.options["source"] = jr.data.datasets.NFL_SOURCE

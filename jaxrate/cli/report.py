@@ -16,7 +16,7 @@ from jaxrate.cli.default_evidence import (
 )
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams, is_shipped_dataset
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_colours, is_about_teams, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
@@ -121,6 +121,7 @@ def report(
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
     about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams, "file": Path(file).name}
+    about_file["colours"] = is_about_colours(file, request.columns)
     if is_shipped_dataset(file):
         about_file["source"] = jr.data.datasets.NFL_SOURCE
     rated = rated._replace(options=rated.options | about_file)

@@ -16,7 +16,7 @@ from jaxrate.metrics.prediction_metrics import (
     mirror_winner_first,
     ranking_metrics,
 )
-from jaxrate.site.home_sides import home_sides
+from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.reliability_plot import merge_small_bins
 from jaxrate.text_format import format_count
 
@@ -50,11 +50,11 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     score = table["score"].to_numpy()
     side = home_sides(rated)
     home_score = None if side is None else np.where(side > 0, score, 1.0 - score)[side != 0]
-    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_score)
+    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_score, side_words(rated))
 
 
 def _summarise_two_sided(
-    prediction: HostArray, score: HostArray, event: str, home_score: HostArray | None = None
+    prediction: HostArray, score: HostArray, event: str, home_score: HostArray | None = None, words: SideWords = HOME
 ) -> AccuracySummary:
     """Summarise events of two sides, from the prediction and the score of one of them.
 
@@ -80,8 +80,8 @@ def _summarise_two_sided(
         finding = f"The favourite won {share:.1%} of {events}{draws}."
     if home_score is not None and len(home_score) and home_score.mean() > 0.5:
         if drew <= MIN_DRAW_SHARE:
-            title += f", the home side {home_score.mean():.0%}"
-        finding += f" {_describe_home_score(home_score, drew > MIN_DRAW_SHARE)}"
+            title += f", {words.holder} {home_score.mean():.0%}"
+        finding += f" {_describe_home_score(home_score, drew > MIN_DRAW_SHARE, words)}"
     texts = [
         f"{finding} Chance alone gives 50%.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
@@ -93,13 +93,14 @@ def _summarise_two_sided(
     return AccuracySummary(title, texts, merge_small_bins(filled_bins))
 
 
-def _describe_home_score(score: HostArray, with_draws: bool) -> str:
+def _describe_home_score(score: HostArray, with_draws: bool, words: SideWords) -> str:
     """How often those at home won, of the matches in which somebody was."""
-    where = f"of the {format_count(len(score), 'match')} that were not on neutral ground"
+    where = f"of the {format_count(len(score), 'match')} {words.known}"
+    holder = words.holder[0].upper() + words.holder[1:]
     if not with_draws:
-        return f"The home side won {score.mean():.1%} {where}."
+        return f"{holder} won {score.mean():.1%} {where}."
     won, drew = (score == 1.0).mean(), (score == 0.5).mean()
-    return f"The home side won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way."
+    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way."
 
 
 def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:

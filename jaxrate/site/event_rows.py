@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.forecast_tables import format_percentage
-from jaxrate.site.home_sides import GROUNDS
+from jaxrate.site.home_sides import side_words
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
 from jaxrate.text_format import use_minus_sign
@@ -59,8 +59,9 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     if careers.opponent is not None:
         add("opponent", player_cells(data, linked)[careers.opponent], figure=False)
         if "ground" in columns:
-            cells_by_ground = np.array([f"<td class=h>{x}" for x in GROUNDS], object)
-            add("ground", cells_by_ground[columns["ground"]], figure=False)
+            words = side_words(data.rated)
+            cells_by_ground = np.array([f"<td class=h>{x}" for x in words.names], object)
+            add(words.head, cells_by_ground[columns["ground"]], figure=False)
         add("result", _result_cells(data, columns), figure=False)
         chance = "expected" if is_draw_half(data.rated) else "chance"
         add(chance, _cells(_array(columns["chance"]), lambda x: figure_cell(chance, format_chance(x))))

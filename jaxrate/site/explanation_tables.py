@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
 from jaxrate.site.forecast_tables import MatchForecast, format_percentage
+from jaxrate.site.home_sides import HOME, SideWords
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 MAX_EXPLANATIONS = 50  # on the page
@@ -15,7 +16,6 @@ PART_NAMES = {
     "skill": "strength",
     "modifier": "in this category",
     "own_side": "own side",
-    "side_advantage": "home advantage",
 }
 
 
@@ -36,6 +36,7 @@ def build_explanation_tables(
     names: Mapping[str, str],
     digits: int,
     expected: str,
+    words: SideWords = HOME,
 ) -> tuple[list[ExplanationTable], int]:
     """The first explanations as tables, titled by display names of the sides; and how many more there are.
 
@@ -45,6 +46,7 @@ def build_explanation_tables(
       names: display names, by those in the history.
       digits: decimals of points.
       expected: what the expectation of a match is called.
+      words: what sides are called.
     """
     tables = []
     for number, one in enumerate(explanations[:MAX_EXPLANATIONS]):
@@ -52,14 +54,19 @@ def build_explanation_tables(
         sides = [" & ".join(names.get(str(x), str(x)) for x in player[side == k]) for k in one.sides["side"]]
         if len(side) == len(sides) == 2 and "weight" not in one.parts:
             match = matches[number] if len(matches) == len(explanations) else None
-            tables.append(_tabulate_match(one, match, names, digits, expected))
+            tables.append(_tabulate_match(one, match, names, digits, expected, words))
         else:
             tables.append(_tabulate_teams(" \u2013 ".join(sides), one))
     return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
 def _tabulate_match(
-    one: Explanation, match: MatchForecast | None, names: Mapping[str, str], digits: int, expected: str
+    one: Explanation,
+    match: MatchForecast | None,
+    names: Mapping[str, str],
+    digits: int,
+    expected: str,
+    words: SideWords,
 ) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
     players = [str(x) for x in one.parts["player"]]
@@ -70,7 +77,7 @@ def _tabulate_match(
     shown = np.stack([round_to_sum(np.array([x[i] for x in parts.values()]), digits) for i in (0, 1)], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
     rows = [
-        [_name_part(name, at_home), *(_format_points(x, digits) for x in row)]
+        [_name_part(name, words if at_home else None), *(_format_points(x, digits) for x in row)]
         for name, row in zip(parts, shown.tolist(), strict=True)
     ]
     if "category" in one.parts:
@@ -97,9 +104,12 @@ def _format_points(points: float, digits: int) -> str:
     return text if text.strip("0.") else ""
 
 
-def _name_part(name: str, at_home: bool) -> str:
-    if name == "own_side" and at_home:
-        return "home form, away form"
+def _name_part(name: str, words: SideWords | None) -> str:
+    """A part in words; `words` are those of sides, if somebody has one."""
+    if words is not None and name == "own_side":
+        return f"{words.names[1]} form, {words.names[2]} form"
+    if words is not None and name == "side_advantage":
+        return f"{words.names[1]} advantage"
     return PART_NAMES.get(name, name.replace("_", " "))
 
 

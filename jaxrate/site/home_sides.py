@@ -1,4 +1,6 @@
-"""Who was at home, or had the side in another game, in each match."""
+"""Who was at home, or had White, in each match, and what that is called."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -6,7 +8,42 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers
 from jaxrate.league.rated_history import Rated
 
-GROUNDS = "neutral", "home", "away"  # of a player, by their side 0, 1 and -1
+
+class SideWords(NamedTuple):
+    """What the side that somebody has in a match is called."""
+
+    head: str  # of a column
+    names: tuple[str, str, str]  # of a player's side 0, 1 and -1
+    holder: str  # who has it
+    known: str  # of matches in which somebody has it
+    label: str  # of a choice
+    nobody: str  # in this choice
+    having: str  # it
+
+
+HOME = SideWords(
+    "ground",
+    ("neutral", "home", "away"),
+    "the home side",
+    "that were not on neutral ground",
+    "Home",
+    "neutral ground",
+    "be at home",
+)
+COLOURS = SideWords(
+    "colour",
+    ("none", "White", "Black"),
+    "White",
+    "in which colours are known",
+    "White",
+    "no colours",
+    "have White",
+)
+
+
+def side_words(rated: Rated) -> SideWords:
+    """Those of chess where `jaxrate rate` found colours in the file, else those of home and away."""
+    return COLOURS if rated.options.get("colours") else HOME
 
 
 def home_sides(rated: Rated) -> HostArray | None:
@@ -21,6 +58,6 @@ def home_sides(rated: Rated) -> HostArray | None:
 
 
 def grounds_of_careers(rated: Rated, careers: Careers) -> HostArray | None:
-    """[M] of each event of a career the ground for that player, as an index of `GROUNDS`; None if it is not known."""
+    """[M] of each event of a career the side of its player, as an index of `SideWords.names`; None if it is unknown."""
     side = home_sides(rated)
-    return None if side is None else careers.select_own_side(side, -side) % len(GROUNDS)
+    return None if side is None else careers.select_own_side(side, -side) % 3

@@ -14,6 +14,7 @@ from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.hindsight_level import align_hindsight
+from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import TEAM_SHARE, line_up_columns
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
@@ -143,6 +144,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "event": event,
         "events": events,
         "noun": data.noun.one,
+        "sides": side_words(rated),
         "nouns": data.noun.many,
         "summary": f"{format_count(count, event)} of {data.noun.quantify(len(data.names))}{time_span}.",
         "last": last if dated else "",
@@ -173,6 +175,7 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
         "digits": data.digits,
         "since": since,
         "course": course,
+        "sides": {"head": context["sides"].head, "names": context["sides"].names},
         "firstEvents": FIRST_EVENTS,
         "settledEvents": SETTLED_EVENTS,
         "uncertain": uncertain_half_width(data),

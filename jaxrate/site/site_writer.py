@@ -173,7 +173,7 @@ def write_site(
         closest = closest_match_sentence(tables[-1].matches, display_names)
         expected = "expected score" if context["draws"] else "chance"
         explained, more = build_explanation_tables(
-            explanations, tables[-1].matches, display_names, site_data.digits, expected
+            explanations, tables[-1].matches, display_names, site_data.digits, expected, context["sides"]
         )
         render_page(
             "coming.html",

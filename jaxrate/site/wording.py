@@ -103,7 +103,7 @@ def describe_learned_columns(rated: Rated) -> str:
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
     evidence = {
         "margins": learns_from_margins(rated),
-        "who is at home": is_sided,
+        "who has White" if rated.options.get("colours") else "who is at home": is_sided,
         "seasons": rated.seasons or settings.get("seasons"),
         "categories": rated.categories is not None,
         "other columns of the file": settings.get("covariates"),

@@ -1,7 +1,6 @@
 // Careers, the earliest event first, and their lines on a chart.
 
 const resultWords = { 1: "won", 0.5: "drew", 0: "lost" };
-const GROUNDS = ["neutral", "home", "away"]; // by the digits of `ground`
 const resultMarks = { 1: "up", 0: "drop" };
 const resultOf = (career, i) => (career.score ? (resultWords[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points?.[i] ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
 const opponentOf = (career, i) => career.others[career.opponent[i]];
@@ -62,7 +61,7 @@ function eventColumns(career, about, linked) {
   if (career.time) columns.push({ name: dated ? "date" : "time", text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.i]) : career.time[row.i]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
   if (career.score) {
     columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponentOf(career, row.i)[1], show: (_, row) => linked(opponentOf(career, row.i)) });
-    if (career.ground) columns.push({ name: "ground", text: true, value: (row) => GROUNDS[career.ground[row.i]] });
+    if (career.ground) columns.push({ name: about.sides.head, kind: "h", text: true, value: (row) => about.sides.names[career.ground[row.i]] });
     columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i), mark: (_, row) => resultMarks[career.score[row.i]] });
     columns.push({ name: halves ? "expected" : "chance", title: halves ? "the expected score before the match; a draw counts as half" : "to win, before the match", value: of("chance"), show: percent });
     if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
