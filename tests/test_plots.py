@@ -258,21 +258,26 @@ def test_leaderboard_of_many_ids_and_refusals(ax):
 
 def test_matchups_are_the_matchups(ax):
     system, history = past("glicko")
-    chosen = ["P8", "P4", "P15"]
-    assert plots.matchups(system, history.state, chosen, games().players, ax=ax) is ax
-    win = 100 * np.asarray(matchup_matrix(system, history.state, [8, 4, 15]))
+    chosen = ["P4", "P15", "P8"]  # in the order of ratings
+    assert plots.matchups(system, history.state, ["P8", "P4", "P15"], games().players, ax=ax) is ax
+    win = 100 * np.asarray(matchup_matrix(system, history.state, [4, 15, 8]))
     (image,) = ax.images
     away = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(np.asarray(image.get_array())[away], win[away], rtol=1e-6)
     assert [text.get_text() for text in ax.texts] == [f"{x:.0f}" for x in win[away]]
     assert [label.get_text() for label in ax.get_yticklabels()] == chosen
-    with refused("2 to 10000 players, not 1"):
+    with refused("2 to 200 players, not 1"):
         plots.matchups(system, history.state, "P8", games().players, ax=ax)
 
 
 def test_large_matrices_have_a_colour_bar(ax):
     system, history = past("glicko")
-    plots.matchups(system, history.state, range(17), ax=ax)
+    ax.figure.set_size_inches(8.0, 8.0)
+    plots.matchups(system, history.state, range(20), ax=ax)
+    assert len(ax.texts) == 380 and len(ax.figure.axes) == 1  # for 20, there are numbers
+    ax.clear()
+    ax.figure.set_size_inches(3.0, 3.0)
+    plots.matchups(system, history.state, range(20), ax=ax)
     assert not ax.texts and len(ax.figure.axes) == 2
 
 

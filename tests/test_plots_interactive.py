@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots import leaderboard_and_matchup_plots, percent_matrix
+from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
 from jaxrate.plots.interactive_peak_labels import LABEL_HEIGHT, place_peak_labels
 from tests.conftest import refused
 
@@ -97,25 +97,31 @@ def test_leaderboards_and_intervals_have_their_rows():
 
 def test_matrices_have_a_cell_for_each_pair():
     values, specification = rows(plots.win_matrix(strengths(), backend="altair"), "percent")
-    assert len(values) == 12 and title(specification) == "Ada favoured against the other 3, at 55 % or more"
+    assert len(values) == 12 and title(specification) == "Ada favoured against the other 3, at 55% or more"
     win = 100 * strengths().probability("Ada", "Bo")[0]
     (cell,) = [row["percent"] for row in values if (row["row"], row["column"]) == ("Ada", "Bo")]
     assert cell == pytest.approx(win, abs=0.006) and specification["layer"][1]["encoding"]["text"]
     assert len(rows(plots.matchups(rated(), players=["P1", "P2"], backend="altair"), "percent")[0]) == 2
 
 
-def test_a_favourite_of_a_thinned_matrix_is_one_against_all(monkeypatch):
-    """Of more players than are drawn, the title is of everybody, and the closest rival is a row."""
-    for module in (percent_matrix, leaderboard_and_matchup_plots):
-        monkeypatch.setattr(module, "MAX_MATRIX_PLAYERS", 8)
+def test_matchups_of_a_large_field_are_those_of_its_best(monkeypatch):
+    """With numbers in the cells, and both title and subtitle say of whom."""
+    for module in (altair_charts, leaderboard_and_matchup_plots):
+        monkeypatch.setattr(module, "MAX_WRITTEN_COLUMNS", 4)
     board = jr.leaderboard(rated(), top=20).player.tolist()
-    win = 100 * np.asarray(jr.forecasts.matchup_matrix(rated(), players=board))
-    values, specification = rows(plots.matchups(rated(), players=board[::-1], backend="altair"), "percent")
-    drawn = list(dict.fromkeys(row["row"] for row in values))
-    assert len(drawn) == 4 and drawn[:2] == board[:2]
-    assert f"{board[0]} favoured against the other {len(board) - 1}, at {win[0, 1:].min():.0f} %" in title(
-        specification
-    )
+    values, specification = rows(plots.matchups(rated(), backend="altair"), "percent")
+    assert list(dict.fromkeys(row["row"] for row in values)) == board[:4] and all(row["text"] for row in values)
+    assert f"{board[0]} favoured against the next 3" in title(specification)
+    assert f"the first 4 of {len(board)}" in specification["title"]["subtitle"][0]
+
+
+def test_matrices_are_in_the_order_of_ratings_and_their_colours_end_with_the_scores():
+    board = jr.leaderboard(rated(), top=20).player.tolist()
+    values, specification = rows(plots.matchups(rated(), players=board[2::-1], backend="altair"), "percent")
+    assert list(dict.fromkeys(row["row"] for row in values)) == board[:3]
+    scale = specification["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    farthest = max(max(abs(row["percent"] - 50) for row in values), 10)
+    assert (scale[0], scale[2], scale[-1]) == pytest.approx((50 - farthest, 50, 50 + farthest), abs=0.01)
 
 
 def test_calibration_has_a_point_for_each_bin(ax):

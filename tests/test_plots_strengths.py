@@ -64,8 +64,8 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
 
 def test_win_matrix_has_expected_scores(ax, found):
     """A tie is half a win, so that the two cells of a pair add up to 100, and even players are white."""
-    chosen = ["Bo", "Low", "Ada"]
-    assert plots.win_matrix(found, chosen, ax=ax) is ax
+    chosen = ["Ada", "Bo", "Low"]
+    assert plots.win_matrix(found, ["Bo", "Low", "Ada"], ax=ax) is ax
     shown = ax.images[0].get_array().filled(np.nan)
     for i, a in enumerate(chosen):
         for j, b in enumerate(chosen):
@@ -73,7 +73,8 @@ def test_win_matrix_has_expected_scores(ax, found):
             expected = 100 * (win + 0.5 * tie)
             np.testing.assert_allclose(shown[i, j], expected, atol=1e-9)
     assert sorted(text.get_text() for text in ax.texts)[:1] == ["0"] and len(ax.texts) == 6
-    assert ax.images[0].cmap(0.5)[:3] == pytest.approx((1, 1, 1), abs=0.01) and ax.images[0].get_clim() == (0, 100)
+    assert ax.images[0].cmap(0.5)[:3] == pytest.approx((1, 1, 1), abs=0.01)
+    assert ax.images[0].get_clim() == (0, 100)  # as Low always loses
 
 
 def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
@@ -83,7 +84,7 @@ def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
     plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
     shown = ax.images[-1].get_array().filled(np.nan)
     assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]
-    with refused("a plot holds 2 to 10000 players, not 1"):
+    with refused("a plot holds 2 to 200 players, not 1"):
         plots.win_matrix(apart, "x", ax=ax)
     with refused("no player 'Zed'"):
         plots.win_matrix(apart, ["x", "Zed"], ax=ax)
@@ -107,26 +108,27 @@ def test_many_players_are_drawn(ax, many):
     assert len(ax.patches) == 129
 
 
-def test_a_matrix_of_many_players_is_thinned(ax, many):
-    plots.win_matrix(many, many.players[many.order[:129]], ax=ax)
-    assert ax.images[-1].get_array().shape == (129, 129)
-    assert all(re.fullmatch("[\\u2007\\u2008]*[0-9]+  [0-9]{3} .*", row) for row in rows(ax))
-    plots.win_matrix(many, ax=ax)
-    assert ax.images[-1].get_array().shape == (100, 100)
-
-
-def test_a_thinned_matrix_has_true_ranks_and_a_title_of_all(many):
-    """The two best are drawn, numbers are ranks among all 230, and the title is of the nearest of all rivals."""
+def test_a_matrix_of_many_players_has_the_first_twenty_by_default(many):
+    """Chosen players stand in the order of their ratings, too."""
     figure = plots.win_matrix(many).figure
+    (ax,) = figure.axes
     order = many.players[many.order].tolist()
-    shown = [text.split("  ", 1) for text in rows(figure.axes[0])]
-    assert [order[int(re.sub("[^0-9]", "", number)) - 1][:3] for number, _ in shown] == [name[:3] for _, name in shown]
-    assert len(shown) > 5 and figure.axes[0].images[0].get_array()[0, 1] == pytest.approx(
-        100 * many.probability(*order[:2])[0]
-    )
+    assert [row.split("  ", 1)[1][:3] for row in rows(ax)] == [name[:3] for name in order[:20]]
+    assert len(ax.texts) == 380 and "the first 20 of 230" in figure.artists[0].get_text()
     closest = 100 * many.probability(*order[:2])[0]
-    assert f"at {closest:.0f} % or more" in " ".join(figure.get_suptitle().split())
+    title = " ".join(figure.get_suptitle().split())
+    assert title == f"{order[0]} favoured against the next 19, at {closest:.0f}% or more"
     pyplot.close(figure)
+    with refused("a plot holds 2 to 200 players, not 230"):
+        plots.win_matrix(many, many.players)
+
+
+def test_a_matrix_of_more_has_colours_in_the_order_of_ratings(ax, many):
+    plots.win_matrix(many, many.players[:129], ax=ax)
+    percent = ax.images[-1].get_array()
+    assert percent.shape == (129, 129) and (np.diff(percent[64].filled(50)) >= 0).all()
+    assert ax.images[-1].get_clim() == pytest.approx((percent.min(), percent.max()))
+    assert all(re.fullmatch("[\\u2007\\u2008]*[0-9]+  [0-9]{3} .*", row) for row in rows(ax))
 
 
 def test_numbers_before_names_are_aligned(many):

@@ -80,11 +80,15 @@ def test_ranks_count_the_firsts():
 def test_a_favourite_is_one_against_everybody():
     nan = np.nan
     percent = np.array([[nan, 60.0, 80.0], [40.0, nan, 70.0], [20.0, 30.0, nan]])
-    assert titles.favourite_title("ABC", percent, 3) == "A favoured against the other 2, at 60 % or more"
-    assert titles.favourite_title("AB", percent[:2, :2], 2) == "A favoured against B, at 60 %"
+    assert titles.favourite_title("ABC", percent) == "A favoured against the other 2, at 60% or more"
+    assert titles.favourite_title("ABC", percent, is_cut=True) == "A favoured against the next 2, at 60% or more"
+    assert titles.favourite_title("AB", percent[:2, :2]) == "A favoured against B, at 60%"
     circle = np.array([[nan, 60.0, 40.0], [40.0, nan, 60.0], [60.0, 40.0, nan]])
-    assert titles.favourite_title("ABC", circle, 3) == "Expected scores of A, B and C"
-    assert titles.favourite_title("ABCDE", np.full((5, 5), nan), 5) == "Expected scores of A and 4 others"
+    assert titles.favourite_title("ABC", circle) == "Nobody favoured against all of the other 2"
+    even = np.array([[nan, 50.2, 70.0], [49.8, nan, 70.0], [30.0, 30.0, nan]])
+    assert titles.favourite_title("ABC", even) == "A and B even, favoured against the other 1"
+    assert titles.favourite_title("AB", even[:2, :2]) == "A and B even"
+    assert titles.favourite_title("ABCDE", np.full((5, 5), nan)) == "Expected scores of A and 4 others"
 
 
 def test_predictions_are_bold_or_cautious_or_true():

@@ -26,7 +26,9 @@ LINE_TICKS = 8
 RANK_ROOM = 4  # pixels beyond the best and the worst rank, so that lines there have their width
 PEAK_ROOM = 16  # pixels beyond the data for the labels of peaks
 INTERVAL_TICKS = 6
-MAX_WRITTEN_COLUMNS = 16  # number of columns up to which percentages are written into a matrix
+MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
+LEAST_PARITY_RANGE = 10.0  # percents to either side of one half, on a scale of colours
+DARK_SHARE = 0.75  # of a scale to either side of one half, beyond which numbers are white
 RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
 MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
 MIN_TICK_DISTANCE = 0.06  # of a round rank from the best, as a share of a logarithmic axis
@@ -265,14 +267,22 @@ def interval_chart(
     return _style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text)
 
 
+def parity_limits(percent: HostArray) -> tuple[float, float]:
+    """The ends of a scale of colours with 50 % in its middle, which reaches as far as the farthest of [n, m] values."""
+    reach = np.nanmax(np.abs(percent - 50.0), initial=LEAST_PARITY_RANGE)
+    return 50.0 - float(reach), 50.0 + float(reach)
+
+
 def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
     altair = import_altair()
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
+    low, high = parity_limits(percent)
+    dark_reach = DARK_SHARE * (high - 50.0)
     rows = [
         {"row": names[i], "column": names[j], "percent": round(float(percent[i, j]), 2)}
         | (
-            {"text": format_percent(percent[i, j]), "dark": bool(abs(percent[i, j] - 50.0) > 38.0)}
+            {"text": format_percent(percent[i, j]), "dark": bool(abs(percent[i, j] - 50.0) > dark_reach)}
             if is_written
             else {}
         )
@@ -288,7 +298,8 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     y = altair.Y("row:N", sort=names, scale=altair.Scale(domain=names), title=None, axis=axis)
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
         x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
-            domain=[0, 25, 50, 75, 100], range=[*DIVERGING_COLOURS], interpolate="rgb")),
+            domain=np.linspace(low, high, len(DIVERGING_COLOURS)).tolist(), range=[*DIVERGING_COLOURS],
+            interpolate="rgb"), legend=None if is_written else altair.Legend()),
         tooltip=[altair.Tooltip("row:N", title="name"), altair.Tooltip("column:N", title="against"),
                  altair.Tooltip("percent:Q", title=text.y, format=".1f")],
     )  # fmt: skip

@@ -15,6 +15,7 @@ from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_t
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 MIN_LEANING = 6  # players whose surprises by chance lean to one side in 1 of 32 plots
+EVEN_PERCENT = 50.5  # expected score from which on a player is the favourite
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
 CLEAR_STRETCH = 0.03  # and by which share they then are at least
 
@@ -120,21 +121,27 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
-def favourite_title(names: Sequence[str], percent: HostArray, count: int, least_of_first: float | None = None) -> str:
-    """Who of `count` is favoured against the others, from expected scores [n, n] in percent.
+def favourite_title(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> str:
+    """Who is favoured against the others, from expected scores [n, n] in percent; NaN where there is none.
 
-    `least_of_first` is the least expected score of the first, who has the highest rating, if not everybody is drawn.
+    The names are in the order of the ratings. `is_cut`: further players come after them.
     """
-    away = ~np.eye(len(names), dtype=bool)
-    least = np.array([row[other].min() for row, other in zip(percent, away, strict=True)])
-    if least_of_first is not None:
-        least = np.where(np.arange(len(names)) == 0, least_of_first, np.nan)
-    if np.isnan(least).all() or np.nanmax(least) < 50.5:
+    compared = np.where(np.eye(len(names), dtype=bool), np.inf, percent)
+    least = compared.min(axis=1)  # NaN of who cannot be compared with somebody
+    if np.isnan(least).all():
         return f"Expected scores of {list_names(names)}"
     best = int(np.nanargmax(least))
-    if len(names) == 2:
-        return f"{names[best]} favoured against {names[1 - best]}, at {least[best]:.0f} %"
-    return f"{names[best]} favoured against the other {count - 1:,}, at {least[best]:.0f} % or more"
+    rival = int(np.argmin(compared[best]))
+    if least[best] > EVEN_PERCENT:
+        others = names[rival] if len(names) == 2 else f"the {'next' if is_cut else 'other'} {len(names) - 1:,}"
+        return f"{names[best]} favoured against {others}, at {least[best]:.0f}%{' or more' * (len(names) > 2)}"
+    if abs(least[best] - 50.0) <= EVEN_PERCENT - 50.0:
+        pair = f"{names[min(best, rival)]} and {names[max(best, rival)]}"
+        further = np.delete(compared[[best, rival]], [best, rival], axis=1)
+        is_ahead = further.size > 0 and bool((further > EVEN_PERCENT).all())
+        rest = f"the {'next' if is_cut else 'other'} {len(names) - 2:,}"
+        return f"{pair} even, favoured against {rest}" if is_ahead else f"{pair} even"
+    return f"Nobody favoured against all of the other {len(names) - 1:,}"
 
 
 def calibration_title(calibrations: Mapping[str, Any]) -> str:

@@ -1,24 +1,19 @@
 """Plots of current ratings: the leaderboard, and expected scores of each player against each other."""
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.plots.altair_charts import ChartText, interval_chart, matrix_chart
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import (
     MAX_MATRIX_PLAYERS,
-    choose_matrix_rows,
-    describe_rows,
     draw_percent_matrix,
 )
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
@@ -111,13 +106,13 @@ def matchups(
 
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
-    A score of one half is white. Of more than 200 players, 100 are drawn: the first two, and others at even distances
-    by rating. Numbers before names then are ranks among all of them.
+    A score of one half is white, and colours reach as far to either side as the scores. Rows are in the order of the
+    ratings.
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
-      players: two players or more. For up to 16, numbers are written into the cells if they fit. None: all who are on
-        `jr.leaderboard`, the best first.
+      players: 2 to 200 players. For up to 20, numbers are written into the cells if they fit. None: the first 20 of
+        `jr.leaderboard`.
       names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
       active, min_games: as for `jr.leaderboard`, if no players are given.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
@@ -126,44 +121,32 @@ def matchups(
       ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for `active` or
         `min_games` with players.
     """
-    is_interactive, source, scope = is_altair_backend(backend, ax), describe_source(system), ""
+    is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
+    drawn, scope, is_cut = "each", "", False
     if players is None:
         num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
         listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
         board = best(system, state, names, top=num_players, **listing)
-        players, scope = board.player, _describe_listed_players(board.scope)
+        players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
+        is_cut = len(players) < len(board.player)
+        drawn = f"the first {len(players)} of {len(board.player):,}" if is_cut else drawn
     elif active is not None or min_games is not None:
         raise ValueError("active and min_games choose players, and these are given")
     system, state, names = resolve_system_state_and_players(system, state, names)
     ids = player_labels_by_id(players, names, count_of(state))
-    check_drawable_count("players", len(ids), 2, MAX_ROWS)
-    mean = np.asarray(ratings(system, state, params=options.get("params")).mean)
-    number, category = np.array([*ids]), options.pop("category", None)
-
-    def percent_of(index: HostArray) -> HostArray:
-        """Expected scores in percent of the players at these places in `ids`; NaN on the diagonal."""
-        theirs = {} if category is None else {"category": np.asarray(category)[index]}
-        win = win_probabilities(system, state, number[index], **options, **theirs)
-        return np.where(np.eye(len(index), dtype=bool), np.nan, 100.0 * np.asarray(win, np.float64))
-
-    rows = choose_matrix_rows(mean[number])
-    labels, percent = [ids[int(i)] for i in number[rows.places]], percent_of(rows.places)
-    least = None if len(labels) == len(ids) else _least_percent_against_all(percent_of, int(rows.places[0]), len(ids))
-    drawn = describe_rows(len(labels), len(ids))
+    check_drawable_count("players", len(ids), 2, MAX_MATRIX_PLAYERS)
+    number = np.array([*ids])
+    mean = np.asarray(ratings(system, state, params=options.get("params")).mean)[number]
+    order = np.argsort(-mean, kind="stable")
+    category = options.get("category")
+    if category is not None and np.shape(category)[:1] == order.shape:
+        options["category"] = np.asarray(category)[order]
+    number = number[order]
+    percent = 100.0 * np.asarray(win_probabilities(system, state, number, **options), np.float64)
+    np.fill_diagonal(percent, np.nan)
+    labels = [ids[int(i)] for i in number]
     subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
-    text = ChartText(
-        favourite_title(labels, percent, len(ids), least), subtitle, "against", "expected score (%)", source
-    )
+    text = ChartText(favourite_title(labels, percent, is_cut), subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text, rows.numbers.tolist())
-
-
-def _least_percent_against_all(percent_of: Callable[[HostArray], HostArray], best: int, count: int) -> float:
-    """The least expected score of the best of `count` players against any other one, by matrices of 200 players."""
-    others, least = np.delete(np.arange(count), best), math.inf
-    size = MAX_MATRIX_PLAYERS - 1
-    for start in range(0, len(others), size):
-        chunk = others[min(start, len(others) - size) :][:size]  # of equal sizes, so that one shape is compiled
-        least = min(least, float(percent_of(np.append(best, chunk))[0, 1:].min()))
-    return least
+    return draw_percent_matrix(ax, labels, percent, text)

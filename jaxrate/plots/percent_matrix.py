@@ -1,14 +1,12 @@
 """Matrices of percentages: each player against each other, or players by how far they come."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText
+from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText, parity_limits
 from jaxrate.plots.name_labels import set_name_ticks
-from jaxrate.plots.plotted_data_and_checks import evenly_spaced_indices
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     INK,
@@ -25,41 +23,18 @@ from jaxrate.text_format import format_percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_MATRIX_PLAYERS = 200  # players of a matrix; of more, some at even distances are drawn
+MAX_MATRIX_PLAYERS = 200
 MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have labels
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-class MatrixRows(NamedTuple):
-    """Who is drawn in the rows of a matrix."""
-
-    places: HostArray  # of the players in the order in which they were given
-    numbers: HostArray  # before each name: the rank among all of them, or the row if all are drawn
-
-
-def choose_matrix_rows(ratings: HostArray) -> MatrixRows:
-    """The rows of a matrix; of more than 200 players, of 100: the first two, and others at even distances by rating."""
-    count = len(ratings)
-    if count <= MAX_MATRIX_PLAYERS:
-        return MatrixRows(np.arange(count), np.arange(1, count + 1))
-    ranks = evenly_spaced_indices(count, MAX_MATRIX_PLAYERS // 2)
-    ranks[1] = 1  # the closest rival of the best player
-    return MatrixRows(np.argsort(-ratings, kind="stable")[ranks], ranks + 1)
-
-
-def describe_rows(drawn: int, count: int) -> str:
-    """Who is drawn in rows, for a subtitle."""
-    return "each" if drawn == count else f"{drawn:,} of {count:,}, the first two and others at even distances"
-
-
-def draw_percent_matrix(
-    ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText, numbers: Sequence[int]
-) -> "Axes":
+def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
     """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
 
-    Where columns have no names, rows and columns have these numbers.
+    Where columns have no names, rows and columns are numbered.
     """
+    numbers = range(1, len(labels) + 1)
     longest = max(map(len, labels))
     has_column_names = len(labels) <= MAX_GAPPED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
     side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
@@ -80,12 +55,17 @@ def draw_percent_matrix(
     return ax
 
 
+def _greatest_of_scale(percent: HostArray) -> float:
+    """The end of a scale from 0, a multiple of 10."""
+    return float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
+
+
 def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
     """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
     ax.set_facecolor(RULE)  # colour of the diagonal
     colour_map = diverging_map() if is_diverging else sequential_map()
-    top = 100.0 if is_diverging else float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
-    image = ax.imshow(percent, cmap=colour_map, vmin=0.0, vmax=top, interpolation="nearest", aspect="auto")
+    least, greatest = parity_limits(percent) if is_diverging else (0.0, _greatest_of_scale(percent))
+    image = ax.imshow(percent, cmap=colour_map, vmin=least, vmax=greatest, interpolation="nearest", aspect="auto")
     rows, columns = percent.shape
     ax.spines[:].set_visible(False)
     if columns <= MAX_GAPPED_COLUMNS and rows <= MAX_GAPPED_COLUMNS:

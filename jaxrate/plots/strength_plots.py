@@ -10,10 +10,10 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import RANK_TICKS, ChartText, interval_chart, matrix_chart
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import choose_matrix_rows, describe_rows, draw_percent_matrix
+from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, draw_percent_matrix
 from jaxrate.plots.player_rows import (
     MAX_ROWS,
     MAX_VALUE_TICKS,
@@ -116,14 +116,13 @@ def win_matrix(
 
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
 
-    An expected score of one half is white. Two players who cannot be compared have no number. Of more than 200 players,
-    100 are drawn: the first two, and others at even distances by rating. Numbers before names then are ranks among all
-    of them.
+    An expected score of one half is white, and colours reach as far to either side as the scores. Rows are in the order
+    of the ratings. Two players who cannot be compared have no number.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
-      players: two players or more, by name or by id. For up to 16, numbers are written into the cells if they fit.
-        None: all who have a finite rating, the best first.
+      players: 2 to 200 players, by name or by id. For up to 20, numbers are written into the cells if they fit. None:
+        the first 20 who have a finite rating.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -131,27 +130,22 @@ def win_matrix(
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
     is_interactive = is_altair_backend(backend, ax)
+    rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
+    drawn, is_cut = "each", players is None and len(rated) > MAX_WRITTEN_COLUMNS
     if players is None:
-        order = strengths.order[np.isfinite(strengths.rating[strengths.order])]
-        labels_by_id = {int(i): player_label(i, strengths.players) for i in order}
+        labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
+        drawn = f"the first {MAX_WRITTEN_COLUMNS} of {len(rated):,}" if is_cut else drawn
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
-    check_drawable_count("players", len(labels_by_id), 2, MAX_ROWS)
-    number = np.array([*labels_by_id])
-    rows = choose_matrix_rows(strengths.rating[number])
-    chosen = number[rows.places]
+    check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
+    chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
     labels, rating = [labels_by_id[int(i)] for i in chosen], strengths.rating[chosen]
     percent = _expected_percent(strengths, rating[:, None], rating[None, :])
-    percent[np.diag_indices(len(labels))] = np.nan
-    least = None
-    if len(labels) < len(number):
-        others = strengths.rating[number[number != chosen[0]]]
-        least = float(_expected_percent(strengths, rating[:1], others).min())
-    drawn = describe_rows(len(labels), len(number))
+    np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
     text = ChartText(
-        favourite_title(labels, percent, len(number), least),
+        favourite_title(labels, percent, is_cut),
         subtitle,
         "against",
         "expected score (%)",
@@ -159,7 +153,7 @@ def win_matrix(
     )
     if is_interactive:
         return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text, rows.numbers.tolist())
+    return draw_percent_matrix(ax, labels, percent, text)
 
 
 def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:
