@@ -8,6 +8,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import jaxrate as jr
 from jaxrate import plots
@@ -68,7 +69,7 @@ def test_careers_go_through_the_ends_of_steps(ax):
     np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 38.0, 49.0])
     np.testing.assert_allclose(line.get_ydata(), [after[1], np.nan, after[3], after[4]])
     assert to_hex(grey.get_color()) == plots.scoreboard_style.PALE
-    assert [text.get_text() for text in ax.texts] == ["x"] and ax.get_xlabel() == "time"
+    assert [text.get_text() for text in ax.texts] == [f"x\n{after[4]:,.0f}"] and ax.get_xlabel() == "time"
 
 
 def test_first_events_are_no_peaks(ax):
@@ -129,18 +130,18 @@ def test_others_of_a_trajectory_are_told(monkeypatch):
 def test_names_beside_careers_stand_apart(ax):
     chosen = [f"P{i}" for i in range(4, 11)]
     plots.careers(rated_games(), chosen, others=games().players, ax=ax)
-    names = [text for text in ax.texts if text.get_text() in chosen]
-    assert [text.get_text() for text in names] == chosen
+    names = [text for text in ax.texts if text.get_text().split("\n")[0] in chosen]
+    assert [text.get_text().split("\n")[0] for text in names] == chosen
     places = np.array([text.xyann[1] for text in names])
-    assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > names[0].get_fontsize()).all()
+    assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > 2 * names[0].get_fontsize()).all()
     tips = np.array([text.xy for text in names])
     np.testing.assert_array_equal(np.argsort(places), np.argsort(tips[:, 1]))
-    ax.figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in names]
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in names]  # without the lines to them
     assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
-    assert {to_hex(text.get_color()) for text in names} == set(map(str.lower, plots.COLOURS))
-    peaks = [text.get_text() for text in ax.texts if text.get_text() not in chosen]
-    assert 1 <= len(peaks) <= 7 and all(re.fullmatch(r"[A-Z][a-z]{2} 19\d\d", peak) for peak in peaks)
+    assert {to_hex(text.get_color()) for text in names} == set(plots.scoreboard_style.TEXT_COLOURS.values())
+    note = r"[0-9,]+, peak [0-9,]+ in [A-Z][a-z]{2} 19\d\d"
+    assert all(re.fullmatch(note, text.get_text().split("\n")[1]) for text in names)
 
 
 def test_steps_of_many_years_are_years(ax):
@@ -215,24 +216,24 @@ def test_belief_refuses(ax):
     assert not ax.collections
 
 
-def test_no_line_goes_through_the_label_of_a_peak():
-    """Bo's peak stands below the steep descent of Ada."""
-    day = np.arange(0.0, 400.0, 4.0)
-    score = np.where(day < 200, 1.0, 0.0)
-    bo = np.where(day < 220, 0.5 + 0.5 * (day % 8 == 0), 0.0)
-    of = (("Ada", "x", score), ("Bo", "y", bo))
-    tables = [
-        {"a": name, "b": rival, "score": x, "time": t} for name, rival, s in of for x, t in zip(s, day, strict=True)
-    ]
-    rows = sorted(tables, key=lambda row: row["time"])
-    rated = jr.rate(jr.elo(), jr.read({key: [row[key] for row in rows] for key in rows[0]}))
-    figure = plots.careers(rated, ["Ada", "Bo"], step=4.0).figure
+def test_a_retired_player_has_their_name_where_their_line_ends():
+    """Cy, who played on the first 200 days only, needs no line through the rest of the history to their name."""
+    day = np.repeat(np.arange(0.0, 400.0, 4.0), 2)
+    a, is_over = np.where(np.arange(200) % 2, "Ada", "Cy"), (np.arange(200) % 2 == 0) & (day > 200)
+    table = {"a": a[~is_over], "b": np.full(200, "x")[~is_over], "score": (day % 12 < 5)[~is_over] * 1.0}
+    rated = jr.rate(jr.elo(), jr.read(table | {"time": day[~is_over]}))
+    figure = plots.careers(rated, ["Ada", "Cy"], step=4.0).figure
     (ax,) = figure.axes
     figure.canvas.draw()
-    lines = [ax.transData.transform(line.get_xydata()) for line in ax.lines if line.get_gid() == "career"]
-    for box in [text.get_window_extent() for text in ax.texts if text.get_gid() != "name"]:
-        x = np.linspace(box.x0, box.x1, 50)
-        heights = np.array([np.interp(x, *line.T) for line in lines])
+    ada, cy = [text for text in ax.texts if text.get_gid() == "name"]
+    assert ada.get_text().startswith("Ada\n") and re.fullmatch(r"Cy\npeak [0-9,]+ at [0-9]+", cy.get_text())
+    assert Text.get_window_extent(ada).x0 > ax.bbox.x1 and ada.arrow_patch is not None
+    box = Text.get_window_extent(cy)
+    end = ax.transData.transform(cy.xy)
+    assert np.hypot(*(np.clip(end, box.p0, box.p1) - end)) < 60 and box.x1 < ax.bbox.x1
+    x = np.linspace(box.x0, box.x1, 50)
+    for line in [line for line in ax.lines if line.get_gid() == "career"]:
+        heights = np.interp(x, *ax.transData.transform(line.get_xydata()).T, left=np.nan, right=np.nan)
         assert not ((heights > box.y0) & (heights < box.y1)).any()
     pyplot.close(figure)
 

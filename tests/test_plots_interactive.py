@@ -15,7 +15,7 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
 from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
-from jaxrate.plots.interactive_peak_labels import LABEL_HEIGHT, place_peak_labels
+from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
 from tests.conftest import refused
 
 
@@ -65,12 +65,12 @@ def test_lines_are_those_of_matplotlib(ax, kind):
     assert kind != "trajectory" or all("low" in row for row in values)
 
 
-def test_peaks_are_dots_with_their_years():
-    chart = plots.careers(rated(), ["P7", "P5"], backend="altair")
-    (peaks, _), (points, _) = rows(chart, "when"), rows(chart, "y")
-    assert {row["name"] for row in peaks} == {"P7", "P5"}
-    assert all(row["y"] in [x["y"] for x in points if x["name"] == row["name"]] for row in peaks)
-    assert all(row["when"].endswith(row["x"][:4]) for row in peaks)
+def test_peaks_are_dots():
+    chart = plots.careers(rated(), ["P7", "P5"], backend="altair").to_dict()
+    (dots,) = [layer["data"]["values"] for layer in chart["layer"] if layer["mark"].get("stroke") == "white"]
+    board = jr.leaderboard(rated(), top=20, active="all")
+    peaks = dict(zip(board.player, board.peak, strict=True))
+    assert {row["name"]: row["y"] for row in dots} == pytest.approx({x: peaks[x] for x in ("P7", "P5")}, abs=0.01)
 
 
 def test_others_are_grey_lines():
@@ -152,16 +152,30 @@ def test_altair_is_only_needed_for_interactive_charts():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_labels_of_peaks_hide_no_line_and_no_other_label():
-    """Of two peaks that are near each other, the label of the lower one stands above the higher one's."""
-    x = np.arange(10.0)
-    high = x, np.array([0.0, 10, 20, 30, 60, 100, 60, 30, 20, 10])
-    low = x, np.array([0.0, 5, 10, 20, 90, 20, 10, 5, 0, 0])
-    one, two, none = place_peak_labels([high, low, low], [(5, "1942"), (4, "1944"), None], [high, low], (90.0, 200.0))
-    assert (one.align, two.align, none) == ("center", "center", None)
-    assert one.height >= 100 and two.height > one.height + 0.5 * LABEL_HEIGHT  # less than two pixels are a point
-    crowd = [(x, high[1] - 0.01 * i) for i in range(7)]
-    found = place_peak_labels(crowd, [(5, "1942")] * 7, crowd, (90.0, 200.0))
-    assert found[0] is not None and found[-1] is None  # no label far from its dot
-    (end,) = place_peak_labels([high], [(9, "2020")], [high], (90.0, 200.0))
-    assert end.align == "right"
+def test_labels_of_lines_hide_no_line_and_no_other_label():
+    """Who goes on to the end has a label beside the axes; who stops before has one at the end of their line."""
+    x = np.linspace(0.0, 100.0, 101)
+    flat, short = (x, np.full(101, 50.0)), (x[:41], np.linspace(0.0, 40.0, 41))
+    ends = [LineEnd(float(a[-1]), float(b[-1]), 30.0, 10.0) for a, b in (flat, flat, short)]
+    one, two, end = place_line_end_labels(ends, [flat, short], (100.0, 100.0))
+    assert one.x is None and two.x is None and abs(one.y - two.y) >= 10.0 and one.has_leader
+    assert end.x is not None and end.x >= 40.0 and end.y + 5.0 < 50.0  # the label stands below the other line
+    walls = [(x, np.full(101, height)) for height in np.arange(0.0, 100.0, 8.0)]
+    (crowded,) = place_line_end_labels(ends[2:], walls, (100.0, 100.0))
+    assert crowded.x is None and not crowded.has_leader  # and no long line leads to it
+
+
+def test_names_stand_beside_interactive_lines_with_their_peaks():
+    chart = plots.careers(rated(), ["P7", "P5"], backend="altair").to_dict()
+    labels = [x for x in chart["layer"] if isinstance(x["mark"], dict) and x["mark"]["type"] == "text"]
+    assert [x["data"]["values"][0]["label"][0] for x in labels] == ["P7", "P5"]
+    assert all(", peak " in x["data"]["values"][0]["label"][1] for x in labels)
+    assert all(x["encoding"]["x"]["value"] > chart["width"] for x in labels)
+
+
+def test_ranks_of_several_have_a_chart_each():
+    chart = plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, backend="altair").to_dict()
+    assert [panel["title"]["text"] for panel in chart["concat"]] == ["P7", "P5", "P3"]
+    assert all(panel["title"]["subtitle"].startswith(("first", "best")) for panel in chart["concat"])
+    names = [{row["name"] for row in panel["layer"][-2]["data"]["values"]} for panel in chart["concat"]]
+    assert names == [{"P7"}, {"P5"}, {"P3"}]

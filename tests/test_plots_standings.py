@@ -14,7 +14,7 @@ from matplotlib.text import Text
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots.rank_and_odds_plots import _set_rank_axis
+from jaxrate.plots.rank_plots import _set_rank_axis
 from tests.conftest import refused
 
 
@@ -85,9 +85,10 @@ def test_a_distribution_has_bins_for_its_players(ax):
 
 
 def test_ranks_are_those_of_leaderboards(ax):
-    players = ["P7", "P3", "P12"]
+    players = ["P7", "P3"]
     assert plots.ranks(rated(), players, step=40.0, active=30, min_games=3, ax=ax) is ax
-    assert named(ax) == players and ax.yaxis_inverted() and ax.get_yscale() == "log"
+    assert [name.split("\n")[0] for name in named(ax)] == players
+    assert ax.yaxis_inverted() and ax.get_yscale() == "log"
     seen = 0
     for name, line in zip(players, ax.lines, strict=True):
         for day, rank in zip(line.get_xdata(orig=True), line.get_ydata(), strict=True):
@@ -109,6 +110,21 @@ def test_ranks_are_those_of_leaderboards(ax):
         plots.ranks(rated(), range(9), ax=ax)
 
 
+def test_ranks_of_three_or_more_have_a_panel_each(ax):
+    """With the others in grey, and a note that says how often each was first; all have the same axes."""
+    board = jr.leaderboard(rated(), top=20)
+    players = board.player[[0, 3, 6]].tolist()
+    assert plots.ranks(rated(), players, step=30.0, ax=ax) is ax
+    for name, rank, panel in zip(players, board.rank[[0, 3, 6]], ax.child_axes, strict=True):
+        (mine,) = [line for line in panel.lines if line.get_gid() == "rank"]
+        assert named(panel) == [name] and mine.get_label() == name and len(panel.lines) == 3
+        (note,) = [text.get_text() for text in panel.texts if text.get_gid() == "note"]
+        firsts = int((mine.get_ydata() == 1).sum())
+        often = f"first {firsts} time" if firsts else f"best {np.nanmin(mine.get_ydata()):.0f}"
+        assert note.startswith(often) and note.endswith(f", now {rank}")
+        assert (panel.get_xlim(), panel.get_ylim()) == (ax.child_axes[0].get_xlim(), ax.child_axes[0].get_ylim())
+
+
 @pytest.mark.parametrize(("ranks", "ticks"), [
     ((1, 30), [1, 2, 3, 5, 10, 20, 30]), ((12, 80), [12, 20, 30, 50]), ((211, 243), [211, 220, 230, 240]),
     ((7, 9), [7, 8, 9]), ((98, 3000), [98, 200, 300, 500, 1000, 2000, 3000]),
@@ -123,7 +139,7 @@ def test_the_best_rank_that_is_shown_is_on_top(ax, ranks, ticks):
 
 
 def test_ranks_of_very_many_others_are_bands(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_and_odds_plots"], "MAX_GREY_LINES", 17)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 17)
     monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
     others = [f"P{i}" for i in range(18)]
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure

@@ -63,6 +63,8 @@ def test_lines_end_or_peak():
 def test_ranks_count_the_firsts():
     ranks = {"Ada": np.array([np.nan, 1.0, 1.0]), "Bo": np.array([1.0, 2.0, 2.0])}
     assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
+    yearly = titles.ranks_title(ranks, 3, is_yearly=True)
+    assert yearly == "Ada ranked first most often, at the end of 2 of 3 years"
     assert titles.ranks_title({"Ada": ranks["Ada"]}, 3) == "Ada ranked first on 2 of 3 dates"
     often = titles.ranks_title(ranks, 3, [np.ones(3)])
     assert often == "Ada ranked first most often of these 2, on 2 of 3 dates"

@@ -14,27 +14,30 @@ career_plots.py                   careers
 belief_plot.py                    belief
 leaderboard_and_matchup_plots.py  leaderboard, matchups
 prediction_plots.py               calibration, loss_by_difference, residuals, comparison
-rank_and_odds_plots.py            distribution, ranks, odds
+rank_plots.py                     ranks
+distribution_and_odds_plots.py    distribution, odds
 strength_plots.py                 intervals, rank_sets, win_matrix
 loss_plots.py                     loss_surface, profile
-altair_charts.py                  the interactive charts
+altair_charts.py                  interactive charts of rows, cells and points
+altair_line_charts.py             interactive charts of lines through time
 finding_titles.py                 titles that say what a plot shows
 scoreboard_style.py               axes, titles, colours and legends of all plots
-name_labels.py                    names of players, and where they stand
+name_labels.py                    names of players
+line_end_labels.py                where the names of lines stand
 player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
 rating_line_data.py               lines of ratings through time
-interactive_peak_labels.py        where labels of peaks stand on interactive charts
 unnamed_players.py                others in grey, as lines or bands
 plotted_data_and_checks.py        events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief
 from jaxrate.plots.career_plots import careers
+from jaxrate.plots.distribution_and_odds_plots import distribution, odds
 from jaxrate.plots.leaderboard_and_matchup_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
-from jaxrate.plots.rank_and_odds_plots import distribution, odds, ranks
+from jaxrate.plots.rank_plots import ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
 from jaxrate.plots.trajectory_plot import trajectory

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
-from jaxrate.plots.finding_titles import line_end_title, peak_title
-from jaxrate.plots.name_labels import label_line_ends
+from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.altair_line_charts import ChartLine, line_chart
+from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
+from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
     check_drawable_count,
     describe_source,
@@ -32,15 +32,10 @@ from jaxrate.plots.rating_line_data import (
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
-    CHARACTER_WIDTH,
     COLOURS,
-    LINE_SPACING,
-    SMALL_FONT,
-    add_text_halo,
     group_thousands,
     label_time_axis,
     make_axes,
-    points_per_pixel,
 )
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -48,11 +43,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABEL_COLUMNS = 60  # positions across the label of a peak at which lines are sought
-LABEL_ROOM = 1.6  # width of the label of a peak and the room about it, as axes become narrower by the layout
-LEAST_LABEL_OFFSET = 4.0  # points from a peak to its label
-LEADER_OFFSET = 9.0  # points beyond which a line leads from a peak to its label
-MAX_LABEL_OFFSET = 40.0  # points from a peak to its label
+CURRENT_SHARE = 0.04  # of the time that is drawn, at whose end a rating is one of today
 GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
 
 
@@ -66,7 +57,7 @@ def careers(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot ratings through a rated history with the players' names; a dot with its time marks the highest rating.
+    """Plot ratings through a rated history with the players' names; a dot marks the highest rating, told by the name.
 
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
@@ -127,67 +118,27 @@ def careers(
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
     for name, numbers, mean, highest in steps:
-        at = display_times(numbers, rated)
-        mark = None if highest is None else (highest, format_peak_time(at[highest], span))
-        chart_lines.append(ChartLine(name, at, mean, peak=mark))
+        note = ""
+        if highest is not None:
+            when = format_peak_time(display_times(numbers, rated)[highest], span)
+            note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
+        if numbers[-1] > last - CURRENT_SHARE * span:
+            note = f"{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
+        chart_lines.append(ChartLine(name, display_times(numbers, rated), mean, peak=highest, note=note))
     if is_interactive:
         return line_chart([*unnamed.lines, *chart_lines], text, bands=unnamed.bands)
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
     draw_unnamed_players(ax, unnamed)
-    peak_labels: list[tuple[str, Any, float, str]] = []
-    heights = [-np.inf if line.peak is None else float(line.y[line.peak[0]]) for line in chart_lines]
+    heights = [-np.inf if line.peak is None else float(line.y[line.peak]) for line in chart_lines]
     for line, height, colour in zip(chart_lines, heights, COLOURS, strict=False):
         layer = 2.0 + 0.1 * sum(other < height for other in heights)  # the highest peak is on top
         ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career", zorder=layer)
-        if line.peak is None:
-            continue
-        top, peak_time = line.peak
-        ax.plot(line.x[top], line.y[top], "o", color=colour, markersize=5, markeredgecolor="white", zorder=layer + 1.0)
-        peak_labels.append((peak_time, line.x[top], float(line.y[top]), colour))
+        if line.peak is not None:
+            ax.plot(line.x[line.peak], height, "o", color=colour, markersize=5, markeredgecolor="white",
+                    zorder=layer + 1.0)  # fmt: skip
     ax.set_ylabel(rating_axis_label(rated.system))
     group_thousands(ax, "y")
     label_time_axis(ax, clock)
     ax.margins(x=0.01)
-    _label_peaks(ax, peak_labels)
-    label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"])
+    label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"], [line.note for line in chart_lines])
     return ax
-
-
-def _crosses(heights: HostArray, bottom: float) -> bool:
-    """Whether lines of these heights [n, k] go through a text that stands there, in points."""
-    return bool(((heights > bottom - 4.0) & (heights < bottom + LINE_SPACING * SMALL_FONT)).any())
-
-
-def _label_peaks(ax: "Axes", peaks: list[tuple[str, Any, float, str]]) -> None:
-    """Label peaks with their times, the highest first, where neither a line nor an earlier label is in the way.
-
-    A short line leads from a label that does not stand at its dot. A lower peak without room has no label.
-    """
-    ax.autoscale_view()
-    careers_drawn = [line for line in ax.lines if line.get_gid() == "career"]
-    drawn_points = [points_per_pixel(ax) * ax.transData.transform(line.get_xydata()).T for line in careers_drawn]
-    label_positions: list[tuple[float, float]] = []
-    for when, at, mean, colour in sorted(peaks, key=lambda peak: -peak[2]):
-        x, y = points_per_pixel(ax) * ax.transData.transform((ax.convert_xunits(at), mean))
-        half = 0.5 * CHARACTER_WIDTH * SMALL_FONT * len(when)
-        side = "right" if x + half > points_per_pixel(ax) * ax.bbox.x1 else "center"  # names stand beside the axes
-        middle = x - (half if side == "right" else 0.0)
-        columns = middle + LABEL_ROOM * np.linspace(-half, half, LABEL_COLUMNS)
-        heights = np.array([np.interp(columns, a, b, left=np.nan, right=np.nan) for a, b in drawn_points])
-        taken = [height for other, height in label_positions if abs(x - other) < 2.0 * half + LINE_SPACING * SMALL_FONT]
-        offset = LEAST_LABEL_OFFSET
-        while offset < MAX_LABEL_OFFSET and (
-            _crosses(heights, y + offset) or any(abs(y + offset - z) < SMALL_FONT * LINE_SPACING for z in taken)
-        ):
-            offset += 1.0
-        if offset >= MAX_LABEL_OFFSET:
-            if label_positions:
-                continue
-            offset = LEAST_LABEL_OFFSET
-        label_positions.append((x, y + offset))
-        leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0.0, "shrinkB": 3.0}
-        label = ax.annotate(
-            when, (at, mean), (0, offset), textcoords="offset points", ha=side, color=colour, fontsize=SMALL_FONT,
-            zorder=5.0, arrowprops=leader if offset > LEADER_OFFSET else None,
-        )  # fmt: skip
-        add_text_halo(label)

@@ -101,7 +101,9 @@ def _named_players_scope(count: int, is_limited: bool) -> str:
     return f" of these {count}" if is_limited else ""
 
 
-def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[HostArray] = ()) -> str:
+def ranks_title(
+    ranks: Mapping[str, HostArray], moments: int, others: Sequence[HostArray] = (), is_yearly: bool = False
+) -> str:
     """Who was first most often, from ranks [m] by name; NaN where a player is not listed.
 
     Others, without names, were first more often: then it is said of the named ones alone.
@@ -113,7 +115,8 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others: Sequence[H
         is_limited = any(int((rank == 1).sum()) >= most for rank in others)
         often = f" most often{_named_players_scope(len(ranks), is_limited)}," if len(ranks) > 1 else ""
         each = "each " * (len(names) > 1)
-        return f"{list_names(names)} ranked first{often} {each}on {most:,} of {moments:,} dates"
+        when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
+        return f"{list_names(names)} ranked first{often} {each}{when}"
     best = {name: int(np.nanmin(rank)) for name, rank in ranks.items()}
     rank = min(best.values())
     names = [name for name, x in best.items() if x == rank]

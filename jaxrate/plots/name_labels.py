@@ -1,4 +1,4 @@
-"""Names of players in plots: as text on one line, chosen by name or by id, and at the ends of lines."""
+"""Names of players in plots: as text on one line, chosen by name or by id, and as labels of rows and columns."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,10 @@ from jaxrate.plots.scoreboard_style import (
     SMALL_FONT,
     get_figure,
     points_per_pixel,
-    text_line_height_share,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
 MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
@@ -93,26 +91,6 @@ def _decreasing_fit(values: HostArray) -> HostArray:
             (first, m), (second, n) = pools[-2:]
             pools[-2:] = [((first * m + second * n) / (m + n), m + n)]
     return np.concatenate([np.full(count, value) for value, count in pools]) if pools else values
-
-
-def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]") -> None:
-    """Write the label of each line beside the axes, in its colour, as near to the line's end as there is room."""
-    for text in [text for text in ax.texts if text.get_gid() == "name"]:
-        text.remove()
-    if not lines:
-        return
-    ax.autoscale_view()
-    tips = [tuple(np.asarray(line.get_xydata())[-1]) for line in lines]
-    height = ax.transAxes.inverted().transform(ax.transData.transform(tips))[:, 1]
-    names = fit_names([str(line.get_label()) for line in lines], ax)
-    for line, name, tip, place in zip(
-        lines, names, tips, spread_labels(height, text_line_height_share(ax)), strict=True
-    ):
-        ax.annotate(
-            name, tip, (1.02, place), textcoords="axes fraction", va="center", color=line.get_color(),
-            fontsize=SMALL_FONT, gid="name",
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0},
-        )  # fmt: skip
 
 
 def text_width(texts: Iterable[str], font_size: float) -> float:

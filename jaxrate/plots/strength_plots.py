@@ -10,7 +10,8 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, ChartText, interval_chart, matrix_chart
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
+from jaxrate.plots.altair_line_charts import RANK_TICKS
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, draw_percent_matrix

@@ -8,9 +8,10 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
+from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.altair_line_charts import ChartLine, line_chart
 from jaxrate.plots.finding_titles import line_end_title
-from jaxrate.plots.name_labels import label_line_ends
+from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     MAX_SYSTEMS,

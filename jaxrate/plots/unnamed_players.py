@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import ChartBand, ChartLine
+from jaxrate.plots.altair_line_charts import ChartBand, ChartLine
 from jaxrate.plots.rating_line_data import RatingLine, StepRatings, last_ratings_by_step
 from jaxrate.plots.scoreboard_style import GREY, PALE
 

@@ -1,4 +1,4 @@
-"""Plots of players among all others: distribution of ratings, ranks through time, odds of tournaments and seasons."""
+"""Plots of players among all others: the distribution of ratings, and odds of tournaments and seasons."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
-from jaxrate.league.rated_history import Rated, days_to_dates, resolve_system_state_and_players
-from jaxrate.league.trajectories import build_trajectories
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart, rank_ticks
-from jaxrate.plots.finding_titles import format_amount, ranks_title
+from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
+from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import (
     format_plot_name,
-    label_line_ends,
     player_labels_by_id,
     set_name_ticks,
     text_width,
@@ -28,29 +23,19 @@ from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     check_drawable_count,
     describe_source,
-    is_altair_backend,
     plural_of_rated,
     rating_axis_label,
     rating_unit,
 )
-from jaxrate.plots.rating_line_data import YEAR, default_step_length
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     INK,
     LINE_SPACING,
     SMALL_FONT,
-    add_halo,
     group_thousands,
-    label_time_axis,
     make_axes,
     points_per_pixel,
-)
-from jaxrate.plots.unnamed_players import (
-    MAX_GREY_LINES,
-    draw_unnamed_players,
-    quantile_bands,
-    unnamed_player_lines,
 )
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import State
@@ -62,7 +47,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
-SMOOTHED_STEPS = 5  # years whose median is a point of a line of ranks, where steps are years
 TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
 
@@ -142,144 +126,6 @@ def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -
                         "relpos": (0.0, 1.0)},
         )  # fmt: skip
     ax.set_xlim(low, high)
-
-
-@enforce_argument_annotations
-def ranks(
-    rated: Rated | Smoothed,
-    players: Any,
-    *,
-    step: float | None = None,
-    active: Any = None,
-    min_games: int | None = None,
-    cautious: float = 0.0,
-    others: Iterable[Any] = (),
-    ax: "Axes | None" = None,
-    backend: str = "matplotlib",
-) -> Any:
-    """Plot ranks through a history, with names at the ends of lines; the scale is logarithmic, the best on top.
-
-        jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
-
-    A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
-    one. The plot begins when half of those who play are listed. A line is interrupted while the player is not listed,
-    for example because they have not played for long. By default, if steps are years, lines go through the medians of
-    five years.
-
-    Args:
-      rated: a history from `jr.rate` or `jr.smooth`, with times.
-      players: one or several players, at most eight.
-      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        hundredth of the time since the first match of these players, or whole years if it is long.
-      active, min_games, cautious: as for `jr.leaderboard`.
-      others: further players, in grey and without names; of more than 200 the median, and bands of 50 % and 90 % of
-        them.
-      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
-
-    Raises:
-      ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
-        0, or as for `jr.leaderboard`.
-    """
-    is_interactive = is_altair_backend(backend, ax)
-    trajectories, names = build_trajectories(rated), rated.players
-    labels = player_labels_by_id(players, names, len(trajectories.start) - 1)
-    check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
-    if rated.clock is None or not trajectories.has_all_times:
-        raise ValueError("ranks through time need times, and this history has none, or not for all events")
-    times = np.concatenate([trajectories.time[trajectories.start[i] + 1 : trajectories.start[i + 1]] for i in labels])
-    if not len(times):
-        raise ValueError(f"none of {', '.join(labels.values())} has played")
-    if step is not None and not step > 0:
-        raise ValueError(f"step must be above 0, got {step}")
-    last = float(np.nanmax(trajectories.time))
-    length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
-    moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
-    grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
-    everybody = range(len(trajectories.start) - 1)
-    all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
-    if min_games is None or min_games:
-        played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
-        listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
-        begin = int(np.argmax(2 * listed >= playing))
-        moments, all_ranks = moments[begin:], all_ranks[begin:]
-    rank_table = all_ranks[:, [*labels, *grey_ids]].T
-    is_smoothed = step is None and rated.clock == "dates" and length >= YEAR and len(moments) > SMOOTHED_STEPS
-    smooth = _running_median if is_smoothed else np.asarray
-    displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
-    at = displayed_times if rated.clock == "dates" else moments
-    other_ranks = rank_table[len(labels) :]
-    if len(other_ranks) > MAX_GREY_LINES:
-        unnamed = quantile_bands(at, other_ranks, len(other_ranks))
-    else:
-        seen = smooth(np.where(_is_isolated(other_ranks), np.nan, other_ranks))  # a line through one point is invisible
-        unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
-    lines = []
-    for name, rank in zip(labels.values(), rank_table, strict=False):
-        listed = np.flatnonzero(~np.isnan(rank))
-        if not len(listed):
-            raise ValueError(f"{name} is never listed; see active and min_games")
-        drawn_points = slice(listed[0], listed[-1] + 1)
-        lines.append(ChartLine(name, at[drawn_points], smooth(rank)[drawn_points]))
-    ranks_by_name = dict(zip(labels.values(), rank_table, strict=False))
-    text = ChartText(ranks_title(ranks_by_name, len(moments), [*other_ranks]),
-                     f"Ranks on the leaderboard of each date by {rated.system.name}"
-                     f"{', medians of five dates' if is_smoothed else ''}{unnamed.description}",
-                     "date" if rated.clock == "dates" else "time", "rank", describe_source(rated))  # fmt: skip
-    if is_interactive:
-        return line_chart([*unnamed.lines, *lines], text, bands=unnamed.bands, is_rank=True)
-    ax = make_axes(ax, (8.5, 4.8), text.title, text.subtitle, source=text.source)
-    draw_unnamed_players(ax, unnamed)
-    for line, colour in zip(lines, (*COLOURS, GREY), strict=False):
-        _draw_ranks(ax, line, colour)
-    ax.set_yscale("log")
-    _set_rank_axis(ax)
-    label_time_axis(ax, text.x)
-    label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"])
-    return ax
-
-
-def _running_median(values: HostArray) -> HostArray:
-    """[..., m] the median of up to five values about each; NaN stays, and does not count."""
-    around = [(0, 0)] * (values.ndim - 1) + [(SMOOTHED_STEPS // 2,) * 2]
-    windows = np.lib.stride_tricks.sliding_window_view(
-        np.pad(values, around, constant_values=np.nan), SMOOTHED_STEPS, -1
-    )
-    result = np.full(values.shape, np.nan)
-    is_known = ~np.isnan(values)
-    result[is_known] = np.nanmedian(windows[is_known], axis=-1)
-    return result
-
-
-def _is_isolated(values: HostArray) -> HostArray:
-    """[..., m] whether a value stands between missing ones."""
-    is_missing = np.isnan(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)], constant_values=np.nan))
-    return is_missing[..., :-2] & is_missing[..., 2:] & ~is_missing[..., 1:-1]
-
-
-def _draw_ranks(ax: "Axes", line: ChartLine, colour: str) -> None:
-    """Draw the ranks of a player; dots show the last rank, and those between times without a rank."""
-    is_dotted = _is_isolated(line.y)
-    is_dotted[-1] = True
-    (drawn,) = ax.plot(
-        line.x, line.y, color=colour, linewidth=1.5, label=line.name, gid="rank",
-        marker="o", markersize=3.5, markevery=np.flatnonzero(is_dotted).tolist(), solid_capstyle="round",
-    )  # fmt: skip
-    add_halo(drawn)
-
-
-def _set_rank_axis(ax: "Axes") -> None:
-    """Set the best rank that is shown on top, and round ranks at the ticks."""
-    shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
-    shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
-    ranks = np.concatenate(shown)
-    best = float(np.nanmin(ranks))
-    worst = max(float(np.nanmax(ranks)), best + 2.0)
-    margin = (worst / best) ** 0.05
-    ax.set_ylim(worst * margin, best / margin)
-    ticks = rank_ticks(np.array([best, worst]))
-    ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-    ax.set_ylabel("rank")
 
 
 @enforce_argument_annotations

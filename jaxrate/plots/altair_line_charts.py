@@ -1,0 +1,258 @@
+"""Lines through time as interactive charts of Altair."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.plots.altair_charts import CHARACTER_PIXELS, HEIGHT, WIDTH, ChartText, import_altair, style_chart
+from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.rating_line_data import times_to_numbers
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS
+
+LABEL_LINE_HEIGHT = 13  # pixels
+NAME_GAP = 6  # pixels between a chart and the names beside it
+PANEL_COLUMNS = 2
+PANEL_WIDTH = 300  # pixels of one of several small charts
+PANEL_HEIGHT = 110
+PANEL_TICKS = 5
+DATA_ROOM = 0.03  # of the height of a chart, above and below the data
+MILLISECONDS = 86_400_000  # of a day
+LINE_TICKS = 8
+RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
+MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
+MIN_TICK_DISTANCE = 0.06  # of a round rank from the best, as a share of a logarithmic axis
+
+
+class ChartLine(NamedTuple):
+    """A line through points [m]; NaN interrupts it."""
+
+    name: str
+    x: HostArray  # numbers or dates
+    y: HostArray
+    half_width: HostArray | None = None  # of a band about it
+    is_named: bool = True  # False: in grey, behind the others
+    peak: int | None = None  # the point with a dot
+    note: str = ""  # below the name
+
+
+class ChartBand(NamedTuple):
+    """A grey band [m] behind all lines; NaN interrupts it."""
+
+    x: HostArray
+    low: HostArray
+    high: HostArray
+
+
+def rank_ticks(ranks: HostArray) -> list[int]:
+    """The best rank, and round ones to about the worst, NaN apart; at even distances if these are near."""
+    best, worst = math.ceil(np.nanmin(ranks)), float(np.nanmax(ranks))
+    ticks = [tick for tick in RANK_TICKS if best <= tick <= worst]
+    if len(ticks) < MIN_RANK_TICKS:
+        step = next(step for step in RANK_TICKS if step >= (worst - best) / 4)
+        ticks = list(range(-int(-best // step) * step, int(worst) + 1, step))
+    room = (worst / best) ** MIN_TICK_DISTANCE
+    return [best, *(tick for tick in ticks if tick >= best * room)]
+
+
+class _Axes(NamedTuple):
+    """The axes of a chart, whose ends are known, so that labels can be placed."""
+
+    size: tuple[float, float]  # pixels
+    begin: float  # of time, as numbers
+    end: float
+    low: float
+    high: float
+    is_rank: bool  # logarithmic, with the best on top
+    x: Any
+    y: Any
+
+    def pixels(self, line: ChartLine) -> tuple[HostArray, HostArray]:
+        """The positions of the points of a line, from the lower left corner."""
+        x = (times_to_numbers(np.asarray(line.x)) - self.begin) / (self.end - self.begin)
+        y = np.asarray(line.y, float)
+        if self.is_rank:
+            share = np.log(self.high / y) / math.log(self.high / self.low)
+        else:
+            share = (y - self.low) / (self.high - self.low)
+        return self.size[0] * x, self.size[1] * share
+
+
+def line_chart(
+    lines: Sequence[ChartLine],
+    text: ChartText,
+    *,
+    is_rank: bool = False,
+    is_stepped: bool = False,
+    bands: Sequence[ChartBand] = (),
+) -> Any:
+    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
+
+    Ranks have a logarithmic axis with the best on top.
+    """
+    altair = import_altair()
+    named = [line for line in lines if line.is_named]
+    axes = _chart_axes(lines, bands, text, is_rank, (WIDTH, HEIGHT))
+    has_labels = len(named) <= len(COLOURS)
+    colour = altair.Color(
+        "name:N",
+        scale=altair.Scale(domain=[line.name for line in named], range=[*COLOURS][: max(len(named), 1)]),
+        legend=None if has_labels else altair.Legend(title=None),
+    )
+    interpolate = "step-before" if is_stepped else "linear"
+    layers = _background_layers([line for line in lines if not line.is_named], bands, axes, interpolate)
+    chart = altair.Chart(altair.Data(values=_line_rows(named)))
+    if any(line.half_width is not None for line in named):
+        intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
+        layers.append(intervals.encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q", color=colour))
+    layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
+    layers.append(_hover_layer(chart, axes, text).encode(color=colour))
+    if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:
+        dots = altair.Chart(altair.Data(values=sorted(peaks, key=lambda row: row["y"])))  # the highest on top
+        layers.append(dots.mark_circle(size=60, opacity=1, stroke="white").encode(x=axes.x, y=axes.y, color=colour))
+    if has_labels:
+        layers += _label_layers(named, axes)
+    chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return style_chart(chart.interactive(bind_y=False), text)
+
+
+def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequence[ChartBand] = ()) -> Any:
+    """A small chart of the ranks of each named line, in front of all others in grey."""
+    altair = import_altair()
+    named = [line for line in lines if line.is_named]
+    axes = _chart_axes(lines, bands, text, True, (PANEL_WIDTH, PANEL_HEIGHT))
+    panels: list[Any] = []
+    for line, colour in zip(named, (*COLOURS, GREY), strict=False):
+        background = [other._replace(is_named=False) for other in lines if other.name != line.name]
+        layers = _background_layers(background, bands, axes, "linear")
+        chart = altair.Chart(altair.Data(values=_line_rows([line])))
+        layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
+        layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
+        title = altair.TitleParams(line.name, subtitle=line.note, anchor="start", color=TEXT_COLOURS.get(colour, GREY),
+                                   fontSize=12, subtitleColor=GREY, subtitleFontSize=11)  # fmt: skip
+        panels.append(altair.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT, title=title))
+    return style_chart(altair.concat(*panels, columns=PANEL_COLUMNS), text)
+
+
+def _chart_axes(
+    lines: Sequence[ChartLine], bands: Sequence[ChartBand], text: ChartText, is_rank: bool, size: tuple[int, int]
+) -> _Axes:
+    """The axes of all these lines and bands, with a little room above and below."""
+    altair = import_altair()
+    times = np.concatenate([times_to_numbers(np.asarray(x)) for x in [*(y.x for y in lines), *(y.x for y in bands)]])
+    half = [np.zeros(len(line.y)) if line.half_width is None else line.half_width for line in lines]
+    edges = [np.asarray(line.y, float) + sign * x for line, x in zip(lines, half, strict=True) for sign in (-1.0, 1.0)]
+    shown = np.concatenate([*edges, *(edge for band in bands for edge in (band.low, band.high))])
+    begin, end, low, high = times.min(), times.max(), float(np.nanmin(shown)), float(np.nanmax(shown))
+    end = max(end, begin + 1.0)
+    is_small = size[0] < WIDTH
+    y_axis: dict[str, Any]
+    if is_rank:
+        y_axis = {"values": rank_ticks(shown)}
+        room = (max(high, low + 2.0) / low) ** DATA_ROOM
+        low, high = low / room, max(high, low + 2.0) * room
+        scale = altair.Scale(type="log", reverse=True, nice=False, domain=[low, high])
+    else:
+        y_axis = {"tickCount": LINE_TICKS}
+        room = DATA_ROOM * max(high - low, 1e-6)
+        low, high = low - room, high + room
+        scale = altair.Scale(zero=False, nice=False, domain=[low, high])
+    is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
+    unit = MILLISECONDS if is_dated else 1
+    x = altair.X(
+        "x:T" if is_dated else "x:Q", title=None if is_dated else text.x,
+        scale=altair.Scale(domain=[begin * unit, end * unit], nice=False),
+        axis=altair.Axis(grid=False, tickCount=PANEL_TICKS if is_small else LINE_TICKS),
+    )  # fmt: skip
+    y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **y_axis))
+    return _Axes(size, float(begin), float(end), low, high, is_rank, x, y)
+
+
+def _y_of(axes: _Axes, column: str) -> Any:
+    y = axes.y.copy()
+    y.shorthand = f"{column}:Q"
+    return y
+
+
+def _background_layers(
+    lines: Sequence[ChartLine], bands: Sequence[ChartBand], axes: _Axes, interpolate: str
+) -> list[Any]:
+    """Bands and lines in grey."""
+    altair, layers = import_altair(), []
+    for band in bands:
+        grey = altair.Chart(altair.Data(values=_band_rows(band)))
+        layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q"))
+    if lines:
+        grey = altair.Chart(altair.Data(values=_line_rows(lines)))
+        look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]} if bands else {"color": PALE, "strokeWidth": 0.7}
+        layers.append(grey.mark_line(interpolate=interpolate, **look).encode(x=axes.x, y=axes.y, detail="name:N"))
+    return layers
+
+
+def _hover_layer(chart: Any, axes: _Axes, text: ChartText, number: int = 0) -> Any:
+    """The point that is nearest to the pointer, with its name and numbers, in the chart of this number."""
+    altair = import_altair()
+    is_dated = axes.x.shorthand.endswith("T")
+    tooltip = [
+        altair.Tooltip("name:N", title="name"),
+        altair.Tooltip(axes.x.shorthand, title=text.x, format="%Y-%m-%d" if is_dated else ",.6~g"),
+        altair.Tooltip("y:Q", title=text.y, format=",.0f" if axes.is_rank else ",.1f"),
+    ]
+    nearest = altair.selection_point(
+        f"nearest_{number}", on="pointerover", nearest=True, fields=["name", "x"], empty=False
+    )
+    opacity = altair.condition(nearest, altair.value(1), altair.value(0))
+    points = chart.mark_circle(size=50).encode(x=axes.x, y=axes.y, tooltip=tooltip, opacity=opacity)
+    return points.add_params(nearest)
+
+
+def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
+    """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
+    altair = import_altair()
+    texts = [[line.name, *([line.note] if line.note else [])] for line in named]
+    drawn = [axes.pixels(line) for line in named]
+    ends = [
+        LineEnd(x[-1], y[-1], CHARACTER_PIXELS * max(map(len, one)), LABEL_LINE_HEIGHT * len(one))
+        for one, (x, y) in zip(texts, drawn, strict=True)
+    ]
+    layers, beside = [], axes.size[0] + NAME_GAP
+    for one, end, place, colour in zip(
+        texts, ends, place_line_end_labels(ends, drawn, axes.size), COLOURS, strict=False
+    ):
+        x = beside if place.x is None else place.x
+        top = [axes.size[1] - y for y in (end.y, place.y)]
+        data = altair.Chart(altair.Data(values=[{"name": one[0], "label": one}]))
+        if place.has_leader:
+            leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
+            layers.append(leader.encode(x=altair.value(end.x), y=altair.value(top[0]), x2=altair.value(x - 1),
+                                        y2=altair.value(top[1])))  # fmt: skip
+        label = data.mark_text(
+            align="left", baseline="middle", clip=False, color=TEXT_COLOURS[colour], lineHeight=LABEL_LINE_HEIGHT,
+            dy=-0.5 * LABEL_LINE_HEIGHT * (len(one) - 1),
+        )  # fmt: skip
+        layers.append(label.encode(x=altair.value(x), y=altair.value(top[1]), text="label:N"))
+    return layers
+
+
+def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
+    """The points of lines for JSON."""
+    rows = []
+    for line in lines:
+        x, y = np.asarray(line.x), np.asarray(line.y, float)
+        times = np.datetime_as_string(x, unit="s").tolist() if x.dtype.kind == "M" else x.astype(float).tolist()
+        half_width = np.full(len(y), np.nan) if line.half_width is None else np.asarray(line.half_width, float)
+        for at, value, half in zip(times, y.tolist(), half_width.tolist(), strict=True):
+            row: dict[str, Any] = {"name": line.name, "x": at, "y": round(value, 3) if value == value else None}
+            if half == half:
+                row |= {"low": round(value - half, 3), "high": round(value + half, 3)}
+            rows.append(row)
+    return rows
+
+
+def _band_rows(band: ChartBand) -> list[dict[str, Any]]:
+    """The points of a band for JSON."""
+    middle, half_width = 0.5 * (band.low + band.high), 0.5 * (band.high - band.low)
+    rows = _line_rows([ChartLine("", band.x, middle, half_width)])
+    return [{"x": row["x"], "low": row.get("low"), "high": row.get("high")} for row in rows]

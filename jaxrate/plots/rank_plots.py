@@ -1,0 +1,235 @@
+"""A plot of ranks through time: lines with names, or of several players a panel for each."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
+from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
+from jaxrate.league.rated_history import Rated, days_to_dates, format_time
+from jaxrate.league.trajectories import build_trajectories
+from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.altair_line_charts import PANEL_COLUMNS, ChartLine, line_chart, rank_panels_chart, rank_ticks
+from jaxrate.plots.finding_titles import ranks_title
+from jaxrate.plots.line_end_labels import label_line_ends
+from jaxrate.plots.name_labels import fit_names, player_labels_by_id
+from jaxrate.plots.plotted_data_and_checks import (
+    MAX_NAMED_LINES,
+    check_drawable_count,
+    describe_source,
+    is_altair_backend,
+)
+from jaxrate.plots.rating_line_data import YEAR, default_step_length, describe_step
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    PALE,
+    SMALL_FONT,
+    TEXT_COLOURS,
+    add_halo,
+    label_time_axis,
+    make_axes,
+    style_axes,
+)
+from jaxrate.plots.unnamed_players import (
+    MAX_GREY_LINES,
+    UnnamedPlayers,
+    draw_unnamed_players,
+    quantile_bands,
+    unnamed_player_lines,
+)
+from jaxrate.smoothing.smoothing_result import Smoothed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
+PANEL_HEIGHT = 1.5  # inches of a panel and its heading
+PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it
+
+
+@enforce_argument_annotations
+def ranks(
+    rated: Rated | Smoothed,
+    players: Any,
+    *,
+    step: float | None = None,
+    active: Any = None,
+    min_games: int | None = None,
+    cautious: float = 0.0,
+    others: Iterable[Any] = (),
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+) -> Any:
+    """Plot ranks through a history; the scale is logarithmic, the best on top. Three players or more have a panel each.
+
+        jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
+
+    A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
+    one. The plot begins when half of those who play are listed. A line is interrupted while the player is not listed,
+    for example because they have not played for long. A note says how often each was first, or their best rank; the
+    others stand in grey in each panel.
+
+    Args:
+      rated: a history from `jr.rate` or `jr.smooth`, with times.
+      players: one or several players, at most eight.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
+        hundredth of the time since the first match of these players, or whole years if it is long.
+      active, min_games, cautious: as for `jr.leaderboard`.
+      others: further players, in grey and without names; of more than 200 the median, and bands of 50 % and 90 % of
+        them.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
+        0, or as for `jr.leaderboard`.
+    """
+    is_interactive = is_altair_backend(backend, ax)
+    trajectories, names = build_trajectories(rated), rated.players
+    labels = player_labels_by_id(players, names, len(trajectories.start) - 1)
+    check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
+    if rated.clock is None or not trajectories.has_all_times:
+        raise ValueError("ranks through time need times, and this history has none, or not for all events")
+    times = np.concatenate([trajectories.time[trajectories.start[i] + 1 : trajectories.start[i + 1]] for i in labels])
+    if not len(times):
+        raise ValueError(f"none of {', '.join(labels.values())} has played")
+    if step is not None and not step > 0:
+        raise ValueError(f"step must be above 0, got {step}")
+    last = float(np.nanmax(trajectories.time))
+    length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
+    moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
+    grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
+    everybody = range(len(trajectories.start) - 1)
+    all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
+    if min_games is None or min_games:
+        played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
+        listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
+        begin = int(np.argmax(2 * listed >= playing))
+        moments, all_ranks = moments[begin:], all_ranks[begin:]
+    rank_table = all_ranks[:, [*labels, *grey_ids]].T
+    displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
+    at = displayed_times if rated.clock == "dates" else moments
+    other_ranks = rank_table[len(labels) :]
+    if len(other_ranks) > MAX_GREY_LINES:
+        unnamed = quantile_bands(at, other_ranks, len(other_ranks))
+    else:
+        seen = np.where(_is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
+        unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
+    lines = []
+    for name, rank in zip(labels.values(), rank_table, strict=False):
+        listed = np.flatnonzero(~np.isnan(rank))
+        if not len(listed):
+            raise ValueError(f"{name} is never listed; see active and min_games")
+        drawn_points = slice(listed[0], listed[-1] + 1)
+        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points], note=_describe_ranks(rank)))
+    ranks_by_name, is_yearly = dict(zip(labels.values(), rank_table, strict=False)), length == YEAR
+    clock = "date" if rated.clock == "dates" else "time"
+    text = ChartText(
+        ranks_title(ranks_by_name, len(moments), [*other_ranks], is_yearly and clock == "date"),
+        f"Ranks by {rated.system.name} {describe_step(length, clock)}, back from {format_time(last, rated.clock)}"
+        f"{unnamed.description}",
+        clock, "rank", describe_source(rated),
+    )  # fmt: skip
+    if len(lines) < MIN_PANELS:
+        if is_interactive:
+            return line_chart([*unnamed.lines, *lines], text, bands=unnamed.bands, is_rank=True)
+        ax = make_axes(ax, (8.5, 4.8), text.title, text.subtitle, source=text.source)
+        _draw_ranks(ax, lines, unnamed, clock)
+        notes = [line.note for line in lines]
+        label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"], notes)
+        return ax
+    if is_interactive:
+        return rank_panels_chart([*unnamed.lines, *lines], text, unnamed.bands)
+    num_rows = -(-len(lines) // PANEL_COLUMNS)
+    ax = make_axes(ax, (8.5, 1.0 + PANEL_HEIGHT * num_rows), text.title, text.subtitle, source=text.source)
+    _draw_panels(ax, lines, unnamed, clock)
+    return ax
+
+
+def _describe_ranks(rank: HostArray) -> str:
+    """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none."""
+    firsts, best = int((rank == 1).sum()), int(np.nanmin(rank))
+    often = f"first {firsts:,} time{'s' * (firsts > 1)}" if firsts else f"best {best:,}"
+    return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
+
+
+def _is_isolated(values: HostArray) -> HostArray:
+    """[..., m] whether a value stands between missing ones."""
+    is_missing = np.isnan(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)], constant_values=np.nan))
+    return is_missing[..., :-2] & is_missing[..., 2:] & ~is_missing[..., 1:-1]
+
+
+def _draw_ranks(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
+    """Draw the ranks of players; dots show the last rank, and those between times without a rank."""
+    draw_unnamed_players(ax, unnamed)
+    for line, colour in zip(lines, (*COLOURS, GREY), strict=False):
+        _draw_rank_line(ax, line, colour)
+    ax.set_yscale("log")
+    _set_rank_axis(ax)
+    label_time_axis(ax, clock)
+    ax.margins(x=0.01)
+
+
+def _draw_rank_line(ax: "Axes", line: ChartLine, colour: str) -> None:
+    is_dotted = _is_isolated(line.y)
+    is_dotted[-1] = True
+    (drawn,) = ax.plot(
+        line.x, line.y, color=colour, linewidth=1.5, label=line.name, gid="rank",
+        marker="o", markersize=3.5, markevery=np.flatnonzero(is_dotted).tolist(), solid_capstyle="round",
+    )  # fmt: skip
+    add_halo(drawn)
+
+
+def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
+    """Draw each player into axes of their own, the others in grey behind them; all these axes have the same limits."""
+    ax.set_axis_off()
+    num_rows = -(-len(lines) // PANEL_COLUMNS)
+    width, height = 1.0 / PANEL_COLUMNS, 1.0 / num_rows
+    panels: list[Axes] = []
+    for i, (line, colour) in enumerate(zip(lines, (*COLOURS, GREY), strict=False)):
+        row, column = divmod(i, PANEL_COLUMNS)
+        left, bottom = column * width, 1.0 - (row + 1.0) * height
+        panel = ax.inset_axes((left, bottom, PANEL_SHARE[0] * width, PANEL_SHARE[1] * height))
+        style_axes(panel)
+        draw_unnamed_players(panel, unnamed)
+        for other in lines:
+            if other.name != line.name:
+                panel.plot(other.x, other.y, color=PALE, linewidth=0.7, gid="other")
+        panels.append(panel)
+        _draw_rank_line(panel, line, colour)
+        panel.set_yscale("log")
+        _set_rank_axis(panel)
+        label_time_axis(panel, clock)
+        panel.margins(x=0.02)
+        heading: Any = {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False}
+        name = panel.annotate(
+            fit_names([line.name], ax)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
+            color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT + 1.0, fontweight="bold", **heading,
+        )  # fmt: skip
+        panel.annotate(line.note, (1.0, 0.0), (6.0, 0.0), xycoords=name, color=GREY, fontsize=SMALL_FONT, gid="note",
+                       **heading)  # fmt: skip
+    limits = [panel.get_xlim() for panel in panels]
+    for i, panel in enumerate(panels):
+        panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+        if i + PANEL_COLUMNS < len(panels):
+            panel.tick_params(labelbottom=False)
+            panel.set_xlabel("")
+        if i % PANEL_COLUMNS:
+            panel.set_ylabel("")
+
+
+def _set_rank_axis(ax: "Axes") -> None:
+    """Set the best rank that is shown on top, and round ranks at the ticks."""
+    shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
+    shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
+    ranks = np.concatenate(shown)
+    best = float(np.nanmin(ranks))
+    worst = max(float(np.nanmax(ranks)), best + 2.0)
+    margin = (worst / best) ** 0.05
+    ax.set_ylim(worst * margin, best / margin)
+    ticks = rank_ticks(np.array([best, worst]))
+    ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.set_yticks([], minor=True)
+    ax.set_ylabel("rank")
