@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 import jaxrate as jr
 from jaxrate import plots
@@ -147,6 +148,10 @@ def test_residuals_are_of_who_still_plays(ax):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["Gone", "Ada", "Bo"]
     with refused('active must be a number above 0, or "all", got 0'):
         plots.residuals(np.full(24, 0.5), data, active=0, ax=ax)
+    figure = plots.residuals(np.full(24, 0.5), data, top=1).figure
+    said = " ".join(figure.artists[0].get_text().split())
+    assert "of the 1 most surprising of 2 players of the last 365 days" in said
+    pyplot.close(figure)
 
 
 def test_residuals_of_many_and_refusals(ax):

@@ -13,7 +13,8 @@ trajectory_plot.py                trajectory
 career_plots.py                   careers
 belief_plot.py                    belief
 leaderboard_and_matchup_plots.py  leaderboard, matchups
-prediction_plots.py               calibration, loss_by_difference, residuals, comparison
+calibration_plot.py               calibration
+prediction_plots.py               loss_by_difference, residuals, comparison
 rank_plots.py                     ranks
 distribution_and_odds_plots.py    distribution, odds
 strength_plots.py                 intervals, rank_sets, win_matrix
@@ -32,11 +33,12 @@ plotted_data_and_checks.py        events, clocks and checks
 """
 
 from jaxrate.plots.belief_plot import belief
+from jaxrate.plots.calibration_plot import calibration
 from jaxrate.plots.career_plots import careers
 from jaxrate.plots.distribution_and_odds_plots import distribution, odds
 from jaxrate.plots.leaderboard_and_matchup_plots import leaderboard, matchups
 from jaxrate.plots.loss_plots import loss_surface, profile
-from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals
+from jaxrate.plots.prediction_plots import comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_plots import ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix

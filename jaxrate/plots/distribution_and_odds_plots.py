@@ -33,6 +33,7 @@ from jaxrate.plots.scoreboard_style import (
     INK,
     LINE_SPACING,
     SMALL_FONT,
+    TEXT_COLOURS,
     group_thousands,
     make_axes,
     points_per_pixel,
@@ -120,7 +121,8 @@ def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -
         ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid="median" if is_median else "player")
         ax.annotate(
             name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line_of[i]), ha="left", va="bottom",
-            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT, color=colour,
+            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT,
+            color=TEXT_COLOURS.get(colour, colour),
             gid="median" if is_median else "name",
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0,
                         "relpos": (0.0, 1.0)},

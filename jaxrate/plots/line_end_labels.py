@@ -139,7 +139,14 @@ def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str]) ->
     places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
     for line, text, place in zip(lines, texts, places, strict=True):
         colour: Any = line.get_color()
-        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
+        leader = {
+            "arrowstyle": "-",
+            "color": colour,
+            "linewidth": 0.8,
+            "shrinkA": 1.0,
+            "shrinkB": 0.0,
+            "relpos": (0.0, 0.5),
+        }
         label = ax.annotate(
             text, tuple(np.asarray(line.get_xydata())[-1]),
             (BESIDE_SHARE if place.x is None else place.x / size[0], place.y / size[1]), textcoords="axes fraction",

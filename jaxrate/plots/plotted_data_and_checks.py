@@ -1,5 +1,6 @@
 """Helpers of all plots: events and clocks of histories, checks, and limits of what a page can hold."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,6 +118,13 @@ def describe_source(history: Any) -> str:
 def plural_of_rated(history: Any) -> str:
     """What those who are rated are called: teams if `jaxrate rate` found the file to be about teams, else players."""
     return "teams" if isinstance(history, Rated) and history.options.get("teams") else "players"
+
+
+def values_by_system(values: Any) -> dict[Any, Any]:
+    """Values of several systems by name, or those of one system under an empty name."""
+    by_name = dict(values) if isinstance(values, Mapping) else {"": values}
+    check_drawable_count("systems", len(by_name), 1, MAX_SYSTEMS)
+    return by_name
 
 
 def check_ratings_finite(name: str, *values: Any) -> None:

@@ -11,7 +11,15 @@ from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, format_time
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.altair_charts import ChartText
-from jaxrate.plots.altair_line_charts import PANEL_COLUMNS, ChartLine, line_chart, rank_panels_chart, rank_ticks
+from jaxrate.plots.altair_line_charts import (
+    MIN_TICK_DISTANCE,
+    PANEL_COLUMNS,
+    PANEL_TICK_DISTANCE,
+    ChartLine,
+    line_chart,
+    rank_panels_chart,
+    rank_ticks,
+)
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.name_labels import fit_names, player_labels_by_id
@@ -151,7 +159,7 @@ def ranks(
 def _describe_ranks(rank: HostArray) -> str:
     """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none."""
     firsts, best = int((rank == 1).sum()), int(np.nanmin(rank))
-    often = f"first {firsts:,} time{'s' * (firsts > 1)}" if firsts else f"best {best:,}"
+    often = "first once" if firsts == 1 else f"first {firsts:,} times" if firsts else f"best {best:,}"
     return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
 
 
@@ -196,11 +204,12 @@ def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers
         draw_unnamed_players(panel, unnamed)
         for other in lines:
             if other.name != line.name:
-                panel.plot(other.x, other.y, color=PALE, linewidth=0.7, gid="other")
+                panel.plot(other.x, other.y, color=PALE, linewidth=0.5, gid="other")
         panels.append(panel)
         _draw_rank_line(panel, line, colour)
         panel.set_yscale("log")
-        _set_rank_axis(panel)
+        _set_rank_axis(panel, PANEL_TICK_DISTANCE)
+        panel.tick_params(labelsize=SMALL_FONT)
         label_time_axis(panel, clock)
         panel.margins(x=0.02)
         heading: Any = {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False}
@@ -220,7 +229,7 @@ def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers
             panel.set_ylabel("")
 
 
-def _set_rank_axis(ax: "Axes") -> None:
+def _set_rank_axis(ax: "Axes", min_distance: float = MIN_TICK_DISTANCE) -> None:
     """Set the best rank that is shown on top, and round ranks at the ticks."""
     shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
     shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
@@ -229,7 +238,7 @@ def _set_rank_axis(ax: "Axes") -> None:
     worst = max(float(np.nanmax(ranks)), best + 2.0)
     margin = (worst / best) ** 0.05
     ax.set_ylim(worst * margin, best / margin)
-    ticks = rank_ticks(np.array([best, worst]))
+    ticks = rank_ticks(np.array([best, worst]), min_distance)
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
     ax.set_ylabel("rank")

@@ -109,7 +109,7 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
     if title:
         width = 72.0 * figure.get_figwidth()
         title_lines = _wrap_evenly(title, max(int(width / (1.1 * CHARACTER_WIDTH * TITLE_FONT)), 16))
-        lines = _wrap(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
+        lines = _wrap_evenly(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
         room = "\n" * round(1.05 * len(lines) * 9.5 / TITLE_FONT + 0.3 * bool(lines))
         heading = figure.suptitle(
             "\n".join(title_lines) + room, x=0.01, ha="left", color=INK, fontsize=TITLE_FONT, fontweight="bold",
