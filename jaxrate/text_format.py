@@ -45,7 +45,7 @@ def format_percent(percent: float) -> str:
 
 
 def format_credible_intervals(mean: Any, deviation: Any) -> list[str]:
-    """Central 95 % intervals of normal beliefs, in whole points; tenths for small ratings, hundredths for shares."""
+    """Central 95% intervals of normal beliefs, in whole points; tenths for small ratings, hundredths for shares."""
     largest, widest = max(map(abs, mean), default=0.0), max(deviation, default=0.0)
     digits = 2 if largest <= 1 and widest <= 0.5 else 1 if largest + widest < LARGE_RATING else 0
     half = [1.96 * x for x in deviation]

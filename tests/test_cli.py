@@ -192,7 +192,7 @@ def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
     systems = {name: getattr(jr, name)(data.seasons, side_advantage=50) for name in ("elo", "glicko")}
     for name, system in systems.items():
         found = jr.metrics.match_metrics(jr.run(system, data).prediction, data.matches.score)
-        assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f} %\n", text)
+        assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f}%\n", text)
     published = jr.metrics.log_loss(jr.data.datasets.nfl_forecast(), data.matches.score)
     assert re.search(rf"FiveThirtyEight\) +{published:.4f}", text) and "elo_mmr" not in text
     board = text.split("as of 2021-02-07:\n\n")[1].splitlines()[1:33]
@@ -204,7 +204,7 @@ def test_demo_of_a_simulated_league_names_every_system_and_the_truth(jaxrate):
     code, text, _ = jaxrate("demo", "--simulated", "--players", 60, "--matches", 2000, "--seed", 3)
     assert code == 0
     assert all(f"\n{name} " in text for name in ("elo", "glicko", "glicko2"))
-    assert "true rank" in text and "95 % interval" in text
+    assert "true rank" in text and "95% interval" in text
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_ranks_are_left_out_of_many_players(jaxrate, file, monkeypatch):
     monkeypatch.setattr("jaxrate.arena.rank_inference.MAX_RANKED", 4)
     code, text, errors = jaxrate("arena", file)
     assert code == 0 and "no rank ranges: they are limited to 4 players" in errors
-    assert "\nmodel" in text and re.search(r"rating +95 % interval", text)
-    assert re.search(r"^\w+ +1,\d{3} +1,\d{3} to 1,\d{3} +\d+ +\d\d %$", text, re.MULTILINE)  # as on the page
+    assert "\nmodel" in text and re.search(r"rating +95% interval", text)
+    assert re.search(r"^\w+ +1,\d{3} +1,\d{3} to 1,\d{3} +\d+ +\d\d%$", text, re.MULTILINE)  # as on the page
     assert "least_rank" not in plain(jaxrate, file)["players"][0]
 
 

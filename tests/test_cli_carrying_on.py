@@ -310,7 +310,7 @@ def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
     for neutral, head in ((("--neutral", "neutral"), "date +home  away  side"), ((), "date +home  away  ")):
         code, text, errors = jaxrate("predict", tmp_path / "run", coming, *neutral)
         assert code == 0 and re.match(head, text.strip()), errors + text
-        assert re.search(r"^2026-06-01  Ada +Bo .* \d\d %  ", text, re.MULTILINE)
+        assert re.search(r"^2026-06-01  Ada +Bo .* \d\d%  ", text, re.MULTILINE)
 
 
 def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path):

@@ -43,7 +43,7 @@ def lines_of(rounds, rating, mask=None):
     """The quality that is printed."""
     masks = [jr.metrics.experience_mask(rounds, games) & (True if mask is None else mask) for games in (1, 5)]
     metrics = jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation
-    return [f"{100 * metric(rounds, rating, mask=mask):.2f} %" for mask in masks for metric in metrics]
+    return [f"{100 * metric(rounds, rating, mask=mask):.2f}%" for mask in masks for metric in metrics]
 
 
 def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, tmp_path):
@@ -56,7 +56,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
     assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
     assert "\n30 contests, 180 participations in " in text
-    quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+ %)", text)
+    quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+%)", text)
     assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
     predictions = csv(out / "predictions.csv")
     np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
@@ -106,7 +106,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     np.testing.assert_allclose(one.predictions["prediction"], two.predictions["prediction"], rtol=1e-5)
     data = jr.read(contests, contest="race", participant="driver", rank="place")
     late = np.arange(180) >= 60
-    assert re.findall(r"(\S+\.\d+ %)", text) == lines_of(data.rounds, two.predictions["rating"].to_numpy(), late)
+    assert re.findall(r"(\S+\.\d+%)", text) == lines_of(data.rounds, two.predictions["rating"].to_numpy(), late)
     ids = [data.players.tolist().index(name) for name in ("driver 03", "driver 07")]
     coming = jr.rounds([0] * 3, [*ids, 13], [0] * 3, time=[two.last] * 3)
     want = jr.predict(two.system, two.state, coming, num_players=14)
@@ -304,9 +304,9 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
     code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
     lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
     assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
-    inversion = [float(line[1].removesuffix(" %")) for line in lines]
+    inversion = [float(line[1].removesuffix("%")) for line in lines]
     assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
-    assert re.findall(r"(\S+\.\d+ %)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
+    assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
     code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
     assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
     assert re.search(r"\nshare +0.0 MB +\S+ MB +\S+ s\n", text) and re.search(r"\nelo +does not rate rounds", text)

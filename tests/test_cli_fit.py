@@ -69,7 +69,7 @@ def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp
     assert told["rest"]["constant"] == pytest.approx(found.held_out.constant)
 
     jaxrate(*arguments)
-    seen = f"{path} was fitted to the first 75 % of games.csv, of which some are scored here"
+    seen = f"{path} was fitted to the first 75% of games.csv, of which some are scored here"
     compared = "compare", games, "--side", "home", "--params", path, "--system", "elo", "--system", "glicko"
     code, text, errors = jaxrate(*compared, "--last", 0.25, "--json")
     rows = {row["system"]: row for row in json.loads(text)["results"] if row["period"] is None}

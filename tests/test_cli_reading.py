@@ -191,7 +191,7 @@ def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
     code, said, _ = jaxrate("rate", file, *by, "--out", tmp_path / "run")
     assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
     code, said, _ = jaxrate("predict", tmp_path / "run", more)
-    assert code == 0 and re.search(r"Cy +Ada +[0-4]\d %", said)
+    assert code == 0 and re.search(r"Cy +Ada +[0-4]\d%", said)
 
 
 def test_options_have_the_names_of_arguments():

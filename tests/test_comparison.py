@@ -75,7 +75,7 @@ def test_a_comparison_of_contests(share):
     (result,) = found.results
     assert result.quality == pytest.approx(jr.metrics.ranking_metrics(rounds, before, mask=np.arange(180) >= 90))
     assert result.speed > 0 and found.counts == {"contests": 30, "participations": 180}
-    assert re.search(r"share +\d\d\.\d\d % .* [\d,]+$", str(found).splitlines()[1])
+    assert re.search(r"share +\d\d\.\d\d% .* [\d,]+$", str(found).splitlines()[1])
 
 
 def test_those_whose_demands_are_not_met_are_left_out():
@@ -153,7 +153,7 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
         "The side advantage is 50 Elo points for elo, by default.",
         "Not used by mine: the side.",
         *describe_constant_forecast(home),
-        "Log loss behind: that of a system less the best one's, with its 95 % interval.",
+        "Log loss behind: that of a system less the best one's, with its 95% interval.",
     ]
 
 

@@ -20,7 +20,7 @@ def test_an_interval_is_where_the_likelihood_ratio_says(x64):
     assert ends[0] < fit.params.k < ends[1] and not fit.open
     width = 1.96 * fit.standard_error["k"] / fit.params.k
     np.testing.assert_allclose(np.log(ends / fit.params.k), [-width, width], rtol=0.4)
-    assert repr(found) == f"k: {found.low:.4g} to {found.high:.4g} points with 95 % confidence"
+    assert repr(found) == f"k: {found.low:.4g} to {found.high:.4g} points with 95% confidence"
     narrow = jr.fitting.likelihood_interval(fit, matches, "k", level=0.5)
     assert ends[0] < narrow.low < fit.params.k < narrow.high < ends[1]
 
@@ -45,7 +45,7 @@ def test_what_is_bounded_from_above_alone_says_so():
     assert fit.open == ("k",) and "`likelihood_interval` says how far" in repr(fit)
     found = jr.fitting.likelihood_interval(fit, matches, "k")
     assert found.low == -np.inf and 0.1 < found.high < 30
-    assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95 % confidence; no value down to")
+    assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95% confidence; no value down to")
     loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=found.high))
     np.testing.assert_allclose(2 * n * (loss - fit.loss), 3.84, rtol=0.25)
 

@@ -101,7 +101,7 @@ def alarms(make, sets, monkeypatch, **given):
 
 
 def test_false_alarms_are_as_rare_as_is_said(monkeypatch):
-    assert alarms(lambda seed: drawn(seed, votes=600), 100, monkeypatch) <= 11  # 1 in 100 if the rate is 5 %
+    assert alarms(lambda seed: drawn(seed, votes=600), 100, monkeypatch) <= 11  # 1 in 100 if the rate is 5%
 
 
 def test_voters_who_come_and_go_hide_no_change():

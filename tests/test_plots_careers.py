@@ -117,7 +117,7 @@ def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
 def test_others_of_a_trajectory_are_told(monkeypatch):
     for most, said, count in (
         (19, "; in grey 18 others", 0),
-        (17, "; in grey the median, 50 % and 90 % of 18 others", 2),
+        (17, "; in grey the median, 50% and 90% of 18 others", 2),
     ):
         monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MAX_GREY_LINES", most)
         monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)

@@ -98,7 +98,7 @@ def test_profile(ax):
     profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000)
     assert plots.profile(profile, ax=ax) is ax
     low, high = 25.0 * np.exp(-1.96 * 0.2), 25.0 * np.exp(1.96 * 0.2)
-    assert texts(ax) == [f"95 %: {low:.4g} to {high:.4g}"]
+    assert texts(ax) == [f"95%: {low:.4g} to {high:.4g}"]
     x, width = ax.patches[0].get_x(), ax.patches[0].get_width()
     np.testing.assert_allclose([x, x + width], [low, high])
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.6), atol=1e-9)
@@ -124,7 +124,7 @@ def test_a_profile_may_be_open(ax, ends, said):
     value = np.geomspace(*ends, 5)
     loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
     plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
-    assert texts(ax) == [f"95 %: {said}"]
+    assert texts(ax) == [f"95%: {said}"]
 
 
 def test_profile_refuses(ax):

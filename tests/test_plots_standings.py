@@ -145,7 +145,7 @@ def test_ranks_of_very_many_others_are_bands(monkeypatch):
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
     (ax,) = figure.axes
     assert len(ax.collections) == 2
-    assert "in grey the median, 50 % and 90 % of 18 others" in figure.artists[0].get_text().replace("\n", " ")
+    assert "in grey the median, 50% and 90% of 18 others" in figure.artists[0].get_text().replace("\n", " ")
     (median,) = [line for line in ax.lines if line.get_gid() == "other"]
     board = jr.leaderboard(rated(), top=20)
     last = [rank for rank, name in zip(board.rank, board.player, strict=True) if name in others]

@@ -57,7 +57,7 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     order = found.order
     np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
-    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (simultaneous at 50 %)"
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (simultaneous at 50%)"
     with refused("rank_sets: ranks must be a RankSets (as of jr.arena.rank_sets), got one of type Strengths"):
         plots.rank_sets(found, ax=ax)
 
@@ -155,4 +155,4 @@ def test_intervals_and_rank_sets_name_the_same_who_may_be_first(found):
     for ax in (plots.intervals(found), plots.rank_sets(jr.arena.rank_sets(found))):
         titles.append(" ".join(ax.figure.get_suptitle().split()))
         pyplot.close(ax.figure)
-    assert titles[0] == titles[1] and "may be first, at 95 % confidence" in titles[0]
+    assert titles[0] == titles[1] and "may be first, at 95% confidence" in titles[0]

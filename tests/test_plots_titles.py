@@ -22,17 +22,17 @@ def test_a_leader_is_ahead_or_level():
     assert titles.leader_title(["Ada", "Bo"], values, None, "points") == "Ada on top, 93 points ahead of Bo"
     wide = np.array([400.0, 400.0])
     assert titles.leader_title(["Ada", "Bo"], values, wide, "points") == "Ada and Bo almost level on top"
-    likely = titles.leader_title(["Ada", "Bo"], values, np.array([96.4, 85.2]), "points")  # at 77 %
+    likely = titles.leader_title(["Ada", "Bo"], values, np.array([96.4, 85.2]), "points")  # at 77%
     assert likely == "Ada probably the best, 93 points ahead of Bo"
     three = (
         np.array([1543.2, 1450.0, 1445.0]),
         np.array([96.4, 85.2, 90.0]),
-    )  # 77 % against the second, 64 % against both
+    )  # 77% against the second, 64% against both
     many = np.append(values, [1449.0] * 4), np.array([96.4, 85.2] + [90.0] * 4)
     names = [*"ABCDEF"]
     assert titles.leader_title(names, *three, "points") == "A probably the best, 93 points ahead of B"
     assert titles.leader_title(names, *many, "points") == "A on top by 93 points, probably ahead of B"
-    narrow = np.array([40.0, 38.0])  # at 95.5 %
+    narrow = np.array([40.0, 38.0])  # at 95.5%
     assert titles.leader_title(["Ada", "Bo"], values, narrow, "points") == "Ada on top, 93 points ahead of Bo"
     assert titles.leader_title(["Ada", "Bo"], np.array([0.62, 0.6]), None, "share") == "Ada on top, 0.02 ahead of Bo"
     assert titles.leader_title(["Ada", "Bo"], values[::-1], wide, "points") == "Ada on top"  # in a cautious order
@@ -141,5 +141,5 @@ def test_surprises_comparisons_and_ranks_respect_chance():
     behind = np.array([0.0, 0.01])
     assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
     assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"
-    assert titles.rank_set_title("A", np.array([1, 1, 3]), 0.95) == "2 of 3 may be first, at 95 % confidence"
-    assert titles.rank_set_title("A", np.array([1, 2, 3]), 0.9) == "A first, at 90 % confidence"
+    assert titles.rank_set_title("A", np.array([1, 1, 3]), 0.95) == "2 of 3 may be first, at 95% confidence"
+    assert titles.rank_set_title("A", np.array([1, 2, 3]), 0.9) == "A first, at 90% confidence"

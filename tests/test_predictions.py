@@ -224,7 +224,7 @@ def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
 
 
 def test_a_drawn_matrix_holds_for_a_whole_tournament():
-    both = np.full((2, 4, 4), 0.5, np.float32)  # player 0 wins 95 % of his games, or 5 %, nobody knows which
+    both = np.full((2, 4, 4), 0.5, np.float32)  # player 0 wins 95% of his games, or 5%, nobody knows which
     both[:, 0], both[:, 1:, 0] = [[0.95], [0.05]], [[0.05], [0.95]]
     exact, either = [bracket_probabilities(win) for win in both], [0, 1]
 

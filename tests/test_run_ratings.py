@@ -113,7 +113,7 @@ def test_a_printed_leaderboard_has_a_header_and_a_line_per_player(system, top):
     lines = str(jr.leaderboard(system, board_state(system), names, top=top)).splitlines()
     assert len(lines) == 1 + min(top, 5)
     assert lines[0].split()[:3] == ["rank", "player", "rating"]
-    assert ("95 % interval" in lines[0]) == (system.name != "elo")
+    assert ("95% interval" in lines[0]) == (system.name != "elo")
     best = [(1, names[1], 1700), (2, "Di", 1700), (3, "Ed", 1650)]
     for line, (rank, name, rating) in zip(lines[1:], best, strict=False):
         assert re.match(rf"\s*{rank}\s+{name}\s+{rating:,}\.0\b", line)

@@ -116,8 +116,8 @@ def test_an_upset_is_a_win_over_a_favourite():
 @pytest.mark.parametrize(
     ("rivals", "place"),
     [
-        ([1450.0], "probably best"),  # 77 % against one
-        ([1450.0] + [1449.0] * 4, "probably ahead"),  # and less than 60 % against all
+        ([1450.0], "probably best"),  # 77% against one
+        ([1450.0] + [1449.0] * 4, "probably ahead"),  # and less than 60% against all
         ([1540.0], "level"),
         ([1300.0], "best"),
         ([1300.0] * 9, "probably best"),

@@ -201,7 +201,7 @@ def test_ratings_as_of_any_time(double):
     best = jr.league.peak_ratings(found, top=PLAYERS)
     np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
     assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
-    assert jr.league.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95 % interval" in str(best)
+    assert jr.league.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95% interval" in str(best)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
     assert line.get_label() == "player 3" and line.get_ydata().tolist() == mine["rating"].tolist()

@@ -17,7 +17,7 @@ from jaxrate.text_format import display_width
 
 pytest.importorskip("rich")
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
-HEADINGS = ["rank", "player", "rating", "95 % interval", "change", "rank then", "games", "last played", "peak", "on"]
+HEADINGS = ["rank", "player", "rating", "95% interval", "change", "rank then", "games", "last played", "peak", "on"]
 ROW = 1, "Kansas City Chiefs", "1992.6", "1804 to 2181", "-63.9", 1, 967, "2021-02-07", "2056.3", "2020-12-27"
 
 
@@ -209,7 +209,7 @@ def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monk
 
 def test_the_expected_score_stays_while_names_can_be_shorter():
     """Of a prediction in 80 columns all odds, the side and the expected score were hidden."""
-    cells = [["date", "home", "away", "expected", "odds win"], ["2026-06-01", "A" * 24, "B" * 24, "54 %", "1.50"]]
+    cells = [["date", "home", "away", "expected", "odds win"], ["2026-06-01", "A" * 24, "B" * 24, "54%", "1.50"]]
     widths, hidden = choose_column_widths_and_hidden_columns(cells, {"home", "away", "date"}, 62)
     assert hidden == [4] and widths[1] + widths[2] < 48
 
@@ -221,7 +221,7 @@ def test_matches_of_two_have_the_words_of_careers(jaxrate, tmp_path):
     options = "--system", "elo", "--player", "Ada", "--against", "Bo", "--upsets"
     text = jaxrate("rate", path, *options)[1]
     assert "elo: 2 matches of 2 teams" in text
-    assert re.search(r"^date +score +expected +rating +opponent's rating\n2024-01-02 +1 +\d\d %", text, re.MULTILINE)
+    assert re.search(r"^date +score +expected +rating +opponent's rating\n2024-01-02 +1 +\d\d%", text, re.MULTILINE)
     assert re.search(r"^date +winner +loser +winner's rating +loser's rating +expected\n", text, re.MULTILINE)
     assert jaxrate("rate", path, "--sid", "a")[2].startswith("jaxrate: No such option '--sid'. Did you mean --side?")
 

@@ -52,7 +52,7 @@ class SequentialTest(NamedTuple):
         normalised = f"{self.normalised_elo:.1f} ± {1.96 * self.normalised_error:.1f}"
         return (
             f"{self.decision}: LLR {self.llr:.2f} in {between} after {self.games:g} games\n"
-            f"Elo {elo}, normalised {normalised} (95 %), better with probability {self.probability_better:.3f}"
+            f"Elo {elo}, normalised {normalised} (95%), better with probability {self.probability_better:.3f}"
         )
 
 

@@ -15,7 +15,7 @@ from jaxrate.text_format import format_decimals, format_html_table, format_numbe
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
-Z_95 = 1.96  # deviations to either side: 95 %
+Z_95 = 1.96  # deviations to either side: 95%
 PRINTED_PLAYERS = 12  # players that are printed
 
 
@@ -135,7 +135,7 @@ class Strengths(NamedTuple):
         return float(win), float(tie), float(loss)
 
     def table(self, top: int | None = None) -> str:
-        """The table as text, the best first, with 95 % intervals, games and scores."""
+        """The table as text, the best first, with 95% intervals, games and scores."""
         return format_table(*self._table_rows(top))
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Strengths(NamedTuple):
         return [*lines, *self.notes]
 
     def _table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
-        head = ["rank", "player", "rating", "95 % interval", "games", "score"]
+        head = ["rank", "player", "rating", "95% interval", "games", "score"]
         rows: list[Sequence[Any]] = []
         for rank, i in enumerate(self.order[:top], 1):
             rating, error = self.rating[i], self.standard_error[i]

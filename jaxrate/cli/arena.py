@@ -41,7 +41,7 @@ STOP_REASONS = {
 }
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_METHODS = "curvature", "sandwich", "bootstrap"
-Z_95 = 1.96  # deviations to either side: 95 %
+Z_95 = 1.96  # deviations to either side: 95%
 READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "skip_incomplete", "normalise_names"
 
 
@@ -110,12 +110,12 @@ def arena(
     """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
 
     The order of the votes does not matter. Ratings are on the Elo scale: 400 points are odds of 10 to 1. Each has a
-    95 % interval and a range of ranks; at 95 % confidence, all ranks are in their ranges at once.
+    95% interval and a range of ranks; at 95% confidence, all ranks are in their ranges at once.
 
     Votes of the same voter or prompt depend on each other: name their column with --cluster, or intervals are too
     short. --covariates and --side get coefficients. Contests are ranked by the Plackett-Luce model.
 
-    --moved tests whether strengths changed, for all players together at 5 %, and whether drifting ratings would predict
+    --moved tests whether strengths changed, for all players together at 5%, and whether drifting ratings would predict
     better.
 
     Exit code 1: the search did not converge.
@@ -247,10 +247,10 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-Z_95, Z_95)) if has_interval else ""
         interval = "anchor" if strengths.is_anchor[i] else interval
         rating_text = "" if np.isnan(rating) else format_decimals(rating, 0)
-        score = f"{100.0 * strengths.score[i]:.0f} %" if strengths.games[i] else ""
+        score = f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else ""
         rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
         rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
-    headings = [noun.one, "rating", "95 % interval", "votes", "score"]
+    headings = [noun.one, "rating", "95% interval", "votes", "score"]
     return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), bold=(noun.one,))
 
 

@@ -98,7 +98,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     learning = f"{best.name} also learns from {evidence}; --plain turns this off." if evidence else ""
     published = jr.metrics.match_metrics(jr.data.datasets.nfl_forecast(), data.matches.score)
     qualities = [(result.name, result.quality) for result in comparison.results] + [("(FiveThirtyEight)", published)]
-    rows = [(name, f"{quality['log loss']:.4f}", f"{100 * quality['accuracy']:.1f} %") for name, quality in qualities]
+    rows = [(name, f"{quality['log loss']:.4f}", f"{100 * quality['accuracy']:.1f}%") for name, quality in qualities]
     counts = f"{len(data.rows):,} matches of {len(data.players)} teams"
     print_sections(
         f"The NFL from 1920 to 2021: {counts}, predicted in advance.",

@@ -113,6 +113,6 @@ def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams],
     """A note if hyperparameters are scored on matches or contests to which they were fitted."""
     for fit in fits:
         if fit.file == Path(file).name and last > 1 - fit.data_share + 1e-9:
-            extent = "all" if fit.data_share == 1 else f"the first {100 * fit.data_share:g} %"
+            extent = "all" if fit.data_share == 1 else f"the first {100 * fit.data_share:g}%"
             message = f"{fit.path} was fitted to {extent} of {fit.file}, of which some are scored here"
             report.note(f"{message}; fit with --data-share 0.8 and score with --last 0.2")

@@ -174,7 +174,7 @@ def _schedule_shape(events: Any, schedule: Any) -> dict[str, Any]:
 
 def _format_schedule(shape: dict[str, Any]) -> str:
     """The size of the schedule as text."""
-    filled = f"{100 * shape['filled']:.0f} % filled"
+    filled = f"{100 * shape['filled']:.0f}% filled"
     if "width" in shape:
         return f"{shape['steps']:,} steps of up to {shape['width']} matches at once, {filled}"
     kind, count = next(iter(shape.items()))

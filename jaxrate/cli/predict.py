@@ -132,7 +132,7 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
         columns = _name_home_and_away(columns)
     chances = {
-        name: np.array([f"{format_percent(100.0 * x)} %" for x in columns[name].tolist()])
+        name: np.array([f"{format_percent(100.0 * x)}%" for x in columns[name].tolist()])
         for name in CHANCE_COLUMNS
         if name in columns
     }

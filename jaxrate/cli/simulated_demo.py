@@ -52,5 +52,5 @@ def rate_simulated_league(report: ProgressReport, players: int, matches: int, se
     print_sections(
         TextTable(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows),
         f"The best of {players:,} by {name}, beside the truth:",
-        TextTable(["rank", "player", "rating", "95 % interval", "true strength", "true rank"], lines),
+        TextTable(["rank", "player", "rating", "95% interval", "true strength", "true rank"], lines),
     )

@@ -23,14 +23,14 @@ OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important 
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
     *("on", "at", "rank then", "calibration error", "Brier score", "odds draw", "odds loss", "odds win"),
     *("peak", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
-    *("opponent's rating", "deviation", "votes", "log loss saved", "side", "expected", "95 % interval"),
+    *("opponent's rating", "deviation", "votes", "log loss saved", "side", "expected", "95% interval"),
 )
 SHOWN_TOGETHER = {"odds win", "odds draw", "odds loss"}  # all or none
 HIDDEN_NAMES = {"rank then": "earlier rank", "on": "date of peak", "at": "time of peak"}
 DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
-STYLES = {"rank": QUIET, "ranks": QUIET, "95 % interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
+STYLES = {"rank": QUIET, "ranks": QUIET, "95% interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
 
 
 class TextTable(NamedTuple):

@@ -34,7 +34,7 @@ MIN_INDEPENDENT_VARIANCE = (
     1e-6  # of the variance of a parameter's slopes, left by those of others, from which it is one of its own
 )
 RULES_TOLERANCE = 0.4  # relative: how far hyperparameters may be from those for which rules were made
-OPEN_ERROR = 2.0  # a logarithm whose 95 % interval reaches to 50 times as much, or as little, is not known at all
+OPEN_ERROR = 2.0  # a logarithm whose 95% interval reaches to 50 times as much, or as little, is not known at all
 MAX_STANDARD_ERRORS = 1000.0  # standard errors that single slopes promise: nor is a real one that may be so far
 MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
 OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is open is open as well

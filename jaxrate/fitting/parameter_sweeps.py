@@ -124,7 +124,7 @@ def profile_loss(
 
         jr.fitting.profile_loss(jr.glicko(), data, "c", [5.0, 20.0, 50.0], free=["c", "initial_deviation"])
 
-    (Where twice the summed log loss lies less than 3.84 above its least, is a 95 % confidence interval.)
+    (Where twice the summed log loss lies less than 3.84 above its least, is a 95% confidence interval.)
 
     Args:
       system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`. Each search starts from

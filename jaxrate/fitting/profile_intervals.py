@@ -47,7 +47,7 @@ class LikelihoodInterval(NamedTuple):
 
     def __repr__(self) -> str:
         tried, unit = self.profile.value, getattr(self.profile.system.space, self.name).unit
-        sure = f"with {100 * self.level:g} % confidence"
+        sure = f"with {100 * self.level:g}% confidence"
         number = "" if unit in ("1", "share", "factor", "number") else f" {unit}"
         above = f"no value up to {tried.max():.4g}, the largest tried, is refuted"
         below = f"no value down to {tried.min():.4g}, the least tried, is refuted"

@@ -12,8 +12,8 @@ from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_html_table, format_number, format_table
 
 LOSS_DIFFERENCE_HEAD = "log loss behind"
-LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, with its 95 % interval."
-INTERVAL_ERRORS = 1.96  # standard errors to either side: 95 %
+LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, with its 95% interval."
+INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
 
 
 class SystemResult(NamedTuple):
@@ -140,7 +140,7 @@ class Comparison(NamedTuple):
 
 
 def format_loss_difference(gap: LogLossDifference) -> str:
-    """A difference with its 95 % interval, as "+0.0013 ± 0.0018"; of one match without."""
+    """A difference with its 95% interval, as "+0.0013 ± 0.0018"; of one match without."""
     half_width = "" if gap.error != gap.error else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
     return f"{gap.difference:+.4f}{half_width}"
 

@@ -128,5 +128,5 @@ def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
 def format_metric(metric: str, value: float) -> str:
     """A metric as text: in percent for shares of ranks, else with four decimals."""
     if metric.startswith(("pair inversion", "rank deviation")):
-        return "-" if np.isnan(value) else f"{100 * value:.2f} %"
+        return "-" if np.isnan(value) else f"{100 * value:.2f}%"
     return f"{value:.4f}"

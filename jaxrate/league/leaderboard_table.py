@@ -70,7 +70,7 @@ class Leaderboard(ColumnTable):
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [format_decimals(x, digits) for x in self.rating]}
         if self.deviation is not None:
-            cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
+            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
             cells["change"] = ["" if x != x else format_decimals(x, digits, signed=True) for x in self.change]
             cells["rank then"] = [x or "" for x in self.rank_then]

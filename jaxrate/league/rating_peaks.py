@@ -43,7 +43,7 @@ class PeakRatings(NamedTuple):
         digits = rating_decimals(self.rating)
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:,.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
-            cells["95 % interval"] = format_credible_intervals(self.rating, self.deviation)
+            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.time is not None:
             cells["time"] = format_times(self.time)
         return [*cells], [*zip(*cells.values(), strict=True)][:top]

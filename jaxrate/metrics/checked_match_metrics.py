@@ -21,7 +21,7 @@ class Calibration(NamedTuple):
 
 
 def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
-    """Wilson's 95 % intervals of probabilities, from the shares of events in which they came true."""
+    """Wilson's 95% intervals of probabilities, from the shares of events in which they came true."""
     spread = 1.96**2 / count
     middle = (share + 0.5 * spread) / (1.0 + spread)
     half_width = np.sqrt(spread * share * (1.0 - share) + 0.25 * spread**2) / (1.0 + spread)

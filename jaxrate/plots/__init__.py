@@ -2,7 +2,7 @@
 
 Every function draws into `ax` and returns it; without `ax` it makes a new figure by `pyplot.subplots`, which notebooks
 show. Close figures if you make many. No setting of matplotlib is changed, and nothing is shown or saved. Players are
-chosen by name, or by id unless names are numbers. Intervals are 95 % intervals. The colours are distinct for the
+chosen by name, or by id unless names are numbers. Intervals are 95% intervals. The colours are distinct for the
 colour-blind too (Okabe and Ito 2008), and never the only distinction. ImportError without matplotlib.
 
 With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, calibration, intervals and win_matrix return

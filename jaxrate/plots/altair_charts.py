@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import pad_numbers
-from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PAPER, RULE
+from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PAPER, RULE, wrap_evenly
 from jaxrate.text_format import format_percent
 
 WIDTH = 640  # pixels
@@ -20,6 +20,7 @@ MAX_ROWS_HEIGHT = 4000
 MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
 MAX_LABEL_LENGTH = 60
+MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
 LEAST_PARITY_RANGE = 10.0  # percents to either side of one half, on a scale of colours
@@ -101,7 +102,7 @@ def interval_chart(
 
 
 def parity_limits(percent: HostArray) -> tuple[float, float]:
-    """The ends of a scale of colours with 50 % in its middle, which reaches as far as the farthest of [n, m] values."""
+    """The ends of a scale of colours with 50% in its middle, which reaches as far as the farthest of [n, m] values."""
     reach = np.nanmax(np.abs(percent - 50.0), initial=LEAST_PARITY_RANGE)
     return 50.0 - float(reach), 50.0 + float(reach)
 
@@ -181,7 +182,7 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
 def style_chart(chart: Any, text: ChartText) -> Any:
     """The style of all plots: no box, a horizontal grid, the title at the left."""
     altair = import_altair()
-    subtitle = [line for line in (text.subtitle, text.source) if line]
+    subtitle = [*wrap_evenly(text.subtitle, MAX_SUBTITLE_LENGTH), *([text.source] if text.source else [])]
     axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}
     title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="bounds", color=INK, offset=14,
                                fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip

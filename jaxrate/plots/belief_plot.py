@@ -42,7 +42,7 @@ MAX_COLUMNS = 400  # columns of a heat map
 
 @enforce_argument_annotations
 def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
-    """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95 % interval.
+    """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95% interval.
 
         jr.plots.belief(jr.blat_mmr(), data, "Ada")
 
@@ -81,14 +81,14 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     density = 100.0 * beliefs[:, is_shown].T / step
     subtitle = f"By {system.name}: the darker, the more likely is the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
-    title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95 % probability"
+    title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
     ax = make_axes(ax, (8.0, 4.8), title, subtitle, source=describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
     heat = ax.pcolormesh(edge, y, density, cmap=sequential_map(), vmin=0.0, vmax=top, rasterized=True)
     for line, kind, name in (
         (beliefs @ rating, "-", "mean"),
-        (low, ":", "95 % interval"),
+        (low, ":", "95% interval"),
         (high, ":", None),
     ):
         steps = np.append(line, line[-1])

@@ -49,7 +49,7 @@ def calibration(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot mean score against mean prediction in bins of equal width, with 95 % intervals; the diagonal is perfect.
+    """Plot mean score against mean prediction in bins of equal width, with 95% intervals; the diagonal is perfect.
 
         jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
 
@@ -81,7 +81,7 @@ def calibration(
     }
     axis_quantity = "share of the others" if is_share else "score"
     text = ChartText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
-                     "Bars are 95 % intervals, and right predictions lie on the diagonal",
+                     "Bars are 95% intervals, and right predictions lie on the diagonal",
                      f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
     if is_interactive:
         return calibration_chart(intervals, text)
@@ -104,7 +104,7 @@ def calibration(
 
 
 def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, ...]:
-    """Mean prediction and mean score of each bin that is not empty, Wilson's 95 % interval, and its count."""
+    """Mean prediction and mean score of each bin that is not empty, Wilson's 95% interval, and its count."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     return predicted, observed, *checked_match_metrics.wilson_interval(observed, count), count

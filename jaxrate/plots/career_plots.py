@@ -68,8 +68,8 @@ def careers(
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most 7.
-      others: further players, in grey and without names; of more than 200 the median, and bands of 50 %
-        and 90 % of them.
+      others: further players, in grey and without names; of more than 200 the median, and bands of 50%
+        and 90% of them.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
         hundredth of the history, whole years if it is long, and more if these players take part more rarely.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.

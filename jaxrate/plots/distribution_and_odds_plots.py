@@ -165,7 +165,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
     first = int(np.argmax(last))
     title = (
-        f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])} % of simulations"
+        f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])}% of simulations"
     )
     ax = make_axes(ax, size, title, subtitle, grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)

@@ -224,5 +224,5 @@ def rank_set_title(leader: str, least: HostArray, level: float) -> str:
     """Who may be first: the one with the highest rating, or so many, from the least possible ranks [n] of all."""
     possible = int((least == 1).sum())
     if possible == 1:
-        return f"{leader} first, at {100 * level:g} % confidence"
-    return f"{possible:,} of {len(least):,} may be first, at {100 * level:g} % confidence"
+        return f"{leader} first, at {100 * level:g}% confidence"
+    return f"{possible:,} of {len(least):,} may be first, at {100 * level:g}% confidence"

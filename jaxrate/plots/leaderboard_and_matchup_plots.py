@@ -45,7 +45,7 @@ def leaderboard(
     backend: str = "matplotlib",
     **options: Any,
 ) -> Any:
-    """Plot the best players by rank and rating with 95 % intervals; the line below the title tells who is listed.
+    """Plot the best players by rank and rating with 95% intervals; the line below the title tells who is listed.
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
 
@@ -67,7 +67,7 @@ def leaderboard(
     for name, *shown in zip(labels, board.rating, strict=True):
         check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
-    interval = "" if half_width is None else ", with 95 % intervals"
+    interval = "" if half_width is None else ", with 95% intervals"
     subtitle = f"Ratings by {system.name}{interval}{_describe_listed_players(board.scope)}"
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)

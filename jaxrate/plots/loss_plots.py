@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 RANGE_IN_DEVIATIONS = 3.0  # standard errors to either side
 MAX_RANGE = 2.0  # in logarithms and logits, if the standard error is larger or unknown
 CONTOUR_LEVELS = 1, 3, 6, 10, 15, 25, 50, 100, 250, 500, 1000
-ELLIPSE_DROP = 2.0 * math.log(20.0)  # the 95 % quantile of chi squared with 2 degrees of freedom
-INTERVAL_DROP = 0.5 * Z_95**2  # 95 % interval of one parameter: the summed loss above its minimum
+ELLIPSE_DROP = 2.0 * math.log(20.0)  # the 95% quantile of chi squared with 2 degrees of freedom
+INTERVAL_DROP = 0.5 * Z_95**2  # 95% interval of one parameter: the summed loss above its minimum
 MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
 
 
@@ -34,12 +34,12 @@ MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
 def loss_surface(
     fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
 ) -> "Axes":
-    """Plot the loss near a fit over two of its hyperparameters: contours, the optimum, and its 95 % confidence ellipse.
+    """Plot the loss near a fit over two of its hyperparameters: contours, the optimum, and its 95% confidence ellipse.
 
         jr.plots.loss_surface(jr.fit(jr.glicko(), data, free=("c", "initial_deviation")), data)
 
     Loss and events are those of the fit, in `fit.options`. Contours show the summed loss above the fit's, in nats of
-    log loss. The contour at 3 is the 95 % region by the likelihood, to be compared with the ellipse, which follows from
+    log loss. The contour at 3 is the 95% region by the likelihood, to be compared with the ellipse, which follows from
     `fit.covariance`. Along the contours the other hyperparameters are fixed. The ellipse allows for their fit, and is
     wider; it is missing if one of the two is open. Axes of positive hyperparameters are logarithmic.
 
@@ -102,7 +102,7 @@ def loss_surface(
             np.sqrt(ELLIPSE_DROP) * np.stack([np.cos(angle), np.sin(angle)], axis=-1) @ np.linalg.cholesky(covariance).T
         )
         ellipse = axis_values(jax.vmap(params_at)(jnp.asarray(centre + ring, float)))
-        ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95 % by the curvature")
+        ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95% by the curvature")
     ax.plot(*axis_values(fit.params), "o", color=COLOURS[0], label="fit")
     add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
     return ax
@@ -110,7 +110,7 @@ def loss_surface(
 
 @enforce_argument_annotations
 def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
-    """Plot the summed loss above its minimum by values of one hyperparameter, with its 95 % interval.
+    """Plot the summed loss above its minimum by values of one hyperparameter, with its 95% interval.
 
         jr.plots.profile(jr.fitting.profile_loss(jr.glicko(), data, "c", [5, 10, 20], free=["initial_deviation"]))
 
@@ -162,7 +162,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
         elif np.isinf(ends[0]):
             interval_text = f"below {high:.4g}"
         interval = max(low, value[0]), min(high, value[-1])
-        ax.axvspan(*interval, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95 %: {interval_text}")
+        ax.axvspan(*interval, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95%: {interval_text}")
         ax.axhline(INTERVAL_DROP, color=GREY, linestyle="--", linewidth=0.8)
     ax.plot(np.exp(dense) if log else dense, np.interp(dense, nodes, roots) ** 2, color=COLOURS[0], linewidth=1.0)
     ax.plot(value, count * (loss - least), "o", color=COLOURS[0], markersize=4)

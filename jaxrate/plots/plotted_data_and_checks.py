@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_SYSTEMS = 28  # lines that differ in colour or style
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
-Z_95 = 1.96  # deviations to either side: 95 %
+Z_95 = 1.96  # deviations to either side: 95%
 
 
 def count_lines(ax: "Axes", gid: str) -> int:

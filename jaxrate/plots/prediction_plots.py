@@ -45,7 +45,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 
         jr.plots.loss_by_difference(jr.league.rating_history(system, data), data.matches.score)
 
-    Bins hold about equally many matches, by the difference without side advantages. Bars are 95 % intervals. Above the
+    Bins hold about equally many matches, by the difference without side advantages. Bars are 95% intervals. Above the
     dotted line of the same colour predictions are overconfident, below it underconfident.
 
     Args:
@@ -59,7 +59,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in values_by_system(history).items()}
-    subtitle = "Mean log loss by rating difference, with 95 % intervals; dotted: if predictions were right"
+    subtitle = "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right"
     title = loss_title({format_plot_name(name): one for name, one in rows.items()})
     ax = make_axes(ax, (6.8, 4.6), title, subtitle, source=f"Source: {np.size(score):,} matches")
     for name, (difference, loss, error, expected, _) in rows.items():
@@ -108,7 +108,7 @@ def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> t
 def residuals(
     prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, active: Any = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Plot the players with the most surprising scores, as mean observed less expected, with 95 % intervals.
+    """Plot the players with the most surprising scores, as mean observed less expected, with 95% intervals.
 
         jr.plots.residuals(jr.run(jr.glicko(), data).prediction, data, top=10)
 
@@ -165,7 +165,7 @@ def residuals(
 
 @enforce_argument_annotations
 def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Axes":
-    """Plot the log loss of each system above that of the best, with 95 % intervals; the best first.
+    """Plot the log loss of each system above that of the best, with 95% intervals; the best first.
 
         plots.comparison(jr.compare(data, ["elo", "glicko", "trueskill"]))
 
@@ -182,7 +182,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_drawable_count("systems", len(results), 1, MAX_ROWS)
     labels = [format_plot_name(system_result_label(result)) for result in results]
-    subtitle = f"Log loss above that of {labels[0]}, match by match, with 95 % intervals; less is better"
+    subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
     loss_behind = np.array([result.log_loss_difference for result in results])
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
     title = comparison_title(labels, loss_behind[:, 0], half_width)

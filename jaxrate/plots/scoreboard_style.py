@@ -108,8 +108,8 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
 
     if title:
         width = 72.0 * figure.get_figwidth()
-        title_lines = _wrap_evenly(title, max(int(width / (1.1 * CHARACTER_WIDTH * TITLE_FONT)), 16))
-        lines = _wrap_evenly(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
+        title_lines = wrap_evenly(title, max(int(width / (1.1 * CHARACTER_WIDTH * TITLE_FONT)), 16))
+        lines = wrap_evenly(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
         room = "\n" * round(1.05 * len(lines) * 9.5 / TITLE_FONT + 0.3 * bool(lines))
         heading = figure.suptitle(
             "\n".join(title_lines) + room, x=0.01, ha="left", color=INK, fontsize=TITLE_FONT, fontweight="bold",
@@ -125,16 +125,10 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
         figure.supxlabel(source, x=0.01, ha="left", color=GREY, fontsize=SMALL_FONT - 1.0)
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    """Lines of at most this many characters; a number stays with its percent sign."""
-    lines = textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width)
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
-
-
-def _wrap_evenly(text: str, width: int) -> list[str]:
+def wrap_evenly(text: str, width: int) -> list[str]:
     """As few lines as this width allows, of about equal length."""
-    lines = _wrap(text, width)
-    narrower = (_wrap(text, n) for n in range(max(len(text) // max(len(lines), 1), 1), width))
+    lines = textwrap.wrap(text, width)
+    narrower = (textwrap.wrap(text, n) for n in range(max(len(text) // max(len(lines), 1), 1), width))
     return next((x for x in narrower if len(x) == len(lines)), lines)
 
 

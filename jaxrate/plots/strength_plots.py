@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def intervals(
     strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: str = "matplotlib"
 ) -> Any:
-    """Plot the best players with 95 % intervals of their ratings; anchors, which have none, are squares.
+    """Plot the best players with 95% intervals of their ratings; anchors, which have none, are squares.
 
         plots.intervals(jr.arena.fit_strengths(votes))
 
@@ -57,8 +57,8 @@ def intervals(
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
-    rule = "; who may be first: by rank sets, jointly at 95 %" if has_rank_sets else ""
-    scope = f"{_count_players(strengths, len(order))}with 95 % intervals, each by itself, by {_model_name(strengths)}"
+    rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""
+    scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
     text = ChartText(title, scope + squares + rule, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
         return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width))
@@ -92,7 +92,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
     title = rank_set_title(labels[0], ranks.least, ranks.level)
-    subtitle = f"All of these bars hold together with {100 * ranks.level:g} % confidence; dots are the estimated ranks"
+    subtitle = f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_votes(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
@@ -104,7 +104,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     ax.set_xlim(0.4, greatest.max() + 0.6)
     step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
     ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
-    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g} %)" + about)
+    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g}%)" + about)
     group_thousands(ax, "x")
     return ax
 

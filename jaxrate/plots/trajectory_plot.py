@@ -68,7 +68,7 @@ def trajectory(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot ratings through a history; of one or two players with 95 % intervals if the system has deviations.
+    """Plot ratings through a history; of one or two players with 95% intervals if the system has deviations.
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
         jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
@@ -89,8 +89,8 @@ def trajectory(
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then are in hindsight, and dashed lines, without intervals, at the
         time.
-      others: further players, in grey, without names and intervals; of more than 200 the median, and bands of 50 % and
-        90 % of them.
+      others: further players, in grey, without names and intervals; of more than 200 the median, and bands of 50% and
+        90% of them.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned. It has no dashed lines.
 
     Raises:
@@ -134,7 +134,7 @@ def trajectory(
     is_stepped = not (is_smoothed or after or is_thinned)
     if len(now) > MAX_INTERVALS:
         now = [line._replace(deviation=None) for line in now]
-    bands = "" if now[0].deviation is None else ", with 95 % intervals"
+    bands = "" if now[0].deviation is None else ", with 95% intervals"
     text = ChartText(title, f"Ratings by {rating_system.name} {known}{bands}{unnamed.description}", clock,
                      rating_axis_label(rating_system), describe_source(system))  # fmt: skip
     if is_interactive:

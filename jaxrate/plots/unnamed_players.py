@@ -45,7 +45,7 @@ def unnamed_player_lines(lines: Iterable[ChartLine]) -> UnnamedPlayers:
 
 
 def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPlayers:
-    """The bands of 90 % and 50 % and the median of values [n, s] at times [s]; NaN where a player has none."""
+    """The bands of 90% and 50% and the median of values [n, s] at times [s]; NaN where a player has none."""
     is_known = ~np.isnan(values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of times at which nobody has a value
@@ -55,7 +55,7 @@ def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPl
     return UnnamedPlayers(
         [ChartLine("median", times, median, is_named=False)],
         [ChartBand(times, low, high), ChartBand(times, lower, upper)],
-        f"; in grey the median, 50 % and 90 % of {count:,} others",
+        f"; in grey the median, 50% and 90% of {count:,} others",
     )
 
 

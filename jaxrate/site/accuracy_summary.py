@@ -117,7 +117,7 @@ def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> s
     bias = float(weight @ shift) / float(weight.sum())
     text = f"Chances were off by {error:.1f} percentage points, on average"
     if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
-        near = slice(6, 8)  # chances of 60 to 80 %
+        near = slice(6, 8)  # chances of 60 to 80%
         if weight[near].sum() > 0:
             bias = float(np.average(shift[near], weights=weight[near]))
         text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"

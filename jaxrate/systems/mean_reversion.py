@@ -25,7 +25,7 @@ from jaxrate.system import clip_optional
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons
 SEASON_DEFAULTS = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": 30.0}  # on a scale of 400 points
-REVERSION = Parameter(MAYBE_POSITIVE, "days, or the unit of time", "time in which 63 % of a lead is lost")
+REVERSION = Parameter(MAYBE_POSITIVE, "days, or the unit of time", "time in which 63% of a lead is lost")
 SEASON_KEEP = Parameter(
     MAYBE_OPEN_UNIT_INTERVAL,
     "1",

@@ -226,7 +226,7 @@ def skills(
         Parameter(
             MAYBE_POSITIVE,
             "days, or the unit of time",
-            "time in which 63 % of the form is lost",
+            "time in which 63% of the form is lost",
             if_none="30, with form_deviation",
         ),
     ] = None,

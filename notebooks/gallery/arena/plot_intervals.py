@@ -1,7 +1,7 @@
 """Strengths with intervals
 ========================
 
-The strengths of all teams in two seasons, with 95 % intervals.
+The strengths of all teams in two seasons, with 95% intervals.
 """
 
 import jaxrate as jr

@@ -1,7 +1,7 @@
 """Possible ranks
 ==============
 
-The ranks that each team may have. With 95 % confidence all are right together.
+The ranks that each team may have. With 95% confidence all are right together.
 """
 
 import jaxrate as jr

@@ -1,7 +1,7 @@
 """Belief of BlatMMR
 =================
 
-What BlatMMR believed about a team before each of its games: a heat map, the mean and the 95 % interval.
+What BlatMMR believed about a team before each of its games: a heat map, the mean and the 95% interval.
 """
 
 import jaxrate as jr

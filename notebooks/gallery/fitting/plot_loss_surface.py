@@ -1,7 +1,7 @@
 """Loss around a fit
 =================
 
-The loss over two hyperparameters of Glicko, with the optimum and its 95 % confidence ellipse.
+The loss over two hyperparameters of Glicko, with the optimum and its 95% confidence ellipse.
 """
 
 import jaxrate as jr

@@ -1,7 +1,7 @@
 """Profile of a hyperparameter
 ===========================
 
-The loss for values of the home advantage, with its 95 % interval.
+The loss for values of the home advantage, with its 95% interval.
 """
 
 import jaxrate as jr

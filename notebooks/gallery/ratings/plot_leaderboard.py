@@ -1,7 +1,7 @@
 """Leaderboard
 ===========
 
-The ten best teams after the season of 2020, with 95 % intervals.
+The ten best teams after the season of 2020, with 95% intervals.
 """
 
 import jaxrate as jr

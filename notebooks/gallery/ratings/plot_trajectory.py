@@ -1,7 +1,7 @@
 """Rating trajectories
 ===================
 
-Ratings before every game, with their 95 % intervals. The first ten games are left out.
+Ratings before every game, with their 95% intervals. The first ten games are left out.
 """
 
 import jaxrate as jr
