@@ -157,7 +157,7 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     points, error = strengths.difference(*leaders[:2])
     assert f"leads {leaders[1]} by {points:.0f} points; the margin of error is {1.96 * error:.0f}." in page
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
-    assert f"<h1>{leaders[0]} leads, and the votes leave no doubt</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert f"<h1>{leaders[0]} is first, at 95% confidence</h1>" in jr.site.arena_page_html(strengths, ranks=one)
     assert "surely first and second" not in page
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
     sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))

@@ -84,7 +84,8 @@ def test_rate_takes_parameters_periods_and_a_side(jaxrate, games):
     code, text, errors = jaxrate("rate", games, *parameters, "--period", 50, "--side", "home", "--top", 3)
     assert code == 0 and errors == ""
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
-    assert "in periods of 50" in text and len(text.split("\n\n")[1].splitlines()) == 4
+    assert "in periods of 50" in text and len(text.split("\n\n")[1].splitlines()) == 5
+    assert re.search(r"\nthe first 3 of (\d+) players \(--top \1 for all\)\n", text)
 
 
 def test_without_a_time_nobody_ages_and_there_are_no_periods(jaxrate, tmp_path):

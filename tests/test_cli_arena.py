@@ -61,7 +61,7 @@ def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     code, text, errors = jaxrate("arena", file, *options, "--top", 2)
     assert code == 0 and errors == ""
     assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 models" in text
-    assert len(text.split("\n\n")[1].splitlines()) == 3
+    assert text.split("\n\n")[1].splitlines()[3:] == ["the first 2 of 5 models (--top 5 for all)"]
     assert "anchor" in jaxrate("arena", file, *options)[1]
 
 
@@ -227,7 +227,9 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     np.testing.assert_allclose([row["p"] for row in said["players"]], moved.p[moved.order], atol=0.02)
     assert said["log_bayes_factor"] == pytest.approx(moved.log_bayes_factor, rel=1e-5)
     text = jaxrate("arena", file, "--moved", "--top", 2)[1]
-    assert "nobody surely moved (at 5%" in text and len(text.split("\n\n")[-1].splitlines()) == 3
+    assert "nobody surely moved (at 5%" in text and text.split("\n\n")[-1].splitlines()[3:] == [
+        "the first 2 of 5 models"
+    ]
     counts = tmp_path / "counts.csv"
     counts.write_text("a,b,wins,losses,time\nx,y,7,5,1\n")
     untimed = tmp_path / "untimed.csv"

@@ -38,7 +38,7 @@ def test_compare_scores_every_form(jaxrate, games):
         p, s = jr.run(system, events).prediction, data.matches.score
         error = jr.metrics.calibration(p, s).error
         quality = (jr.metrics.log_loss(p, s), jr.metrics.brier_score(p, s), jr.metrics.accuracy(p, s), error)
-        assert table[key][:4] == [f"{x:.4f}" for x in quality]
+        assert table[key][:4] == [*(f"{x:.4f}" for x in quality[:2]), f"{100 * quality[2]:.1f}%", f"{error:.4f}"]
     losses = [float(values[0]) for values in table.values()]
     assert losses == sorted(losses)
 

@@ -8,6 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli import hyperparameters
+from jaxrate.league.evaluation import format_metric
 from jaxrate.league.system_construction_by_name import make_system
 from tests.test_cli import csv
 
@@ -231,7 +232,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     guess = jr.load(tmp_path / "run").predictions["prediction"].to_numpy()
     assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
     for label, value in jr.metrics.match_metrics(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
-        assert f"\n{label:<18}{value:.4f}" in text
+        assert f"\n{label:<18}{format_metric(label, value):>6}" in text
     text = jaxrate("rate", "--state", out[1], "--player", "Ada")[1]
     head, *lines, caption = text.split("Ada: 3 contests\n\n")[1].splitlines()
     assert caption == "Ratings are after each contest, deviations before it."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.site.accuracy_summary import format_metric_in_percent
+from jaxrate.league.evaluation import format_metric
 from jaxrate.site.method_texts import system_title
 from jaxrate.site.reliability_plot import merge_small_bins
 from tests.test_report import data_of
@@ -28,7 +28,7 @@ def test_the_command(jaxrate, games, tmp_path):
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
     told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
-    assert shown == {label: format_metric_in_percent(label, x) for label, x in told.items()} and len(shown) == 4
+    assert shown == told and len(shown) == 4
     assert f"won {shown['accuracy']} of" in page or f": {shown['accuracy']} with a draw" in page
     params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
     wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
@@ -38,8 +38,8 @@ def test_the_command(jaxrate, games, tmp_path):
     for result in json.loads(wanted)["results"]:
         if result["period"] is None:
             cells = re.findall(r">([^<>]+)</td>", dict(rows)[system_title(result["system"])])
-            measures = "log loss", "Brier score", "accuracy", "calibration error"
-            assert cells[:4] == [format_metric_in_percent(x, f"{result[x]:.4f}") for x in measures]
+            names = "log loss", "Brier score", "accuracy", "calibration error"
+            assert cells[:4] == [format_metric(name, result[name]) for name in names]
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     bins = jr.metrics.calibration(guess, data.matches.score)
@@ -68,7 +68,7 @@ def test_the_command_for_contests(jaxrate, tmp_path):
     assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
     text = jaxrate("rate", path, "-q")[1]
     for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
-        assert re.search(rf"{label} +{value} %", text)
+        assert re.search(rf"{label} +{value}", text)
 
 
 @pytest.mark.parametrize(

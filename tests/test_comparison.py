@@ -11,7 +11,7 @@ from jaxrate.data import simulate
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
-from jaxrate.league.evaluation import constant_forecast_log_loss, describe_constant_forecast
+from jaxrate.league.evaluation import constant_forecast_log_loss, describe_constant_forecast, format_metric
 from jaxrate.league.system_adaptation import DataFacts
 from jaxrate.league.system_construction_by_name import make_system
 from tests.conftest import refused
@@ -49,7 +49,7 @@ def test_a_comparison_scores_what_run_predicts(data):
     )
     head, *lines = str(found).splitlines()
     assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:9] == ["", note] and len(lines) == 11
-    assert lines[0].split()[-4:] == [f"{x:.4f}" for x in found.results[0].quality.values()]
+    assert lines[0].split()[-4:] == [format_metric(*x) for x in found.results[0].quality.items()]
     gap = found.results[1].log_loss_difference
     assert lines[1].split()[-3:] == [f"{gap.difference:+.4f}", "±", f"{1.96 * gap.error:.4f}"]
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()

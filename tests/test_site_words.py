@@ -139,10 +139,10 @@ def test_dates_are_words_where_no_script_spells_them():
 
 def test_predictions_have_a_finding():
     ada, bo, cy = ("ada", "Ada", [None, 58.0, 61.4]), ("bo", "Bo", [42.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])
-    told = "Ada would be clearly favoured against all others of the top 3"
+    told = "Ada would be favoured against all others of the top 3, at 58% or more"
     assert write_matrix_finding([ada, bo, cy], "team") == told
     level = [("ada", "Ada", [None, 51.3]), ("bo", "Bo", [48.7, None])]  # which the ranking calls too close to call
-    assert write_matrix_finding(level, "team") == "No team of the top 2 would be clearly favoured against all others"
+    assert write_matrix_finding(level, "team") == "No team of the top 2 would be a clear favourite against all others"
     assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 

@@ -175,7 +175,10 @@ def arena(
             "\n".join(_fit_details(strengths)),
         ]
         if drift is not None:
-            sections += ["\n".join(drift.summary_lines()), TextTable(*drift.table_rows(top))]
+            table = TextTable(*drift.table_rows(top))
+            cut = len(table.rows) < len(strengths.players)
+            caption = f"the first {len(table.rows):,} of {words.quantify(len(strengths.players))}" if cut else ""
+            sections += ["\n".join(drift.summary_lines()), table._replace(caption=caption)]
         print_sections(*sections)
     if not strengths.converged:
         sys.exit(1)
@@ -251,7 +254,9 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
         rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
     headings = [noun.one, "rating", "95% interval", "votes", "score"]
-    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), bold=(noun.one,))
+    count = len(strengths.order)
+    caption = f"the first {len(rows):,} of {noun.quantify(count)} (--top {count} for all)" if len(rows) < count else ""
+    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
 
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:

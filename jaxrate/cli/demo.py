@@ -88,6 +88,7 @@ def demo(
 def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend.RatingSystem:
     """Print how well each system predicts the matches; return the best of those that have deviations."""
     from jaxrate.league.comparison_candidates import select_candidates
+    from jaxrate.league.evaluation import format_metric
 
     fitting, _ = select_candidates(data, {key: {} for key in jr.extend.SYSTEMS}, is_named=False)
     with report.stage(f"rating by {len(fitting)} systems", 1.0) as update_progress:
@@ -98,7 +99,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     learning = f"{best.name} also learns from {evidence}; --plain turns this off." if evidence else ""
     published = jr.metrics.match_metrics(jr.data.datasets.nfl_forecast(), data.matches.score)
     qualities = [(result.name, result.quality) for result in comparison.results] + [("(FiveThirtyEight)", published)]
-    rows = [(name, f"{quality['log loss']:.4f}", f"{100 * quality['accuracy']:.1f}%") for name, quality in qualities]
+    rows = [(name, *(format_metric(x, quality[x]) for x in ("log loss", "accuracy"))) for name, quality in qualities]
     counts = f"{len(data.rows):,} matches of {len(data.players)} teams"
     print_sections(
         f"The NFL from 1920 to 2021: {counts}, predicted in advance.",

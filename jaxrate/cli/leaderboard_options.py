@@ -60,5 +60,8 @@ def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTab
 
     caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
     caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
+    if len(board.rank) < board.num_listed:
+        first = f"the first {len(board.rank):,} of {board.num_listed:,} players (--top {board.num_listed} for all)"
+        caption = f"{caption}\n{first}".lstrip()
     table = to_text_table(board, caption)
     return name_teams(table) if are_teams else table

@@ -17,6 +17,7 @@ DEFAULT_MATCHES = 200_000
 
 def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
+    from jaxrate.league.evaluation import format_metric
     from jaxrate.league.system_comparison import time_replay
     from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, make_system_for_data
 
@@ -37,7 +38,7 @@ def rate_simulated_league(report: ProgressReport, players: int, matches: int, se
         mean = np.asarray(jr.ratings(system, result.state).mean)
         truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
         speed = f"{matches / seconds / 1e6:.1f} million"
-        rows.append((name, f"{quality['log loss']:.4f}", f"{quality['accuracy']:.4f}", f"{truth:.3f}", speed))
+        rows.append((name, *(format_metric(x, quality[x]) for x in ("log loss", "accuracy")), f"{truth:.3f}", speed))
         board = jr.leaderboard(system, result.state, top=10)
         if board.deviation is not None and quality["log loss"] < best[0]:
             best = quality["log loss"], (name, board)

@@ -126,7 +126,9 @@ def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
 
 
 def format_metric(metric: str, value: float) -> str:
-    """A metric as text: in percent for shares of ranks, else with four decimals."""
+    """A metric as text: in percent for accuracy and shares of ranks, else with four decimals."""
+    if metric.startswith("accuracy"):
+        return f"{100 * value:.1f}%"
     if metric.startswith(("pair inversion", "rank deviation")):
         return "-" if np.isnan(value) else f"{100 * value:.2f}%"
     return f"{value:.4f}"

@@ -49,10 +49,12 @@ class Leaderboard(ColumnTable):
     peak: HostArray | None  # [top] the highest rating of their career; NaN of fewer than ten events
     peak_time: HostArray | None  # [top] when they reached it
     scope: str  # a description of who is listed and since when ratings changed
+    num_listed: int  # of whom these are the first
 
-    def __init__(self, columns: Mapping[str, HostArray | None], scope: str = "") -> None:
+    def __init__(self, columns: Mapping[str, HostArray | None], scope: str = "", num_listed: int | None = None) -> None:
         super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
         self.scope = scope
+        self.num_listed = len(self.rank) if num_listed is None else num_listed
 
     def __getattr__(self, name: str) -> Any:
         if name in COLUMN_ORDER:

@@ -227,7 +227,7 @@ class HistoryLeaderboardBuilder:
             change = np.asarray(rating.mean) - np.asarray(earlier_list.rating.mean)
             change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
             columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
-        return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)))
+        return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)), len(ranked_ids))
 
     def resolve_min_games(self, now: float | None) -> int:
         """The number of games that is given, or else that of the list at this time."""

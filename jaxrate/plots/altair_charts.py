@@ -113,8 +113,20 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
     low, high = parity_limits(percent)
     dark_reach = DARK_SHARE * (high - 50.0)
+    has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
+    numbers = pad_numbers(range(1, len(names) + 1))
+    row_labels, column_labels = names, names
+    if not has_column_names:  # the first character keeps Vega from removing the spaces before a number
+        row_labels = [f"\N{ZERO WIDTH SPACE}{x}\N{EN SPACE}{name}" for x, name in zip(numbers, names, strict=True)]
+        column_labels = [f"{i + 1}" for i in range(len(names))]
     rows = [
-        {"row": names[i], "column": names[j], "percent": round(float(percent[i, j]), 2)}
+        {
+            "row": names[i],
+            "column": names[j],
+            "percent": round(float(percent[i, j]), 2),
+            "y": row_labels[i],
+            "x": column_labels[j],
+        }
         | (
             {"text": format_percent(percent[i, j]), "dark": bool(abs(percent[i, j] - 50.0) > dark_reach)}
             if is_written
@@ -124,12 +136,11 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     ]
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
     axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
-    has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
-    column_axis = axis if has_column_names else altair.Axis(labels=False, domain=False, ticks=False)
+    column_axis = axis if has_column_names else altair.Axis(labelAngle=0, labelColor=INK, domain=False, ticks=False)
     column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
     data = altair.Chart(altair.Data(values=rows))
-    x = altair.X("column:N", sort=names, scale=altair.Scale(domain=names), title=column_title, axis=column_axis)
-    y = altair.Y("row:N", sort=names, scale=altair.Scale(domain=names), title=None, axis=axis)
+    x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)
+    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=axis)
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
         x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
             domain=np.linspace(low, high, len(DIVERGING_COLOURS)).tolist(), range=[*DIVERGING_COLOURS],

@@ -33,13 +33,6 @@ class AccuracySummary(NamedTuple):
     bins: list[list[float]]  # predicted, observed, count; empty for contests of many
 
 
-def format_metric_in_percent(name: str, text: str) -> str:
-    """A metric as text as sentences of pages have it: shares in percent, calibration in points, losses as they are."""
-    if name == "accuracy":
-        return f"{float(text):.1%}"
-    return f"{100 * float(text):.1f} points" if name == "calibration error" else text.replace(" %", "%")
-
-
 def summarise_accuracy(rated: Rated) -> AccuracySummary:
     """Compare all predictions of a history with the results, in words."""
     return _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated)

@@ -29,7 +29,7 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
         return f"{first} is first"
     others = [i for i in _possible_leaders(strengths, ranks) if i != rated[0]]
     if not others:
-        return f"{first} leads, and the votes leave no doubt"
+        return f"{first} is first, at {100 * ranks.level:g}% confidence"
     if len(others) <= MAX_LISTED_NAMES - 2:
         return f"{first} leads, but {join_names([names[i] for i in others])} may be better"
     return f"{first} leads, but any of {len(others):,} others may be better"

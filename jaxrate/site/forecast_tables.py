@@ -163,7 +163,7 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
 
 
 def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str) -> str:
-    """Who of these would be favoured against all others, as a finding; nothing for fewer than two.
+    """Who of these would be a clear favourite against all others, as a finding; nothing for fewer than two.
 
     Each has a slug, a name, and their chances in percent against each other, None against themselves.
     """
@@ -172,9 +172,11 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
     least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
     best = max(range(len(matrix)), key=lambda i: least[i])
     if least[best] < 100 * CLEAR_CHANCE:
-        return f"No {noun} of the top {len(matrix)} would be clearly favoured against all others"
+        return f"No {noun} of the top {len(matrix)} would be a clear favourite against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    return f"{matrix[best][1]} would be clearly favoured against {others}"
+    return (
+        f"{matrix[best][1]} would be favoured against {others}, at {least[best]:.0f}%{' or more' * (len(matrix) > 2)}"
+    )
 
 
 def format_percentage(chance: float) -> str:

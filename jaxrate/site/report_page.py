@@ -15,7 +15,7 @@ from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.metrics.checked_match_metrics import Calibration
-from jaxrate.site.accuracy_summary import format_metric_in_percent, summarise_accuracy
+from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
@@ -149,7 +149,7 @@ def report_html(
             total=len(listed),
             options=[(x, site_data.names[site_data.leaderboard_ids[x]]) for x in sections],
             first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
-            quality={name: format_metric_in_percent(name, text) for name, text in (quality or {}).items()},
+            quality=quality or {},
             compared=_compared_rows(comparison),
             bins=bins,
             reliability=reliability_dot_plot(bins),
@@ -171,14 +171,13 @@ def report_html(
 
 
 def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
-    """The rows of a comparison as text: names of systems in print, metrics as sentences have them."""
+    """The rows of a comparison as text, with names of systems in print."""
     if comparison is None:
         return []
-    head = comparison.head[1:]
     return [
         [
             system_title(name),
-            *(use_minus_sign(format_metric_in_percent(*x)) if x[1] else "" for x in zip(head, cells, strict=True)),
+            *(use_minus_sign(text) for text in cells),
         ]
         for name, *cells in comparison.rows
     ]
