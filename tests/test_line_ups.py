@@ -125,8 +125,12 @@ def test_rows_are_named():
             "row 0 (counting from 0): player Ann is in contest 0 twice, in the sa",
         ),
         (wide | {"b1": ["Cy", None, "Di", "Bob"]}, "row 1 (counting from 0): column 'b1' has no value"),
-        (lists | {"b": [["Cy"], [], ["Di"], ["Bob"]]}, "row 1 (counting from 0): column 'b' has no players"),
-        (wide | {"score": [1, 0, 2, 1]}, "row 2 (counting from 0): score 2.0, which is not from 0 to 1"),
+        (lists | {"b": [["Cy"], [], ["Di"], ["Bob"]]}, "row 1 (counting from 0): column 'b' has no value"),
+        (
+            wide | {"score": [1, 0, 2, 1]},
+            "row 2 (counting from 0): score 2, and teams win (1), draw (0.5) or",
+        ),
+        (wide | {"score": [1, 0.75, 0, 1]}, "row 1 (counting from 0): score 0.75, and teams win (1), draw (0.5) or"),
     ):
         with refused(message):
             jr.read(table)
@@ -134,8 +138,17 @@ def test_rows_are_named():
     in_order = jr.read(decreasing, sort=True)
     assert in_order.rows.tolist()[:3] == [1, 1, 0] and in_order.contests.tolist() == [1, 0, 2, 3]
     for options, message in (
-        ({"side": "a"}, "line-ups take no side; in a table with a row for each player"),
-        ({"covariates": "goals"}, "line-ups take no covariates"),
+        (
+            {"side": "a"},
+            "line-ups take no side: make a home game a covariate of each player, in a table with a row for",
+        ),
+        (
+            {"season": "mode"},
+            "line-ups take no season: give the times at which they begin to the system, as",
+        ),
+        ({"rest": 9, "form": 9}, "line-ups take no rest and no form, and neither do other contests; leave them out"),
+        ({"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with a row for"),
+        ({"weight": "goals"}, "line-ups take no weight: it is the share of the contest that each player played"),
         ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
         ({"a": ["a1", "a9"], "b": ["b1"]}, "no column 'a9' (there are: a1, a2"),
         ({"a": ["a1", "b1"], "b": "b1"}, "the line-ups name a column twice: a1, b1, b1"),
@@ -145,7 +158,7 @@ def test_rows_are_named():
             jr.read(wide, **options)
     with refused("line-ups take no side"):
         jr.read(lists, side="a")
-    with refused("row 2 (counting from 0): column 'a' has no players"):
+    with refused("row 2 (counting from 0): column 'a' has no value"):
         jr.read({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, a=["a"], b=["b"])
 
 
@@ -159,11 +172,66 @@ def test_names_may_have_semicolons():
     assert jr.read(table, a=["a"], b=["b"]).players.tolist() == ["x", "y", "z", "u"]
 
 
+@pytest.mark.parametrize("blank", ["", "  ", None, float("nan")])
+def test_blank_cells_are_nobody(blank, tmp_path):
+    wanted = jr.read(long_table(), team="team", category="mode")
+    wide = {name: [blank if x is None else x for x in values] for name, values in wide_table().items()}
+    same_data(jr.read(wide, category="mode"), wanted)
+    lists = {name: [[*team, blank] for team in values] for name, values in list_table().items() if name in "ab"}
+    same_data(jr.read(others() | lists, category="mode"), wanted)
+    with refused("row 1 (counting from 0): column 'b1' has no value"):
+        jr.read(wide | {"b1": ["Cy", blank, "Di", "Bob"]})
+    with refused("row 1 (counting from 0): column 'b' has no value"):
+        jr.read(others() | lists | {"b": [["Cy"], [blank, blank], ["Di"], ["Bob"]]})
+    if isinstance(blank, str):
+        jr.data.write(pa.table(wide), tmp_path / "games.csv")
+        same_data(jr.read(tmp_path / "games.csv", category="mode"), wanted)
+
+
+def test_gaps_among_numbered_columns_are_named():
+    """Players after the gap were dropped."""
+    wide = wide_table()
+    wide["A5"] = wide.pop("a3")
+    gap = (
+        "there are columns a1, a2 and A5 for the team of a, and no a3; add it, or name the columns of both teams, as a"
+    )
+    with refused(gap):
+        jr.read(wide)
+    same_data(
+        jr.read(wide, a=["a1", "a2", "A5"], b=["b1", "b2"], category="mode"),
+        jr.read(long_table(), team="team", category="mode"),
+    )
+    from_zero = {f"{name[0]}{int(name[1]) - 1}" if name[1:].isdigit() else name: x for name, x in wide_table().items()}
+    same_data(jr.read(from_zero, category="mode"), jr.read(long_table(), team="team", category="mode"))
+
+
+def test_text_with_semicolons_beside_lists_is_refused():
+    """It was one name, of a player who is nobody."""
+    table = list_table()
+    table["b"] = ["Cy; Di", *table["b"][1:]]
+    with refused(
+        "row 0 (counting from 0): column 'b' is 'Cy; Di', and others are lists: make it one, or say a=['a'], "
+    ):
+        jr.read(table)
+    same_data(jr.read(table, a=["a"], b=["b"], category="mode"), jr.read(long_table(), team="team", category="mode"))
+
+
+def test_columns_of_numbers_keep_their_names_beside_lists():
+    """The columns made of lists, "a, 2", took their places."""
+    wanted = [7.0, 8.0, 9.0, 10.0]
+    data = jr.read(list_table() | {"a, 2": wanted}, columns="a, 2")
+    assert data.rounds.events.columns["a, 2"][data.rounds.player_start[:-1]].tolist() == wanted
+    assert len(data.players) == 5
+
+
 def test_incomplete_rows_are_skipped():
-    table = wide_table() | {"b1": ["Cy", None, "Di", "Bob"]}
-    with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
-        data = jr.read(table, skip_incomplete=True)
-    assert data.contests.tolist() == [0, 2, 3]
+    for table in (
+        wide_table() | {"b1": ["Cy", "", "Di", "Bob"]},
+        list_table() | {"b": [["Cy"], [], ["Di"], ["Bob"]]},
+    ):
+        with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
+            data = jr.read(table, skip_incomplete=True)
+        assert data.contests.tolist() == [0, 2, 3]
 
 
 def test_the_command_line(jaxrate, tmp_path):

@@ -30,13 +30,13 @@ def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> Host
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
     optional = roles.ceiling, *roles.age, *roles.statistic_columns, *roles.layout.optional_players
     for name in (x for x in roles.all_columns if x not in optional):
-        absent = missing_mask(columns[name], nan_is_missing=True) | _is_blank(columns[name])
+        absent = missing_mask(columns[name], nan_is_missing=True) | is_blank_mask(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent
     return bad
 
 
-def _is_blank(column: Column) -> HostArray:
+def is_blank_mask(column: Column) -> HostArray:
     """[n] where text is nothing but blanks."""
     if isinstance(column, np.ndarray):
         return np.array([isinstance(value, str) and not value.strip() for value in column], bool)

@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_column, to_ids, to_numbers
+from jaxrate.data.column_conversion import (
+    is_missing_value,
+    missing_mask,
+    time_column_to_days_and_clock,
+    to_column,
+    to_ids,
+    to_numbers,
+)
 from jaxrate.data.column_recognition import matching_pair
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
 from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, normalise_column_name
+from jaxrate.data.faulty_rows import is_blank_mask
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE
-from jaxrate.data.role_resolution import ColumnRoles, default_column
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout, default_column
 from jaxrate.data.table_sources import (
     Column,
     check_columns_exist_and_unique,
@@ -23,21 +31,20 @@ from jaxrate.data.table_sources import (
 )
 from jaxrate.events import NameFormatters, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
-from jaxrate.text_format import format_unquoted_name
+from jaxrate.text_format import format_unquoted_name, format_value_for_error, join_names
 
 SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
-UNSUPPORTED_ROLES = (
-    "side",
-    "neutral",
-    "rest",
-    "form",
-    "age",
-    "season",
-    "league_season",
-    "shares",
-    "statistics",  # these two are of each player, in a table with a row for each
-    "covariates",
-)
+HOME_ADVICE = "make a home game a covariate of each player, in a table with a row for each"
+OWN_ADVICE = "they are each player's own, in a table with a row for each"
+UNSUPPORTED_ROLES = {  # and what to do instead; nothing: no contest takes them
+    "side": HOME_ADVICE,
+    "neutral": HOME_ADVICE,
+    "weight": "it is the share of the contest that each player played, in a table with a row for each",
+    "statistics": OWN_ADVICE,
+    "covariates": OWN_ADVICE,
+    "season": "give the times at which they begin to the system, as skills(seasons=...)",
+    **dict.fromkeys(("rest", "form", "age", "league_season", "shares"), ""),
+}
 OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
 
 
@@ -57,13 +64,13 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
       ValueError: if only one of the sides is named.
     """
     for roles in (PLAYER_PAIR, WINNER_LOSER):
-        sides = [arguments[role] for role in roles]
-        if any(isinstance(side, (list, tuple)) for side in sides):
-            for role, side in zip(roles, sides, strict=True):
+        named = [arguments[role] for role in roles]
+        if any(isinstance(side, (list, tuple)) for side in named):
+            for role, side in zip(roles, named, strict=True):
                 check_column_names(role, side if isinstance(side, (list, tuple)) else ())
-            if any(not side for side in sides):
-                raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {sides}")
-            first, second = ([side] if isinstance(side, str) else list(side) for side in sides)
+            if any(not side for side in named):
+                raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {named}")
+            first, second = ([side] if isinstance(side, str) else list(side) for side in named)
             return LineUpColumns(first, second, roles)
     if any(arguments[role] is not None for role in (*PLAYER_PAIR, *WINNER_LOSER, *CONTEST_ROLES)):
         return None
@@ -74,19 +81,34 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
     if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS):
         return None  # of named sides; numbered columns are sets, or more about them
     for roles, *templates in LINE_UP_SPELLINGS:
-        first, second = (_numbered_columns(spelt, template) for template in templates)
-        if first and second and len(first) + len(second) > 2:
+        sides = [_numbered_columns(spelt, template) for template in templates]
+        if all(sides) and sum(map(len, sides)) > 2:
+            for role, columns, template in zip(roles, sides, templates, strict=True):
+                _check_numbers_without_gap(role, columns, template)
+            first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
             note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
             return LineUpColumns(first, second, roles, note)
     return None
 
 
-def _numbered_columns(column_by_spelling: Mapping[str, str], template: str) -> list[str]:
-    """The columns of a template with the numbers 1, 2, ..., as far as there are any."""
-    columns: list[str] = []
-    while (name := template.format(len(columns) + 1)) in column_by_spelling:
-        columns.append(column_by_spelling[name])
-    return columns
+def _numbered_columns(column_by_spelling: Mapping[str, str], template: str) -> dict[int, str]:
+    """The columns of a template by number; none unless there is one of number 0 or 1."""
+    pattern = re.compile(template.format("(0|[1-9][0-9]*)"))
+    matches = {match: name for spelling, name in column_by_spelling.items() if (match := pattern.fullmatch(spelling))}
+    columns = {int(match[1]): name for match, name in matches.items()}
+    return columns if columns.keys() & {0, 1} else {}
+
+
+def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
+    """ValueError if a number between those of the columns has none, whose player would be missing."""
+    numbers = sorted(columns)
+    missing = next((i for i in range(numbers[0], numbers[-1]) if i not in columns), None)
+    if missing is not None:
+        names = [columns[number] for number in numbers]
+        raise ValueError(
+            f"there are columns {join_names(names)} for the team of {role}, and no {template.format(missing)}; add it, "
+            f"or name the columns of both teams, as {role}={names!r}, or --{role} {','.join(names)}"
+        )
 
 
 def set_line_up_columns(roles: ColumnRoles, line_ups: LineUpColumns, names: Sequence[str]) -> ColumnRoles:
@@ -104,14 +126,17 @@ def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
     if isinstance(arguments["category"], (list, tuple)) and len(arguments["category"]) > 1:
         raise ValueError("the category of line-ups is one column, what everybody meets")
     if wrong:
-        raise ValueError(
-            f"line-ups take no {' and no '.join(wrong)}; in a table with a row for each player, with columns contest, "
-            "player and team, statistics and covariates are those of each player"
-        )
+        advice = UNSUPPORTED_ROLES[wrong[0]]
+        wrong = [name for name in wrong if UNSUPPORTED_ROLES[name] == advice]
+        others = f", and neither do other contests; leave {'it' if len(wrong) == 1 else 'them'} out"
+        raise ValueError(f"line-ups take no {' and no '.join(wrong)}{f': {advice}' if advice else others}")
 
 
 def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
-    """Matches whose cells hold lists of players, or of line-ups text with ;, with a column for each; and a note."""
+    """Matches whose cells hold lists of players, or of line-ups text with ;, with a column for each; and a note.
+
+    Blank cells of line-ups are missing.
+    """
     layout = roles.layout
     if layout.contest is not None:
         return roles, columns, ""
@@ -121,21 +146,47 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
             a, b = layout.players
             hint = f"say a=[{a!r}], b=[{b!r}], or --a {a}, --b {b}, with the commas, if semicolons divide the players"
             return roles, columns, f"each of {a} and {b} for one name; {hint} of teams"
-        if not layout.num_first or not any(shares):
+        if not layout.num_first:
             return roles, columns, ""
+        if not any(shares):
+            return roles, columns | {name: _blank_as_missing(name, columns[name]) for name in layout.players}, ""
+    elif not layout.num_first:
+        _check_no_separators_beside_lists(layout, columns)
     count = layout.num_first or 1
     players, num_first, new = list[str](), 0, dict(columns)
     for position, name in enumerate(layout.players):
         cells = [_cell_names(value, layout.num_first > 0) for value in _to_values(columns[name])]
-        fail_where(np.array([not cell for cell in cells]), lambda row: f"column {name!r} has no players")  # noqa: B023
-        size = max(map(len, cells))
-        parts = [f"{name}, {i}" for i in range(1, size + 1)] if size > 1 else [name]
-        new |= {part: to_column(part, [cell[i] if i < len(cell) else None for cell in cells])
-                for i, part in enumerate(parts)}  # fmt: skip
+        parts = [name]  # the first has its name, which errors show
+        for number in range(2, max(map(len, cells)) + 1):
+            part = f"{name}, {number}"
+            while part in new:
+                part += "'"
+            parts.append(part)
+            new[part] = to_column(part, [cell[number - 1] if number <= len(cell) else None for cell in cells])
+        new[name] = to_column(name, [cell[0] if cell else None for cell in cells])
         players += parts
         num_first += len(parts) if position < count else 0
     text = f"{' and '.join(map(str, layout.players))} for teams, of several players in a cell"
     return roles._replace(layout=layout._replace(players=players, num_first=num_first)), new, text
+
+
+def _check_no_separators_beside_lists(layout: TableLayout, columns: Mapping[str, Column]) -> None:
+    """RowError where text that may name several players stands among lists of them."""
+    a, b = layout.players
+    advice = f"and others are lists: make it one, or say a=[{a!r}], b=[{b!r}] if semicolons divide the players"
+    for name in layout.players:
+        values = _to_values(columns[name])
+        is_divided = np.array([isinstance(value, str) and SEPARATOR in value for value in values], bool)
+        fail_where(is_divided, lambda row: f"column {name!r} is {format_value_for_error(values[row])}, {advice}")  # noqa: B023
+
+
+def _blank_as_missing(name: str, column: Column) -> Column:
+    """The column with None in place of blank text."""
+    blank = is_blank_mask(column)
+    if not blank.any():
+        return column
+    values = _to_values(column)
+    return to_column(name, [None if blank[row] else values[row] for row in range(len(values))])
 
 
 def _has_lists(column: Column) -> bool:
@@ -157,10 +208,11 @@ def _to_values(column: Column) -> list[Any]:
 
 
 def _cell_names(value: Any, divides: bool) -> list[Any]:
-    """The names in a cell, which semicolons divide if they do; [None] where it is missing."""
+    """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
     if isinstance(value, str) and divides:
         return [name for part in re.split(SEPARATOR, value) if (name := part.strip())]
-    return list(value) if isinstance(value, (list, np.ndarray)) else [value]
+    items = list(value) if isinstance(value, (list, np.ndarray)) else [value]
+    return [x for x in items if not (is_missing_value(x, True) or (isinstance(x, str) and not x.strip()))]
 
 
 def read_line_up_fields(
@@ -186,12 +238,12 @@ def read_line_up_fields(
     player, players = to_ids(["players"], {"players": _names_by_row(layout.players, columns, present)}, players)
     arguments = match_arguments_from_columns(roles, columns, count)
     score, second = arguments["score"], position >= layout.num_first
-    fail_where(~((score >= 0) & (score <= 1)), lambda i: f"score {score[i]}, which is not from 0 to 1")
+    fail_where(
+        ~np.isin(score, (0, 0.5, 1)), lambda row: f"score {score[row]:g}, and teams win (1), draw (0.5) or lose (0)"
+    )
     place = np.sign(0.5 - score)  # of the first, -1 if they won; the second has the other
     values: dict[str, Any] = {"contest": row, "player": player[:, 0], "team": second.astype(int)}
     values["rank"] = np.where(second, -place[row], place[row])
-    if "weight" in arguments:
-        values["weight"] = arguments["weight"][row]
     labels = None
     if roles.category:
         category, labels = category_ids_or_shares(roles.category[:1], columns, categories, mixtures)
