@@ -169,6 +169,46 @@ def test_rounds_of_the_trueskill_package(double):
     np.testing.assert_allclose(np.stack([after.mean, after.deviation], axis=1), wanted, rtol=1e-6)
 
 
+def exact_beliefs(mean, size, rank, deviation, draw_margin):
+    """Means and deviations of a member of each of three teams of `size`, by integration on a grid of performances.
+
+    Members have the mean of their team divided by its size, and noise of deviation 1. Neighbours in the standing count.
+    """
+    order, x = np.argsort(rank, kind="stable"), np.linspace(-12.0, 12.0, 121)
+    variance, grid = size * (deviation**2 + 1.0), np.meshgrid(x, x, x, indexing="ij")
+    density = np.exp(sum(-0.5 * (z - m) ** 2 / v for z, m, v in zip(grid, mean, variance, strict=True)))
+    for first, second in itertools.pairwise(order):
+        margin = draw_margin * np.sqrt((size[first] + size[second]) / 2.0)
+        lead, step = grid[first] - grid[second], x[1] - x[0]
+        beyond = [np.clip((sign * lead - margin) / step + 0.5, 0.0, 1.0) for sign in (1.0, -1.0)]
+        density = density * (beyond[0] if rank[first] != rank[second] else 1.0 - sum(beyond))
+    density /= density.sum()
+    moments = [((density * z).sum(), (density * z * z).sum()) for z in grid]
+    kept = deviation**2 / variance  # of what is learnt of a team's performance, by a member
+    means = [m / n + k * (first - m) for m, n, k, (first, _) in zip(mean, size, kept, moments, strict=True)]
+    squares = [second - first**2 for first, second in moments]
+    return means, np.sqrt(deviation**2 - kept**2 * (variance - squares))
+
+
+def test_standings_of_three_teams_are_those_of_an_integral(double):
+    """All thirteen, with ties. (trueskillthroughtime 1.1.0 takes some for other teams, see experiments.)"""
+    mean, size, deviation = np.array([0.5, -0.6, 0.2]), np.array([1, 2, 1]), 2.0
+    standings = [x for x in itertools.product(range(3), repeat=3) if {*x} == {*range(len({*x}))}]
+    system = jr.skills(noise=2.0**0.5, initial_rating=0.0, initial_deviation=deviation, growth=0.0, deviation_max=1e4,
+                       draw_margin=0.5)  # fmt: skip
+    team = np.array([0, 1, 1, 2])
+    contest, member = np.repeat(np.arange(13), 4), np.tile(np.arange(4), 13)
+    rank = np.array(standings)[contest, team[member]]
+    state = system.init(system.params, 52)
+    state = state._replace(mean=jnp.asarray((mean / size)[team[member]]))
+    found = jr.ratings(
+        system, jr.run(system, jr.rounds(contest, 4 * contest + member, rank, team=team[member]), state=state).state
+    )
+    wanted = np.array([exact_beliefs(mean, size, np.array(x), deviation, 0.5) for x in standings])  # [13, 2, 3]
+    np.testing.assert_allclose(np.reshape(found.mean, (13, 4)), wanted[:, 0][:, team], atol=0.005)
+    np.testing.assert_allclose(np.reshape(found.deviation, (13, 4)), wanted[:, 1][:, team], atol=0.005)
+
+
 def test_margins_are_a_dense_kalman_filter(double):
     """Of one contest of four teams, whose points are a level of which nothing is known and their performances."""
     team, points = np.array([0, 0, 1, 1, 1, 2, 3]), np.array([7.0, 7, 2, 2, 2, 12, -3])
