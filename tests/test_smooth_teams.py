@@ -239,6 +239,8 @@ def test_contests_that_are_refused():
         jr.smooth(jr.skills(categories=2), seats)
     with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
         assert jr.smooth(jr.skills(), jr.rounds(*plain)).matches
+    with refused("there are no contests to smooth"):
+        jr.smooth(jr.skills(), jr.rounds([], [], []), num_players=3)
 
 
 def named_history():

@@ -11,6 +11,8 @@ participant of a round has as score the share of the others whom they beat, a ti
 margins, as `skills(outcome="margin")` does. A margin that is compressed first has the density of what it becomes times
 the slope of that, so the compression is fitted, too. Of a draw it is the probability of a margin below half a unit. In
 contests it is that of the margins of neighbours in the standing, each given those before, in equal parts for members.
+Where a system learns from statistics and quits, they count, too: statistics with the densities of their values, quits
+with their probabilities. A participant's are told as if those of the others were not known, and the result after all.
 
 `pairwise`, of rounds: a participant's mean of -log P(the one who was ahead does better) over opponents, a tie being
 half of each, with P what the system says of a match of the two (a composite likelihood of the ranking; Varin, Reid and

@@ -111,38 +111,32 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
         for suffix in ("", "_after")
     )
     player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
+    rows = np.repeat(np.arange(len(table)), len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
         rows = _first_participation_rows(table["contest"], player)
         ratings_before, ratings_after = (
             [None if x is None else x[rows] for x in ratings] for ratings in (ratings_before, ratings_after)
         )
-        trajectories = _build_trajectories_from_columns(
-            len(rated.players), player[rows], 1, times[rows], None, ratings_before, ratings_after, final
-        )
-        return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
+        player, times = player[rows], times[rows]
     return _build_trajectories_from_columns(
-        len(rated.players), player, len(sides), times, rated.period, ratings_before, ratings_after, final
+        len(rated.players), player, rows, times, rated.period, ratings_before, ratings_after, final
     )
 
 
 def _build_smoothed_trajectories(smoothed: Smoothed) -> Trajectories:
-    num_players = len(smoothed.state.time)
     known: list[Any] = [np.asarray(x).ravel() for x in smoothed.rating]
+    flat: Any = getattr(smoothed.events, "events", smoothed.events)
+    player = np.asarray(flat.player).ravel()
     if isinstance(smoothed.events, Matches):
-        player, time, count = np.asarray(smoothed.events.player).ravel(), np.repeat(smoothed.time, 2), 2
-        rows = np.arange(len(player))
+        rows = np.repeat(np.arange(len(smoothed.time)), 2)
+        time = smoothed.time[rows]
     else:  # each contest once, also of those who are in several teams
-        rows, count = np.flatnonzero(~repeat_seat_mask(smoothed.events)), 1
-        flat: Any = smoothed.events.events
-        player, time = (
-            x[rows] for x in (np.asarray(flat.player), np.repeat(smoothed.time, np.diff(smoothed.events.player_start)))
-        )
-        known = [x[rows] for x in known]
+        rows = np.flatnonzero(~repeat_seat_mask(smoothed.events))
+        time = np.repeat(smoothed.time, np.diff(smoothed.events.player_start))[rows]
+        player, known = player[rows], [x[rows] for x in known]
     time = np.full(len(player), np.nan) if smoothed.clock is None else time
-    trajectories = _build_trajectories_from_columns(num_players, player, count, time, None, [None, None], known, None)
-    if count == 2:
-        return trajectories
-    return trajectories._replace(row=np.where(trajectories.row < 0, -1, rows[trajectories.row]))
+    num_players = len(smoothed.state.time)
+    return _build_trajectories_from_columns(num_players, player, rows, time, None, [None, None], known, None)
 
 
 def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray | None:
@@ -169,14 +163,14 @@ def lookup_ids(names: Any, players: HostArray) -> HostArray:
 def _build_trajectories_from_columns(
     num_players: int,
     player: HostArray,
-    players_per_row: int,
+    rows: HostArray,
     time: HostArray,
     period: float | None,
     ratings_before: list[Any],
     ratings_after: list[Any],
     final: list[Any] | None,
 ) -> Trajectories:
-    """The trajectories of players [R]; rows have `players_per_row` each.
+    """The trajectories of players [R], whose events stand in these rows [R].
 
     Args:
       ratings_before: means and deviations [R] before events; None without `final`, and where there are none.
@@ -195,7 +189,7 @@ def _build_trajectories_from_columns(
 
     points = arrange_by_point(time, np.nan)
     ends = arrange_by_point(time if period is None else period_end(time, period), -np.inf)
-    row = arrange_by_point(np.arange(len(player)) // players_per_row, -1)
+    row = arrange_by_point(rows, -1)
     if final is None:
         means, deviations = (arrange_by_point(x, np.nan) for x in ratings_after)
         return Trajectories(start, row, points, ends, means, deviations, means, deviations)

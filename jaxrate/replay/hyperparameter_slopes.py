@@ -32,7 +32,8 @@ Numbers = tuple[Array, ...]
 def needs_hyperparameter_slopes_only(system: RatingSystem, params: Params, others: Any, num_players: int) -> bool:
     """Whether somebody transforms a replay, by a few of its hyperparameters and nothing else, outside of any jit.
 
-    Not where the slopes of the state, as it is at the end, would take too much memory.
+    Not where the slopes of the state, as it is at the end, would take too much memory. Those of predictions are not
+    counted: reverse mode keeps numbers for each event as well, of all that its update computes.
     """
     traced = [x for x in jax.tree.leaves(params) if is_traced(x)]
     is_few = 0 < len(traced) <= MAX_FORWARD_PARAMETERS

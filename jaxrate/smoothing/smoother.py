@@ -71,7 +71,7 @@ def smooth(
       contest itself and says how well the past is explained; it is no forecast.
 
     Raises:
-      ValueError: for another system, rating periods, a history without matches, bad rows (see `matches`), contests
+      ValueError: for another system, rating periods, a history without events, bad rows (see `matches`), contests
         whose times decrease, or in which a player meets a category in one of their teams and another in the next,
         columns that the system lacks, hyperparameters out of their range, or more matches than memory holds.
     """
@@ -146,7 +146,7 @@ def prepare_smoothing(
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
     checked_events = check_smoothable_events(history)
     if len(flat.time) == 0:
-        raise ValueError("there are no matches to smooth")
+        raise ValueError(f"there are no {'matches' if isinstance(checked_events, Matches) else 'contests'} to smooth")
     id_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
     participations = list_participations(checked_events)
