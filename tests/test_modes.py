@@ -80,6 +80,39 @@ def test_careers_leaderboards_and_forecasts(rated, table):
     assert one.sides["expected"][0] == pytest.approx(found["share"][0], abs=1e-5)
 
 
+def test_leaderboards_of_a_mode(rated):
+    board, duo = jr.leaderboard(rated, category="duo", top=5), jr.league.category_ratings(rated, "duo")
+    order = np.argsort(-np.asarray(duo.mean))[:5]
+    assert board.player.tolist() == rated.players[order].tolist() and [*board] == [
+        "rank", "player", "rating", "deviation", "games", "last"
+    ]  # fmt: skip
+    assert board.scope == "rating: where they meet duo"
+    np.testing.assert_allclose(board.deviation, np.asarray(duo.deviation)[order], rtol=1e-6)
+    later = jr.leaderboard(rated, category="duo", as_of=400.0, cautious=2.0, among=rated.players[:4])
+    one = jr.league.category_ratings(rated, "duo", time=400.0)
+    np.testing.assert_allclose(later.rating, np.sort((one.mean - 2 * one.deviation)[:4])[::-1], rtol=1e-5)
+    of_state = jr.leaderboard(rated.system, rated.state, rated.players, category=1, top=5)
+    np.testing.assert_allclose(of_state.rating, board.rating, rtol=1e-6)
+    for options, message in (
+        ({"category": "trio"}, "no category 'trio' (there are solo, duo)"),
+        ({"category": "duo", "since": 10.0}, "the history keeps ratings by category at its end only: leave out since"),
+        ({"category": "duo", "as_of": 10.0}, "the history keeps ratings by category at its end only: leave out since"),
+    ):
+        with refused(message):
+            jr.leaderboard(rated, **options)
+
+
+def test_pairs_of_a_mode(rated):
+    found = jr.forecasts.predict_pairs(rated, players=np.arange(12), category="duo")
+    line_up = [tuple(rated.players[:2])]
+    share = jr.forecasts.predict_fixtures(rated, line_up, category="duo", time=rated.last)["share"]
+    assert found.probability(0, 1) == pytest.approx(share[0], abs=3e-4)
+    solo, (a, b) = jr.forecasts.predict_pairs(rated, players=np.arange(12), category="solo"), np.triu_indices(12, 1)
+    assert np.abs(solo.probability(a, b) - found.probability(a, b)).max() > 0.02
+    with refused("no category 'trio' (there are solo, duo)"):
+        jr.forecasts.predict_pairs(rated, category="trio")
+
+
 def test_balanced_teams_of_a_mode(rated):
     found = jr.forecasts.balance_teams(rated, PLAYERS[:6], category="duo", time_limit=20)
     mean = dict(zip(rated.players, np.asarray(jr.league.category_ratings(rated, "duo").mean, float), strict=True))

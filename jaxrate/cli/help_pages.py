@@ -41,7 +41,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Columns of contests": ("contest", "participant", "rank", "team", "last-rank", "ceiling", "noise"),
     "System": ("system", "param", "params", "period", "outlook", "smooth"),
     "Saved runs": ("state", "as-of"),
-    "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks"),
+    "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks", "ranking-category"),
     "Players and matches": ("player", "all-matches", "against", "upsets"),
     "Large files and several leagues": ("chunk", "brief", "resume", "by"),
     "Output": ("out", "csv", "csv-safe", "last", "save", "report", "title", "json"),

@@ -23,6 +23,12 @@ SHOWN_EVENTS = 20  # of a career, the last ones
 POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
 
 
+def find_category(rated: jr.Rated, text: str | None) -> Any:
+    """The category of a history that is written so; other text as it is, which no history has."""
+    categories = [] if rated.categories is None else rated.categories.tolist()
+    return next((name for name in categories if str(name) == text), text)
+
+
 def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
     """The strengths of the leaders in or against each category, if the table of ratings has modifiers."""
     columns = jr.league.rating_table(rated) if rated.categories is not None else {}

@@ -36,6 +36,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.player_output import (
     SHOWN_EVENTS,
     career_sections,
+    find_category,
     head_to_head_sections,
     strengths_by_category,
     to_match_table,
@@ -104,6 +105,7 @@ from jaxrate.text_format import format_count
     help="Start date of the changes.  [default: 365 days before the end, or half the history if that is less]",
 )
 @click.option("--peaks", is_flag=True, help="List the highest ratings of all time.")
+@click.option("--ranking-category", metavar="NAME", help="Rank by strength in this category, as a surface or a mode.")
 @share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--by", metavar="COLUMN", help="Rate each league in this column separately.")
@@ -129,6 +131,7 @@ def rate(
     leaderboard_arguments: dict[str, Any],
     since: str | None,
     peaks: bool,
+    ranking_category: str | None,
     last: float,
     as_json: bool,
     by: str | None,
@@ -231,8 +234,10 @@ def rate(
     are_teams = bool(rated.options.get("teams"))
     note_time_outside_history(report, rated, until)
     sections: list[str | TextTable] = [_summary_line(rated)]
+    category = find_category(rated, ranking_category)
+    shown_time = time_of_shown_ratings(rated, until)
     board = jr.leaderboard(
-        rated, top=top, as_of=time_of_shown_ratings(rated, until), since=since_time, **leaderboard_arguments
+        rated, top=top, as_of=shown_time, since=since_time, category=category, **leaderboard_arguments
     )
     if player is None:
         sections += [leaderboard_table(board, are_teams=are_teams), *strengths_by_category(rated, board), quality_text]

@@ -9,7 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, matches
 from jaxrate.league.query_time import parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.league.ratings_at_times import category_number, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
@@ -43,11 +43,12 @@ class LowRankPairProbabilities(NamedTuple):
 
 @enforce_argument_annotations
 def predict_pairs(
-    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None
+    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None, category: Any = None
 ) -> LowRankPairProbabilities:
     """The predictions for every two of these players, off by at most 0.00025 wherever that was checked.
 
         jr.forecasts.predict_pairs(rated, time="2026-01-01")
+        jr.forecasts.predict_pairs(rated, category="clay")
 
     Nobody has the side, and covariates are 0.
 
@@ -62,10 +63,12 @@ def predict_pairs(
       players: [N] distinct ids, best first. None: everyone. If N take too many numbers, as they may where a
         probability has a kink, the first half of them is described instead, and so on; the shape of `left` tells.
       time: as of when, as in `ratings`. None: the end of the rated history, or 0.
+      category: what both meet, as the surface or the mode, by its name or number. Systems with categories need it.
 
     Raises:
-      ValueError: for fewer than two players, or as `jr.predict` does.
+      ValueError: for fewer than two players, if there is no such category, or as `jr.predict` does.
     """
+    number = None if category is None else category_number(system, category)
     system, state, names = resolve_system_state_and_players(rated := system, state)
     check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
     time = parse_time_after_last_events(rated, state, time, names)
@@ -79,7 +82,8 @@ def predict_pairs(
 
     def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
         pair = player[np.stack([a, b], axis=1)]
-        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral_match_arguments(system, len(a)))
+        neutral = neutral_match_arguments(system, len(a), number)
+        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral)
         prediction = predict(system, state, upcoming)
         return np.asarray(expected_score_from_prediction(prediction), np.float64) - 0.5
 
@@ -105,12 +109,13 @@ def event_columns(events: Matches | Ragged) -> dict[str, Any]:
     return holder.columns or {}
 
 
-def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
-    """Further arguments of `matches` for n neutral matches of `skills`: no side, covariates and margins of 0."""
+def neutral_match_arguments(system: RatingSystem, n: int, category: int | None = None) -> dict[str, Any]:
+    """Further arguments of `matches` for n neutral matches: no side, covariates and margins of 0, and the category."""
     settings, zero = system.settings, np.zeros(n)
     names = (*settings.get("covariates", ()), *match_result_columns(settings))
     side = {"side": zero} if settings.get("own_side") else {}
-    return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
+    met = {} if category is None else {"category": np.full((n, 2), category)}
+    return side | met | ({"columns": dict.fromkeys(names, zero)} if names else {})
 
 
 def cross_approximation(

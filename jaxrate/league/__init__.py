@@ -15,6 +15,7 @@ all_careers.py                      the careers of all players at once
 trajectories.py                     all ratings of all players through time
 rating_peaks.py                     peak_ratings
 leaderboards.py                     leaderboard
+shown_ratings.py                    ratings as leaderboards show them: cautious, or where players meet a category
 ranks_over_time.py                  ranks through time
 lead_start.py                       since when the leader has led
 leaderboard_table.py                Leaderboard, and how it prints

@@ -16,12 +16,12 @@ from jaxrate.league.rated_history import (
     format_time,
     resolve_system_state_and_players,
 )
-from jaxrate.league.ratings_at_times import advance_state_to_time
+from jaxrate.league.ratings_at_times import advance_state_to_time, category_number
+from jaxrate.league.shown_ratings import ShownRatings
 from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
-from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 
 DEFAULT_ACTIVE_DAYS = 365.0  # and of the comparison with an earlier list
 FEWER_GAMES_HINT = "a lower min_games lists more"
@@ -44,6 +44,7 @@ def leaderboard(
     min_games: int | None = None,
     since: Any = None,
     cautious: float = 0.0,
+    category: Any = None,
 ) -> Leaderboard:
     """The `top` players by mean rating; ties by id.
 
@@ -52,6 +53,7 @@ def leaderboard(
         jr.leaderboard(rated, as_of="1999-12-31", min_games=20)
         jr.leaderboard(system, state, players)
         jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
+        jr.leaderboard(rated, category="doubles")  # by strength in doubles
 
     A rated history has every prediction, and with it the ratings after each event. So a list of any date needs no
     further rating: `as_of` a time before the end shows ratings after the last events by then, as `rating_at` does for
@@ -74,6 +76,8 @@ def leaderboard(
         all.
       cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
         above its limit. With 3, as is usual, those who have played little stand low.
+      category: what they meet, as a surface or a mode: the ratings are those of `league.category_ratings`, and games
+        those of all categories. A history keeps them at its end only, so that such a list has no peaks and no changes.
 
     The peak is the highest rating that an event left, from a player's tenth on, since first ratings jump; of fewer
     events there is none.
@@ -81,7 +85,8 @@ def leaderboard(
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
         about, `cautious` is no finite number, there is no such player, or as `ratings`; if `active` is no length of
-        time above 0, or if it, `since` or an early `as_of` need times and the history has none.
+        time above 0, or if it, `since` or an early `as_of` need times and the history has none; if there is no such
+        category, or if it goes with `since`, an `as_of` before the end, or a smoothed history.
     """
     rated = system
     system, state, players = resolve_system_state_and_players(rated, state, players)
@@ -93,7 +98,12 @@ def leaderboard(
     if isinstance(rated, Smoothed) and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
-    view = _CautiousRatingOptions(system, params, cautious)
+    number = None
+    if category is not None:
+        if isinstance(rated, Smoothed):
+            raise ValueError("a smoothed history has no ratings by category; take the rated one")
+        number = category_number(rated, category)
+    view = ShownRatings(system, params, cautious, number)
     if isinstance(rated, (Rated, Smoothed)):
         leaderboards = HistoryLeaderboardBuilder(
             rated, view, build_trajectories(rated), players, among, active, min_games
@@ -101,9 +111,8 @@ def leaderboard(
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
     if active is not None or min_games or since is not None:
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
-    rating = view.apply_caution(
-        system.summary(params, advance_state_to_time(system, state, not_before(rated, state, as_of, players), params))
-    )
+    rows = advance_state_to_time(system, state, not_before(rated, state, as_of, players), params)
+    rating = view.apply_caution(view.summary(rows))
     top_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))[:top]
     columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
     names = _player_names(players, top_ids, len(rating.mean))
@@ -114,7 +123,7 @@ def make_history_leaderboards(
     rated: Rated | Smoothed, active: Any, min_games: int | None, now: float | None, cautious: float = 0.0
 ) -> "HistoryLeaderboardBuilder":
     """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
-    view = _CautiousRatingOptions(rated.system, rated.system.params, cautious)
+    view = ShownRatings(rated.system, rated.system.params, cautious)
     leaderboards = HistoryLeaderboardBuilder(
         rated, view, build_trajectories(rated), rated.players, None, active, min_games
     )
@@ -145,28 +154,6 @@ def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
 
 
-def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
-    """The deviation at which those who play on settle."""
-    return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
-
-
-class _CautiousRatingOptions(NamedTuple):
-    """How ratings are shown."""
-
-    system: RatingSystem
-    params: Params
-    cautious: float
-
-    def apply_caution(self, rating: Rating) -> Rating:
-        """The rating, or with `cautious` the mean less so many deviations."""
-        system, params, cautious = self
-        if not cautious:
-            return rating
-        if rating.deviation is None:
-            raise ValueError(f"{system.name} has no deviations to be cautious about")
-        return Rating(rating.mean - cautious * (rating.deviation - _steady_state_deviation(system, params)), None)
-
-
 class _RankedPlayersAtTime(NamedTuple):
     """The ranked players as of a time."""
 
@@ -181,7 +168,7 @@ class HistoryLeaderboardBuilder:
     def __init__(
         self,
         rated: Any,
-        view: _CautiousRatingOptions,
+        view: ShownRatings,
         trajectories: Trajectories,
         players: Any,
         among: Any,
@@ -207,17 +194,22 @@ class HistoryLeaderboardBuilder:
         self.min_games = self.resolve_min_games(now)
         if since is not None or now is not None:
             self.check_has_times("since" if now is None else "as_of")
+        if self.view.category is not None and (since is not None or (now is not None and now < self.end)):
+            raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
         rating, points, ranked_ids = self.ranked_list_at(now)
         trajectories, rated, top_ids = self.trajectories, self.rated, ranked_ids[:top]
         names, (mean, deviation) = _player_names(self.players, top_ids, len(points)), _take_ratings(rating, top_ids)
         columns = {"rank": np.arange(1, len(top_ids) + 1), "player": names, "rating": mean, "deviation": deviation}
         columns["games"] = (points - trajectories.start[:-1])[top_ids]
+        if self.has_all_times:
+            to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
+            columns["last"] = to_time_column(trajectories.time[points][top_ids])
+        if self.view.category is not None:
+            return Leaderboard(columns, self._describe_scope(now, None, len(ranked_ids)))
         score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
         peak = trajectories.peak_points(score, points)[top_ids]
         columns["peak"] = np.where(peak < 0, np.nan, score[peak])
         if self.has_all_times:
-            to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
-            columns["last"] = to_time_column(trajectories.time[points][top_ids])
             columns["peak_time"] = to_time_column(np.where(peak < 0, np.nan, trajectories.time[peak]))
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
@@ -270,8 +262,8 @@ class HistoryLeaderboardBuilder:
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
-        system, params, _ = self.view
-        return system.summary(params, advance_state_to_time(system, self.rated.state, now, params))
+        system, params = self.view[:2]
+        return self.view.summary(advance_state_to_time(system, self.rated.state, now, params))
 
     def _default_min_games(self, now: float | None, points: HostArray) -> int:
         """The default number of games to be listed, for players at these points."""
@@ -335,6 +327,8 @@ class HistoryLeaderboardBuilder:
                 f"had played {self.min_games:,} times" if conditions else f"played {self.min_games:,} times"
             )
         lines = []
+        if self.view.category is not None and self.rated.categories is not None:
+            lines.append(f"rating: where they meet {self.rated.categories[self.view.category]}")
         if conditions and listed < total:
             hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
             hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint

@@ -96,20 +96,25 @@ def category_ratings(system: RatingSystem | Rated, category: Any, state: State =
     Raises:
       ValueError: as `modifiers`, or if there is no such category.
     """
-    number = _category_number(system, category)
+    number = category_number(system, category)
     system, rows = _rows_with_modifiers(system, state, time, None)
-    rating = system.summary(system.params, rows)
+    return category_rating(system, system.params, system.summary(system.params, rows), rows, number)
+
+
+def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: State, number: int) -> Rating:
+    """[N] the ratings of rows where they meet the category of this number; `rating` is what they have without."""
+    check_has_modifiers(system, rows)
     if hasattr(rows, "modifiers"):
         variance = jnp.asarray(rating.deviation) ** 2 + rows.modifier_variance[:, number]
         return Rating(rating.mean + rows.modifiers[:, number], jnp.sqrt(variance))
     picked = jnp.zeros(rows.mean.shape[1]).at[jnp.array([0, 1 + number])].set(1.0)
-    if getattr(system.params, "form_deviation", None) is not None:
+    if getattr(params, "form_deviation", None) is not None:
         picked = picked.at[-1].set(1.0)
     variance = jnp.einsum("i,nij,j->n", picked, rows.covariance, picked)
     return Rating(rating.mean + rows.mean[:, 1 + number], _deviation(variance))
 
 
-def _category_number(system: RatingSystem | Rated, category: Any) -> int:
+def category_number(system: RatingSystem | Rated, category: Any) -> int:
     """The number of a category, by its name or number."""
     names = system.categories if isinstance(system, Rated) else None
     known = [] if names is None else names.tolist()
@@ -128,14 +133,19 @@ def has_modifiers(system: RatingSystem, state: State) -> bool:
     return hasattr(state, "modifiers") or of_skills
 
 
+def check_has_modifiers(system: RatingSystem, state: State) -> None:
+    """ValueError unless players have modifiers by category."""
+    if not has_modifiers(system, state):
+        raise ValueError(f"{system.name} has no modifiers; take category_glicko, or skills with categories")
+
+
 def _rows_with_modifiers(
     system: RatingSystem | Rated, state: State, time: Any, params: Params
 ) -> tuple[RatingSystem, Any]:
     """The system, and the rows of all players as of a time; ValueError without modifiers."""
     rated: Any = system
     own, state, players = resolve_system_state_and_players(rated, state)
-    if not has_modifiers(own, state):
-        raise ValueError(f"{own.name} has no modifiers; take category_glicko, or skills with categories")
+    check_has_modifiers(own, state)
     query_time = parse_time_after_last_events(rated, state, time, players)
     return own, advance_state_to_time(own, state, query_time, own.params if params is None else params)
 
