@@ -47,7 +47,7 @@ def test_the_command(jaxrate, games, tmp_path):
     cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, 100 * np.array(wanted).T[:2], atol=0.06)
-    assert "neutral ground" in page and data_of(page)["pairs"]["home"]["players"] == 40
+    assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40
 
 
 def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):

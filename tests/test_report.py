@@ -134,18 +134,21 @@ def test_contests_one_player_and_no_pages(share):
     data = data_of(page)
     rated_by = "Rated by Elo-MMR (Ebtekar and Liu 2021), from results alone."
     assert f"2 contests of 3 players. {rated_by}" in page and "ranks and no scores" in page
-    assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"]["even"]["players"] == 3
+    assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"][0]["even"]["players"] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
         alone = jr.read({"contest": [1], "player": ["x"], "rank": [1]})
     page = jr.site.report_html(jr.rate(share(), alone), top=0)
-    assert "There is only one player." in page and data_of(page)["pairs"] is None and "No players were chosen" in page
+    assert "There is only one player." in page and data_of(page)["pairs"] == [] and "No players were chosen" in page
 
 
-def test_categories_are_not_guessed():
+def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
     data = jr.read(table, category="court")
     page = jr.site.report_html(jr.rate(jr.category_glicko(2), data, period=1.0))
-    assert data_of(page)["pairs"] is None and "depend on the categories" in page
+    assert len(data_of(page)["pairs"]) == 2 and ">&lt;b&gt;</option>" in page
+    monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
+    fewer = jr.site.report_html(jr.rate(jr.category_glicko(2), data, period=1.0))
+    assert data_of(fewer)["pairs"] == [] and "Predictions depend on the category" in fewer
     assert [*data_of(page)["board"]["columns"]] == ["modifier clay", "modifier <b>"]
 
 

@@ -90,14 +90,37 @@ def test_a_wide_band_leaves_the_chart_and_is_not_flat(duel):
     assert "19 times in 20" not in page and "margin of error at the time" in page
 
 
-def test_a_run_with_categories_has_no_links_to_pairs(tmp_path):
+@pytest.fixture(scope="module")
+def courts():
     table = {"a": ["x", "y"] * 3, "b": ["y", "z"] * 3, "score": [1, 0] * 3, "court": ["clay", "hard"] * 3}
-    data = jr.read(table | {"time": [*range(6)]}, category="court")
-    jr.site.write_site(jr.rate(jr.category_glicko(2), data, period=1.0), tmp_path)
+    return jr.rate(jr.category_glicko(2), jr.read(table | {"time": [*range(6)]}, category="court"), period=1.0)
+
+
+def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch):
+    jr.site.write_site(courts, tmp_path)
+    page = text_of(tmp_path / "pairs.html")
+    assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["clay", "hard"] and ", in clay" in page
+    monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
+    jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
     for page in tmp_path.rglob("*.html"):
         for link in re.findall(r'(?:href|src)="?([^">?#]+)', text_of(page)):
             assert link.startswith("data:") or (page.parent / link).exists(), (page.name, link)
+
+
+def test_the_chosen_category_counts(courts, browser, tmp_path):
+    jr.site.write_site(courts, tmp_path)
+    (tmp_path / "report.html").write_text(jr.site.report_html(courts), encoding="utf-8")
+    for page in ("pairs.html", "report.html"):
+        browser.get((tmp_path / page).as_uri())
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        first, second = (browser.find_element("id", x).get_attribute("value") for x in ("first", "second"))
+        a, b = (courts.players.tolist().index(name) for name in (first, second))
+        for number, name in enumerate(courts.categories):
+            browser.find_element("css selector", f"#category option[value='{number}']").click()
+            wanted = 100 * jr.forecasts.predict_pairs(courts, players=np.arange(3), category=name).probability(a, b)
+            shown = float(re.search(r"([\d.]+)%$", texts(browser, "#answer p")[0])[1])
+            assert shown == pytest.approx(wanted, abs=0.6)
 
 
 def test_addresses_map_and_feed(folder, tmp_path):

@@ -17,7 +17,10 @@ from jaxrate.forecasts.pairwise_probabilities import (
 from jaxrate.forecasts.upcoming_events import add_draw_probabilities_if_needed
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_at_times import category_number
 from jaxrate.replay.event_prediction import predict
+
+MAX_CATEGORIES = 6  # of pages, which take a table of each
 
 
 class MatchupTables(NamedTuple):
@@ -29,9 +32,21 @@ class MatchupTables(NamedTuple):
     home_draw: LowRankPairProbabilities | None  # the chance of a draw then
 
 
-def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
-    """The tables for matches of these players [N], best first, at the end of the history."""
-    even = predict_pairs(rated, players=players)
+def build_matchup_tables_by_category(rated: Rated, players: HostArray) -> dict[Any, MatchupTables]:
+    """The tables of each category that both players meet, by its name; of a history without categories that of None.
+
+    Empty for a single player, and for more than `MAX_CATEGORIES`.
+    """
+    categories = [None] if rated.categories is None else rated.categories.tolist()
+    if len(players) < 2 or len(categories) > MAX_CATEGORIES:
+        return {}
+    return {category: build_matchup_tables(rated, players, category) for category in categories}
+
+
+def build_matchup_tables(rated: Rated, players: HostArray, category: Any = None) -> MatchupTables:
+    """The tables for matches of these players [N], best first, in a category, at the end of the history."""
+    even = predict_pairs(rated, players=players, category=category)
+    number = None if category is None else category_number(rated, category)
     player = np.asarray(players)[: even.left.shape[1]]
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
     system = rated.system if rated.contests is not None else add_draw_probabilities_if_needed(rated, rated.system)
@@ -41,14 +56,16 @@ def build_matchup_tables(rated: Rated, players: HostArray) -> MatchupTables:
     )
     return MatchupTables(
         even,
-        _predict_column_for_all_pairs(rated_with_draws, player, "draw", 0.0) if has_draws else None,
-        _predict_column_for_all_pairs(rated_with_draws, player, "prediction", 1.0) if has_side else None,
-        _predict_column_for_all_pairs(rated_with_draws, player, "draw", 1.0) if has_side and has_draws else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, number, "draw", 0.0) if has_draws else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, number, "prediction", 1.0) if has_side else None,
+        _predict_column_for_all_pairs(rated_with_draws, player, number, "draw", 1.0)
+        if has_side and has_draws
+        else None,
     )
 
 
 def _predict_column_for_all_pairs(
-    rated: Rated, player: HostArray, column: str, side: float
+    rated: Rated, player: HostArray, category: int | None, column: str, side: float
 ) -> LowRankPairProbabilities | None:
     """A column of the predictions of all matches of two players; None if it takes too many numbers.
 
@@ -59,7 +76,7 @@ def _predict_column_for_all_pairs(
 
     def predict_column(a: Any, b: Any) -> Any:
         n = len(a)
-        context = neutral_match_arguments(rated.system, n) | {"side": np.full(n, side)}
+        context = neutral_match_arguments(rated.system, n, category) | {"side": np.full(n, side)}
         upcoming = matches(
             np.stack([player[a], player[b] + count], axis=1), np.full(n, 0.5), np.full(n, rated.last or 0.0), **context
         )

@@ -21,6 +21,7 @@ hindsight_level.py   ratings in hindsight, at the level and spread of the rating
 system_bars.py       how far systems are behind the best, as bars on one axis
 method_texts.py      the page of the method: names of systems, settings in words, what points are worth
 page_templates.py    the templates of pages
+pair_fields.py       the form that predicts any two, in the category that is chosen
 percent_heat_map.py  a heat map of percentages as a small PNG, in the colours of light and of dark pages
 permalinks.py        permanent addresses of players
 ranking_rows.py      rows of the ranking as HTML

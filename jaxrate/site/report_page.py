@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
+from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
@@ -22,6 +22,7 @@ from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale, system_title
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
+from jaxrate.site.pair_fields import encode_matchups, pair_fields
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import merge_small_bins, reliability_dot_plot
@@ -112,14 +113,11 @@ def report_html(
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
-    matchup_tables = None
-    if len(site_data.names) > 1 and rated.categories is None:
-        matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
-    count = 0 if matchup_tables is None else matchup_tables.even.left.shape[1]
+    matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
     data = {"board": board, "sections": sections, "notes": [*number_of_note]} | script_settings(
         site_data, context, lines.heading
     )
-    data["pairs"] = matchup_tables and encode_matchup_tables(matchup_tables)
+    data["pairs"] = encode_matchups(matchups)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     bins = merge_small_bins(bins)
     accuracy = summarise_accuracy(rated)
@@ -138,7 +136,7 @@ def report_html(
             row_count=format_count(len(rated.predictions), "row"),
             params=describe_settings(rated),
             system=describe_system(rated.system.name),
-            scale=rating_scale(site_data, matchup_tables),
+            scale=rating_scale(site_data, matchups.get(None)),
             source=describe_source(rated),
             heads=ranking_heads(site_data, lines, axis) if axis else "",
             grid=axis.grid if axis else "",
@@ -159,10 +157,8 @@ def report_html(
             better=describe_better_systems(comparison, rated.system.name),
             accuracy_title=accuracy.title,
             texts=accuracy.texts,
-            paired=matchup_tables is not None,
-            few=count if count < len(site_data.names) else 0,
-            sided=matchup_tables is not None and matchup_tables.home is not None,
-            drawn=matchup_tables is not None and matchup_tables.draw is not None,
+            paired=bool(matchups),
+            **pair_fields(matchups, len(site_data.names)),
             spread=site_data.careers.deviation is not None,
             long_events=LONG_EVENTS,
             data=data,

@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
 from jaxrate.data.table_writing import escape_formulas
-from jaxrate.forecasts.matchup_tables import build_matchup_tables, encode_matchup_tables
+from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
@@ -30,6 +30,7 @@ from jaxrate.site.forecast_tables import (
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
+from jaxrate.site.pair_fields import encode_matchups, pair_fields
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
@@ -122,13 +123,12 @@ def write_site(
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
-    matchup_tables = None
-    if len(site_data.names) > 1 and rated.categories is None:
-        matchup_tables = build_matchup_tables(rated, site_data.leaderboard_ids)
-        files["data/pairs.js"] = f"window.jaxratePairs = {_script_safe_json(encode_matchup_tables(matchup_tables))};\n"
+    matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
+    if matchups:
+        files["data/pairs.js"] = f"window.jaxratePairs = {_script_safe_json(encode_matchups(matchups))};\n"
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
-    context["paired"] = matchup_tables is not None
+    context["paired"] = bool(matchups)
     context["leaders"] = join_names([site_data.names[i] for i in site_data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     tables = build_forecast_tables(coming, season, site_data.noun)
     if tables:
@@ -151,16 +151,14 @@ def write_site(
         pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
     _render_ranking(render_page, site_data, lines, headline, title)
-    if matchup_tables is not None:
-        count, matrix = matchup_tables.even.left.shape[1], _win_matrix(site_data, matchup_tables)
+    if matchups:
+        matrix = _win_matrix(site_data, next(iter(matchups.values())))
         finding = write_matrix_finding(matrix, context["noun"])
         render_page(
             "pairs.html",
             "pairs",
             dict(pages)["pairs"],
-            few=count if count < len(site_data.names) else 0,
-            sided=matchup_tables.home is not None,
-            drawn=matchup_tables.draw is not None,
+            **pair_fields(matchups, len(site_data.names)),
             event=context["event"],
             matrix=matrix,
             finding=finding,
@@ -204,7 +202,7 @@ def write_site(
         system=describe_system(rated.system.name),
         period=describe_period(rated),
         params=describe_settings(rated),
-        scale=rating_scale(site_data, matchup_tables),
+        scale=rating_scale(site_data, matchups.get(None)),
         source=describe_source(rated),
     )
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):

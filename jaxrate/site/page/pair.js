@@ -36,10 +36,11 @@ const series = (p, games) => {
   return total;
 };
 
-// The fields that choose two players, the side and the length of a series, and the prediction.
+// The fields that choose two players, the category, the side and the length of a series, and the prediction; the chances
+// are those of each category.
 
 function pairFields(names, chances, places, who, changed = () => {}) {
-  const [games, side] = ["games", "side"].map(byId);
+  const [games, side, category] = ["games", "side", "category"].map(byId);
   const nameSide = (i) => {
     if (side && places[i] !== null) side.options[i + 1].textContent = names[places[i]];
   };
@@ -51,7 +52,7 @@ function pairFields(names, chances, places, who, changed = () => {}) {
       byId("answer").textContent = a === b && a !== null ? "Choose two different ones." : "Choose two.";
       return;
     }
-    let { win, draw, loss } = chances(a, b, side?.value ?? "");
+    let { win, draw, loss } = chances[category?.value ?? 0](a, b, side?.value ?? "");
     const length = Number(games?.value ?? 1);
     if (length > 1) {
       win = series(draw ? win / (win + loss) : win, length);
@@ -74,6 +75,6 @@ function pairFields(names, chances, places, who, changed = () => {}) {
     picker.place = places[i];
     nameSide(i);
   });
-  [games, side].forEach((field) => field?.addEventListener("change", answer));
+  [games, side, category].forEach((field) => field?.addEventListener("change", answer));
   answer();
 }

@@ -83,8 +83,8 @@ function comparisons(chart, own) {
 async function pairs() {
   const [board] = await Promise.all([withBoard(), load(`${root}data/pairs.js?v=${about.stamp}`)]);
   const packed = window.jaxratePairs;
-  const names = board.name.slice(0, packed.even.players);
-  const chances = chancesOf(packed);
+  const names = board.name.slice(0, Math.min(...packed.map((x) => x.even.players)));
+  const chances = packed.map(chancesOf);
   const asked = new URLSearchParams(location.hash.slice(1));
   const start = (key, place) => (board.slug.includes(asked.get(key)) ? board.slug.indexOf(asked.get(key)) : place);
   const best = board.name.map((_, i) => i).filter((i) => board.current[i] && i < names.length);
