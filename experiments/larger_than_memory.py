@@ -148,21 +148,21 @@ def alone(options):
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.league.dataset_rating import match_prediction_table_columns
     from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.league.out_of_core.match_chunks import (
-        open_matches_sorted_if_needed,
-        read_match_chunks,
-        resolve_match_roles,
+    from jaxrate.league.out_of_core.event_chunks import (
+        open_table_sorted_if_needed,
+        read_event_chunks,
+        resolve_event_roles,
     )
     from jaxrate.league.ratings_before_and_after_events import History
     from jaxrate.rules import Rating
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
-    opened = open_matches_sorted_if_needed(
-        parts, resolve_match_roles(parts, {}), options.work, options.chunk, "2GB", None
+    opened = open_table_sorted_if_needed(
+        parts, resolve_event_roles(parts, {}), options.work, options.chunk, "2GB", None
     )
     start = time.perf_counter()
-    last = [data for _, data, _ in read_match_chunks(opened, options.chunk)][-1]
+    last = [data for _, data, _ in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
     means = (rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for _ in range(2))
     columns = match_prediction_table_columns(

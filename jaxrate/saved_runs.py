@@ -256,9 +256,9 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
     with name_file_in_errors(CHECKPOINT_FILE):
         state = restore_state(system, metadata["players"], stored_run.state)
     clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
-    games, matches = stored_run.games, int(stored_run.games.sum()) // 2
+    games, rows, contests = stored_run.games, stored_run.rows, stored_run.contests
     return rated_history_from_rated_files(
-        RatedFiles(system, state, stored_run.players, games, matches, last, clock, period, {}, {}, Path())
+        RatedFiles(system, state, stored_run.players, games, rows, last, clock, period, {}, {}, Path(), contests)
     )
 
 

@@ -224,6 +224,17 @@ def test_columns_of_numbers_keep_their_names_beside_lists():
     assert len(data.players) == 5
 
 
+def test_teams_that_tie_count_in_the_order_of_their_contest():
+    """As those of lists and of live histories; not in that of the first contest in which their names stood."""
+    names = ["Ann", "Bob", "Cy", "Di"]
+    table = {"contest": [0, 0, 1, 1, 1, 1], "player": [*names[:2], *names], "rank": [1, 2, 1, 1, 1, 1]}
+    found = jr.read(table | {"team": ["red", "blue", "blue", "blue", "white", "red"]}, team="team").rounds
+    wanted = jr.data.from_teams(
+        [[["Ann"], ["Bob"]], [["Ann", "Bob"], ["Cy"], ["Di"]]], ranks=[[0, 1], [0, 0, 0]]
+    ).rounds
+    assert found.events.team.tolist() == wanted.events.team.tolist() == [0, 1, 0, 0, 1, 2]
+
+
 def test_incomplete_rows_are_skipped():
     for table in (
         wide_table() | {"b1": ["Cy", "", "Di", "Bob"]},

@@ -243,6 +243,8 @@ def timeless():
     ("call", "message"),
     [
         (lambda: jr.smooth(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
+        (lambda: jr.smooth(jr.skills(form_deviation=50.0), league()), "hindsight knows no form_deviation; make skills"),
+        (lambda: jr.smooth(jr.skills(league_season="s"), league()), "hindsight knows no league_season; make skills wi"),
         (lambda: jr.smooth(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
         (lambda: jr.smooth("skills", league()), "name the system first"),
         (

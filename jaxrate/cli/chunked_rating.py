@@ -22,7 +22,7 @@ CHUNK_OPTIONS = "chunk", "brief", "resume"
 ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort"}
 ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
 CHUNK_HELP = (
-    "Rate Parquet files in chunks of this many matches, in bounded memory, into --out. Folders and patterns are always "
+    "Rate Parquet files in chunks of this many rows, in bounded memory, into --out. Folders and patterns are always "
     "rated in chunks.  [default: 1048576]"
 )
 
@@ -81,13 +81,13 @@ def _rate_files(
     options: dict[str, Any],
 ) -> jr.league.RatedFiles:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.league.out_of_core.match_chunks import resolve_match_roles, table_season_starts
+    from jaxrate.league.out_of_core.event_chunks import resolve_event_roles, table_season_starts
     from jaxrate.league.out_of_core.run_resumption import read_row_count_at_run_start
     from jaxrate.league.system_construction_by_name import default_system_name
 
     parquet_table = find_parquet_table(file)
     arguments = {name: x for name, x in columns.items() if name != "season"}
-    roles = resolve_match_roles(parquet_table, arguments)
+    roles = resolve_event_roles(parquet_table, arguments)
     rows = SAMPLE_ROWS
     if options.get("resume"):  # files that were added change nothing of the system
         rows = min(rows, read_row_count_at_run_start(out) or rows)
@@ -99,25 +99,30 @@ def _rate_files(
     request = request._replace(name=request.name or default_system_name(sample))
     task, n = choose_system(report, request, sample, file), parquet_table.row_count
     arguments |= options | {"period": task.period}
-    with report.stage(f"rating {n:,} matches", n) as progress:
+    noun = "matches" if roles.layout.contest is None else "participations"
+    with report.stage(f"rating {n:,} {noun}", n) as progress:
         return jr.league.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 
 def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     system = rated_files.system
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
-    summary |= {"matches": rated_files.matches, "players": len(rated_files.players)} | rated_files.quality
+    rows, contests = rated_files.matches, rated_files.contests
+    summary |= {"matches": rows} if contests is None else {"contests": contests, "participations": rows}
+    summary |= {"players": len(rated_files.players)} | rated_files.quality
     return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
 
 
 def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str | TextTable]:
     from jaxrate.league.evaluation import format_metric
+    from jaxrate.league.rated_history import describe_event_counts
 
     metrics = {name: format_metric(name, x) for name, x in rated_files.quality.items()}
     width, digits = max(map(len, metrics)) + 1, max(map(len, metrics.values()))
-    duration = f"{rated_files.matches:,} matches in {rated_files.seconds['all']:.2f} s, "
+    count = describe_event_counts(rated_files.matches, rated_files.contests)
+    duration = f"{count} in {rated_files.seconds['all']:.2f} s, "
     duration += "reading, writing and compilation included"
     lines = [duration, *(f"{name:<{width}}{x:>{digits}}" for name, x in metrics.items())]
-    title = f"{rated_files.system.name}: {rated_files.matches:,} matches of {len(rated_files.players):,} players"
+    title = f"{rated_files.system.name}: {count} of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
     return [title, to_text_table(board, board.scope), "\n".join(lines)]

@@ -19,9 +19,7 @@ def check_smooth_has_whole_history(state: Any, file: str | None) -> None:
 
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.league.Smoothed:
     """The history with hindsight; ValueError for a system that has none."""
-    from jaxrate.systems.skills.rules import find_smoothing_model
-
-    if find_smoothing_model(task.system) is None:
+    if task.system.name != "skills":  # of its forms `smooth` says which it lacks
         raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
 
     kind = "matches" if isinstance(task.data.events, jr.Matches) else "participations"

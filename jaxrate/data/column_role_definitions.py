@@ -76,20 +76,23 @@ COLUMN_ROLES = {
         "together, and the contests count in the order in which they stand.",
         history="contests",
         default=("contest",),
-        takers=("arena",),
+        takers=("rate_files", "arena"),
     ),
-    "participant": ColumnRole("column of the player", history="contests", default=("player",), takers=("arena",)),
+    "participant": ColumnRole(
+        "column of the player", history="contests", default=("player",), takers=("rate_files", "arena")
+    ),
     "rank": ColumnRole(
         "column of the rank, 1 is best; or give `score`, higher is better",
         "Equal ranks are a tie.",
         history="contests",
         default=("rank",),
-        takers=("arena",),
+        takers=("rate_files", "arena"),
     ),
     "team": ColumnRole(
         "column of the team; team-mates share a rank",
         "A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.",
         history="contests",
+        takers=("rate_files",),
     ),
     "last_rank": ColumnRole(
         "column of the last place of a tie, as a check",
@@ -101,11 +104,13 @@ COLUMN_ROLES = {
         "column of a cap: better performances count as this",
         "The same within a contest. A missing one, or inf: none.",
         history="contests",
+        takers=("rate_files",),
     ),
     "noise": ColumnRole(
         "column of the noise of performances relative to a usual contest, as 2 for a short one",
         "The same within a contest, above 0.",
         history="contests",
+        takers=("rate_files",),
     ),
     "time": ColumnRole(
         "column of dates, or numbers of days",

@@ -1,6 +1,6 @@
 """A table with one row per participant of a contest: its columns as those of `Rounds`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,36 @@ def read_participant_fields(
     """
     layout = roles.layout
     assert layout.contest is not None
-    contest, contests = _label_codes(layout.contest, columns)
+    contest, contests = label_codes(layout.contest, columns)
 
     def label(row: int) -> str:
-        return f"contest {_format_name_of_id(contests, contest[row])}"
+        return f"contest {format_name_of_id(contests, contest[row])}"
 
     with add_contest_to_errors(label):
         player, players = to_ids(layout.players, columns, players)
-    values: dict[str, Any] = {"contest": contest, "player": player[:, 0], "rank": np.zeros(len(player))}
+    values: dict[str, Any] = {"contest": contest, "player": player[:, 0]}
+    values |= participant_arguments_from_columns(roles, columns, contest, label)
+    labels = None
+    with add_contest_to_errors(label):
+        if roles.category:
+            category, labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
+            values["category"] = category[:, 0]
+        time, clock = time_column_to_days_and_clock(roles.time, columns)
+    return EventBuilderInputs(values | time, players, clock, labels, contests)
+
+
+def participant_arguments_from_columns(
+    roles: ColumnRoles, columns: dict[str, Column], contest: HostArray, label: Callable[[int], str]
+) -> dict[str, Any]:
+    """Ranks, weights, teams, ceilings, noise and further columns of participants, as `rounds` takes them.
+
+    `contest` [n] are numbers of the contests, and `label` names that of a row.
+
+    Raises:
+      RowError: where a column does not hold what its role requires.
+    """
+    layout, count = roles.layout, len(contest)
+    values: dict[str, Any] = {"rank": np.zeros(count)}
     if layout.result is not None:
         with add_advice_to_errors(NO_RANK_ADVICE), add_contest_to_errors(label):
             result = to_numbers(layout.result, columns[layout.result])
@@ -53,26 +75,28 @@ def read_participant_fields(
             missing = missing_mask(columns[roles.team], nan_is_missing=True)
             message = f"column {roles.team!r} has no value; players without a team need one of their own"
             fail_where(missing, lambda row: message)
-            values["team"], _ = _label_codes(roles.team, columns)
+            values["team"] = _first_row_of_team(contest, label_codes(roles.team, columns)[0])
         if roles.ceiling is not None:
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
-        count, labels = len(player), None
-        if roles.category:
-            category, labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
-            values["category"] = category[:, 0]
         margin = [np.zeros(count) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
         values["columns"] = further_columns(roles, columns, count, margin)
-        time, clock = time_column_to_days_and_clock(roles.time, columns)
-    return EventBuilderInputs(values | time, players, clock, labels, contests)
+    return values
+
+
+def _first_row_of_team(contest: HostArray, team: HostArray) -> HostArray:
+    """[n] the first row of the same team in the contest, by which teams that tie count in the order of their rows."""
+    key = contest * (team.max(initial=0) + np.int64(1)) + team
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return np.asarray(first[number])
 
 
 def _check_one_time_in_contest(fields: EventBuilderInputs, differs: HostArray) -> None:
     """RowError for a row whose time is not that of its contest, as the name of two contests leads to."""
 
     def say(row: int) -> str:
-        name = _format_name_of_id(fields.contests, fields.values["contest"][row])
+        name = format_name_of_id(fields.contests, fields.values["contest"][row])
         value = fields.values["time"][row]
         time = str(np.datetime64(int(value // 1), "D")) if fields.clock == "dates" else format_number(value)
         return f"time {time} differs within contest {name}; if several contests have this name, give each its own"
@@ -98,7 +122,7 @@ def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: 
     contests, players = fields.contests, fields.players
     assert contests is not None
     formatters = NameFormatters(
-        lambda i: _format_name_of_id(contests, i), lambda i: _format_name_of_id(players, i), lambda row: str(rows[row])
+        lambda i: format_name_of_id(contests, i), lambda i: format_name_of_id(players, i), lambda row: str(rows[row])
     )
     events = build_rounds(**fields.values, formatters=formatters)
     order = fields.values["contest"][events.player_start[:-1]]
@@ -107,12 +131,12 @@ def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: 
     return Dataset(events, *names, tuple(roles.margin), tuple(roles.covariates), statistics=statistics)
 
 
-def _format_name_of_id(names: Any, i: int) -> str:
+def format_name_of_id(names: Any, i: int) -> str:
     """A name in errors, as Python writes it, not NumPy."""
     return format_value_for_error(names[i : i + 1].tolist()[0])
 
 
-def _label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:
+def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:
     """Labels as integers [n] in order of first appearance, and the labels."""
     codes, labels = to_ids([name], columns)
     return codes[:, 0], labels

@@ -170,7 +170,7 @@ def build_rated(
     table = to_arrow_if_installed(
         match_prediction_table_columns(data, result, names)
         if matches
-        else _contest_prediction_table_columns(data, result, performances, names, onto)
+        else contest_prediction_table_columns(data, result, performances, names, onto)
     )
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
@@ -223,15 +223,23 @@ def _rating_columns(result: History) -> dict[str, HostArray]:
     }
 
 
-def _contest_prediction_table_columns(
-    data: Dataset, result: History, performances: Performances | None, names: Any, onto: Rated | None
+def contest_prediction_table_columns(
+    data: Dataset,
+    result: History,
+    performances: Performances | None,
+    names: Any,
+    onto: Rated | None = None,
+    in_teams: bool = False,
 ) -> dict[str, Any]:
-    """The columns of the predictions of contests. A contest without a name that a table can hold has its number."""
+    """The columns of the predictions of contests, with those of teams if some have several players, or by `in_teams`.
+
+    A contest without a name that a table can hold has its number.
+    """
     rounds: Any = data.rounds.events
     size = np.diff(data.rounds.player_start)
     contest_index = np.repeat(np.arange(len(size)), size)
     teams = count_teams(data.rounds)
-    in_teams = bool((teams < size).any())
+    in_teams |= bool((teams < size).any())
     labels = None if data.contests is None else _to_arrow_names_or_none(data.contests)
     if labels is None:
         before = 0 if onto is None else onto.contests or 0

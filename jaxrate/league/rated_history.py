@@ -56,9 +56,11 @@ class Rated(NamedTuple):
 
 
 def describe_event_counts(num_rows: int, contests: int | None) -> str:
-    """The number of matches, or of contests (None: these are matches) and of participations in them."""
+    """The number of matches, or of contests (None: these are matches; 0: not known) and of participations in them."""
     if contests is None:
         return format_count(num_rows, "match")
+    if not contests:
+        return format_count(num_rows, "participation")
     return f"{format_count(contests, 'contest')}, {format_count(num_rows, 'participation')}"
 
 
@@ -70,7 +72,7 @@ def count_predictions(rated: Rated) -> int:
 
 def count_rated_matches_or_participations(rated: Rated) -> int:
     """The number of rated matches or participations, also where their predictions are in other files."""
-    return count_predictions(rated) or int(rated.games.sum()) // 2
+    return count_predictions(rated) or int(rated.games.sum()) // (2 if rated.contests is None else 1)
 
 
 def system_with_extended_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:

@@ -143,6 +143,28 @@ def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, 
       rounds, rating, mask: as for `pairwise_accuracy`.
       played: [num_players] number of earlier contests of each player. None: there are none.
     """
+    return ranking_metrics_from_sums(ranking_sums(rounds, rating, mask=mask, played=played))
+
+
+class RankingSums(NamedTuple):
+    """Sums over participants scored, of all who have played before and of those with at least 5 contests."""
+
+    accuracy: tuple[float, ...] = (0.0, 0.0)
+    deviation: tuple[float, ...] = (0.0, 0.0)
+    participants: tuple[int, ...] = (0, 0)
+
+
+def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float]:
+    """The metrics of `ranking_metrics` by name."""
+    metrics = {}
+    for suffix, accuracy, deviation, count in zip(("", ", 5plus"), *sums, strict=True):
+        metrics[f"pair inversion{suffix}"] = accuracy / count if count else float("nan")
+        metrics[f"rank deviation{suffix}"] = deviation / count if count else float("nan")
+    return metrics
+
+
+def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> RankingSums:
+    """What `ranking_metrics` adds up; its arguments are the same."""
     ragged, flat, event = _flatten_rounds(rounds)
     is_comparable = (
         _has_untied_opponent(flat, event)
@@ -150,20 +172,23 @@ def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, 
         else _has_untied_opponent(flat, event) & (to_floats("mask", mask) > 0)
     )
     before = _check_games_played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
-    metrics = {}
-    for least, label_suffix in ((1, ""), (5, ", 5plus")):
-        games_lacking = np.maximum(least - before, 0)
-        is_scored = is_comparable & np.any(
-            [(games_lacking == k) & experience_mask(ragged, int(k)) for k in np.unique(games_lacking)], axis=0
-        )
-        ranking = (
-            _build_scored_ranking(ragged, rating, is_scored)
-            if np.bincount(event[is_scored]).max(initial=0) > 1
-            else None
-        )
-        metrics[f"pair inversion{label_suffix}"] = float("nan") if ranking is None else _pairwise_accuracy(ranking)
-        metrics[f"rank deviation{label_suffix}"] = float("nan") if ranking is None else _rank_deviation(ranking)
-    return metrics
+    experience, sums = before + count_earlier_games(ragged), []
+    for least in (1, 5):
+        is_scored = is_comparable & (experience >= least)
+        if np.bincount(event[is_scored]).max(initial=0) > 1:
+            ranking = _build_scored_ranking(ragged, rating, is_scored)
+            count = len(ranking.order)
+            sums.append((_pairwise_accuracy(ranking) * count, _rank_deviation(ranking) * count, count))
+        else:
+            sums.append((0.0, 0.0, 0))
+    return RankingSums(*map(tuple, zip(*sums, strict=True)))
+
+
+def count_ranked_contests(rounds: Ragged | Dataset, num_players: int) -> HostArray:
+    """[num_players] in how many contests each took part that count as experience, as in `experience_mask`."""
+    ragged, flat, event = _flatten_rounds(rounds)
+    is_counted = _has_untied_opponent(flat, event) & ~repeat_seat_mask(ragged)
+    return np.bincount(np.asarray(flat.player)[is_counted], minlength=num_players)
 
 
 def contests_as_matches(rounds: Ragged | Dataset) -> tuple[HostArray, HostArray] | None:
@@ -191,7 +216,13 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
       [n] whether both players of a match have played so many; for rounds, [sum P] whether the participant has. Contests
       of one player, and contests in which all tie, do not count.
     """
-    events, _ = resolve_events_and_num_players(events)
+    history: Any = resolve_events_and_num_players(events)[0]
+    enough = count_earlier_games(history) >= min_games
+    return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(history, Matches) else enough)
+
+
+def count_earlier_games(events: Matches | Ragged) -> HostArray:
+    """[2 n] games of each player before each match; of participants [sum P] the contests before that count."""
     if isinstance(events, Matches):
         player = np.asarray(events.player).ravel()
         counted = np.ones(len(player), bool)
@@ -204,8 +235,7 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
     before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
     if not isinstance(events, Matches) and flat.seat is not None:
         before = before[rounds.player_start[:-1][event] + flat.seat]
-    enough = before >= min_games
-    return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(events, Matches) else enough)
+    return before
 
 
 def _flatten_rounds(data: Any) -> tuple[Ragged, Rounds, HostArray]:

@@ -1,10 +1,11 @@
-"""Metrics of predictions of matches, added up chunk by chunk."""
+"""Metrics of predictions of matches and of contests, added up chunk by chunk."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.events import Ragged
 from jaxrate.metrics.checked_match_metrics import (
     accuracy_of_samples,
     brier_score_of_samples,
@@ -12,6 +13,12 @@ from jaxrate.metrics.checked_match_metrics import (
     probability_clip_margin,
     weighted_calibration_bins,
     weighted_log_loss,
+)
+from jaxrate.metrics.prediction_metrics import (
+    RankingSums,
+    contests_as_matches,
+    ranking_metrics_from_sums,
+    ranking_sums,
 )
 
 CALIBRATION_BINS = 10
@@ -53,11 +60,56 @@ def _add_calibration_excess_by_bin(
     return tuple((np.array(bin_sums) + np.nan_to_num(bins.observed - bins.predicted) * bins.weight).tolist())
 
 
-def metrics_from_sums(metric_sums: MetricSums) -> dict[str, float]:
-    """The metrics of `match_metrics` by name."""
+def metrics_from_sums(metric_sums: "MetricSums | ContestMetricSums") -> dict[str, float]:
+    """The metrics of `match_metrics` by name, or those of `ranking_metrics` where some contest has not two sides."""
+    if isinstance(metric_sums, ContestMetricSums):
+        if metric_sums.matches is None:
+            return ranking_metrics_from_sums(metric_sums.ranking)
+        metric_sums = metric_sums.matches
     means = (x / metric_sums.weight for x in metric_sums.losses)
     metrics = dict(zip(("log loss", "Brier score", "accuracy"), means, strict=True))
     excess, weight = np.array(metric_sums.excess), metric_sums.weight
     if metric_sums.mirrored_excess is not None:
         excess, weight = excess + np.array(metric_sums.mirrored_excess), 2.0 * weight
     return metrics | {"calibration error": float(np.abs(excess).sum() / weight)}
+
+
+class ContestMetricSums(NamedTuple):
+    """Sums over contests: as of matches, where all have two sides, and of rankings."""
+
+    matches: MetricSums | None = MetricSums()  # None: some contest has more sides than two, or one
+    ranking: RankingSums = RankingSums()
+
+
+def add_contest_metrics(
+    metric_sums: ContestMetricSums, rounds: Ragged, prediction: Any, rating: Any, played: Any
+) -> ContestMetricSums:
+    """The sums after further contests.
+
+    Args:
+      metric_sums: those so far.
+      rounds: the contests.
+      prediction, rating: [sum P] before them.
+      played: [num_players] number of earlier contests of each player, as `count_ranked_contests` counts them.
+    """
+    matches, two_sided = metric_sums.matches, contests_as_matches(rounds)
+    if matches is not None and two_sided is not None:
+        row, score = two_sided
+        matches = add_match_metrics(matches, np.asarray(prediction)[row], score)
+    ranking = zip(metric_sums.ranking, ranking_sums(rounds, rating, played=played), strict=True)
+    sums: Any = (tuple(x + y for x, y in zip(*pair, strict=True)) for pair in ranking)
+    return ContestMetricSums(None if two_sided is None else matches, RankingSums(*sums))
+
+
+def restore_metric_sums(stored: Any) -> MetricSums:
+    """The sums of matches from JSON."""
+    weight, losses, excess, mirrored_excess = stored
+    return MetricSums(weight, tuple(losses), tuple(excess), None if mirrored_excess is None else tuple(mirrored_excess))
+
+
+def restore_contest_metric_sums(stored: Any) -> ContestMetricSums:
+    """The sums of contests from JSON."""
+    matches, ranking = stored
+    return ContestMetricSums(
+        None if matches is None else restore_metric_sums(matches), RankingSums(*map(tuple, ranking))
+    )

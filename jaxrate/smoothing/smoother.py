@@ -174,6 +174,10 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     """The model of a `skills` system; ValueError for another system."""
     model = find_smoothing_model(system)
     if model is None:
+        settings, form = system.settings, getattr(system.params, "form_deviation", None)
+        given = {"kinds": settings.get("kinds"), "league_season": settings.get("league_season"), "form_deviation": form}
+        if names := [name for name, value in given.items() if value not in (None, ())]:
+            raise ValueError(f"hindsight knows no {' and no '.join(names)}; make {system.name} without, fitted so")
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
         raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
     return model

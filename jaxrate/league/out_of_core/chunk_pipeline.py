@@ -1,33 +1,39 @@
-"""Matches rated a chunk at a time: the next is read and arranged while one is rated and the last is written."""
+"""Events rated a chunk at a time: the next is read and arranged while one is rated and the last is written."""
 
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
-from jaxrate.events import Matches, Ragged, RowError, period_number, periods
+from jaxrate.events import Ragged, RowError, count_games, fail_where, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.league.dataset_rating import match_prediction_table_columns
+from jaxrate.league.contest_performances import (
+    mask_performances_of_contests_without_effect,
+    performance_recording_function,
+)
+from jaxrate.league.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
-from jaxrate.league.out_of_core.match_chunks import OpenedMatches, map_row_errors_to_file, read_match_chunks
-from jaxrate.league.prediction_columns import match_prediction_columns
+from jaxrate.league.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
+from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
-from jaxrate.metrics.running_metrics import MetricSums, add_match_metrics
+from jaxrate.metrics.prediction_metrics import count_ranked_contests
+from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.replay.execution import execute_plan, min_mean_width_for_levels
+from jaxrate.replay.execution import calculates_little_of_padding, execute_plan, min_mean_width_for_levels
 from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
-from jaxrate.rules import Rating, Record, State
+from jaxrate.rules import Record, State
 from jaxrate.storage.atomic_folder import flush_to_disk
+from jaxrate.storage.npz_tables import to_arrow_if_installed
 from jaxrate.system import RatingSystem
 
 PREDICTIONS_FOLDER = "predictions"
@@ -41,21 +47,34 @@ class RunProgress(NamedTuple):
     num_players: int  # who have played
     state: State  # leaves [num_players, ...]; None: nothing was rated
     games: HostArray  # [num_players]
-    sums: MetricSums
-    last: float | None  # the time of the last match
-    width: int | None  # of a step of the schedule; 0: a stream; None: to be chosen at the first chunk, or periods
+    sums: MetricSums | ContestMetricSums
+    last: float | None  # the time of the last event
+    width: int | None  # of a step of the schedule; 0: a stream; None: to be chosen at the first chunk, or no matches
+    contests: int | None = None  # how many; None: these are matches
+    last_contest: Any = None  # its name
+    ranked: HostArray | None = None  # [num_players] contests that rank somebody; None: these are matches
 
 
 class ChunkedRunSpec(NamedTuple):
-    """The system and the matches of a run, and where the predictions go."""
+    """The system and the events of a run, and where the predictions go."""
 
     system: RatingSystem
-    opened: OpenedMatches
+    opened: OpenedTable
     folder: Path
-    size: int  # matches of a chunk
+    size: int  # matches, or participations, of a chunk
     brief: bool  # whether only the row and the prediction are written
     period: float | None  # the length of rating periods
     key: Array | None
+
+    @property
+    def has_contests(self) -> bool:
+        """Whether these are contests."""
+        return self.opened.roles.layout.contest is not None
+
+    @property
+    def needs_ratings(self) -> bool:
+        """Whether ratings are recorded: metrics of contests are of them."""
+        return self.has_contests or not self.brief
 
 
 class ScheduledChunk(NamedTuple):
@@ -112,10 +131,12 @@ def rate_chunks(
 
 
 def _chunk_record_function(run: ChunkedRunSpec) -> Record | None:
-    """What a run records: the ratings of each match, unless only predictions are written."""
-    if run.brief:
+    """What a run records: the ratings of each event; nothing where only predictions are needed."""
+    if not run.needs_ratings:
         return None
-    record: Record = bind(record_prediction_and_ratings, run.system.summary, None, do_leads_fade(run.system))
+    performance_function = performance_recording_function(run.system) if run.has_contests and not run.brief else None
+    fades = do_leads_fade(run.system)
+    record: Record = bind(record_prediction_and_ratings, run.system.summary, performance_function, fades)
     return record
 
 
@@ -126,16 +147,17 @@ def _schedule_chunks(
     system, number = run.system, progress.parts
     plan_shape, block_shapes = None if progress.width is None else PlanShape(progress.width), NO_PADDED_SHAPES
     start = time.perf_counter()
-    for first_row, data, num_players in read_match_chunks(run.opened, run.size, progress.rows, run.period):
+    for first_row, data, num_players in read_event_chunks(run.opened, run.size, progress.rows, run.period):
         end_of_reading = time.perf_counter()
         plan: Plan | BlockPlan
         with map_row_errors_to_file(run.opened.source, data.rows):
-            if run.period is not None and number == progress.parts:
-                _check_first_match_starts_period(data.matches, progress.last, run.period)
-            events = data.matches if run.period is None else periods(data.matches, run.period)
+            if number == progress.parts:
+                _check_first_event_is_new(data, progress, run.period)
+            events = data.events if run.period is None else periods(data.matches, run.period)
             check_system_takes_events(system, events, run.key)
         if isinstance(events, Ragged):
-            plan = arrange_blocks(events, None, block_shapes)
+            tiled = calculates_little_of_padding(system, (system.params, run.key), events)
+            plan = arrange_blocks(events, None, block_shapes, tiled)
             block_shapes = block_shapes.with_history(plan)
         elif plan_shape is None:
             threshold = min_mean_width_for_levels(system, system.params, run.key, events, _chunk_record_function(run))
@@ -149,11 +171,15 @@ def _schedule_chunks(
         number, start = number + 1, time.perf_counter()
 
 
-def _check_first_match_starts_period(matches: Matches, last: float | None, period: float) -> None:
-    """RowError if the first match is in the rating period of the last match that is rated."""
-    if last is not None and period_number(matches.time[0], period) == period_number(last, period):
+def _check_first_event_is_new(data: Dataset, progress: RunProgress, period: float | None) -> None:
+    """RowError if the first row is of the rating period, or of the contest, of the last row that is rated."""
+    if period is not None and progress.last is not None:
+        first, last = (period_number(x, period) for x in (data.matches.time[0], progress.last))
         message = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
-        raise RowError(0, f"{message}; rate all matches anew, in another folder")
+        fail_where(np.array([first == last]), lambda row: f"{message}; rate all matches anew, in another folder")
+    if progress.contests and data.contests is not None and data.contests[:1].tolist() == [progress.last_contest]:
+        message = "it is in the same contest as the last participation that is rated, and a contest is rated as a whole"
+        raise RowError(0, f"{message}; rate all contests anew, in another folder")
 
 
 def _make_chunk_writer(
@@ -167,22 +193,36 @@ def _make_chunk_writer(
     unflushed = list[Path]()
     games = np.zeros(max(run.opened.max_players, progress.num_players), np.int64)
     games[: progress.num_players] = progress.games
+    ranked = np.zeros_like(games)
+    ranked[: progress.num_players] = 0 if progress.ranked is None else progress.ranked
 
     def write(item: tuple[ScheduledChunk, Any, State]) -> None:
         nonlocal progress
         start = time.perf_counter()
         chunk, recorded, state = item
-        prediction, *ratings = (recorded, None, None) if run.brief else recorded[:3]
-        path = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number)
-        _write_predictions_file(path, _prediction_columns(run, chunk, prediction, *ratings))
+        none: Any = None
+        prediction, before, after, inferred = recorded if run.needs_ratings else (recorded, none, none, none)
+        path, data = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number), chunk.data
+        history = History(None, prediction, before, after)
+        _write_predictions_file(path, _prediction_columns(run, chunk, history, inferred))
         unflushed.append(path)
-        matches = chunk.data.matches
-        np.add.at(games, matches.player.ravel(), 1)
-        sums = add_match_metrics(progress.sums, prediction, matches.score, matches.context.weight)
-        last = float(matches.time[-1]) if chunk.data.clock else None
-        rows, n = chunk.first_row + len(matches.score), chunk.num_players
+        contests, sums = dict[str, Any](), cast(Any, progress.sums)
+        if data.contests is not None:
+            share = contest_prediction_columns(prediction, data.rounds)["prediction"]
+            sums = add_contest_metrics(sums, data.rounds, share, before.mean, ranked)
+            contests = {"contests": (progress.contests or 0) + len(data.contests)}
+            contests |= {"last_contest": data.contests[-1:].tolist()[0], "ranked": ranked[: chunk.num_players]}
+            games[:] += count_games(data.rounds, len(games))
+            ranked[:] += count_ranked_contests(data.rounds, len(games))
+            last = float(data.rounds.events.time[-1]) if data.clock else None
+        else:
+            np.add.at(games, data.matches.player.ravel(), 1)
+            matches = data.matches
+            sums = add_match_metrics(sums, prediction, matches.score, matches.context.weight)
+            last = float(matches.time[-1]) if data.clock else None
+        rows, n = chunk.first_row + len(data.rows), chunk.num_players
         width = PlanShape.of(chunk.plan).width if isinstance(chunk.plan, Plan) else None
-        progress = RunProgress(rows, chunk.number + 1, n, state, games[:n], sums, last, width)
+        progress = RunProgress(rows, chunk.number + 1, n, state, games[:n], sums, last, width, **contests)
         if state is not None:
             for path in (*unflushed, run.folder / PREDICTIONS_FOLDER):
                 flush_to_disk(path)
@@ -194,24 +234,38 @@ def _make_chunk_writer(
     return write
 
 
-def _prediction_columns(
-    run: ChunkedRunSpec, chunk: ScheduledChunk, prediction: Any, before: Rating | None, after: Rating | None
-) -> dict[str, Any]:
+def _prediction_columns(run: ChunkedRunSpec, chunk: ScheduledChunk, history: History, inferred: Any) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
-    if before is None:
-        return {"row": chunk.data.rows} | match_prediction_columns(prediction)
+    data = chunk.data
+    if run.brief:
+        of_matches = data.contests is None
+        columns = (
+            match_prediction_columns(history.prediction)
+            if of_matches
+            else contest_prediction_columns(history.prediction, data.rounds)
+        )
+        return {"row": data.rows} | columns
     names = run.opened.names
     names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
-    columns = match_prediction_table_columns(chunk.data, History(None, prediction, before, after), names)
-    if chunk.data.clock == "dates":
-        columns["time"] = days_to_datetime64(chunk.data.matches.time, run.opened.whole_days)
+    if data.contests is None:
+        columns = match_prediction_table_columns(data, history, names)
+        repeats: Any = slice(None)
+    else:
+        if inferred is not None:
+            inferred = mask_performances_of_contests_without_effect(run.system, inferred, data.rounds)
+        in_teams = run.opened.roles.team is not None
+        columns = contest_prediction_table_columns(data, history, inferred, names, in_teams=in_teams)
+        repeats = np.repeat(np.arange(len(data.contests)), np.diff(data.rounds.player_start))
+    if data.clock == "dates":
+        flat: Any = data.matches if data.contests is None else data.rounds.events
+        columns["time"] = days_to_datetime64(flat.time, run.opened.whole_days)[repeats]
     return columns
 
 
 def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
     """Write a small file quickly: whole numbers as differences, other numbers with their bytes in separate streams."""
     arrow = import_pyarrow()
-    table = arrow.table(columns)
+    table = to_arrow_if_installed(columns)
     kinds, encoding = arrow.types, {}
     for field in table.schema:
         if kinds.is_integer(field.type) or kinds.is_temporal(field.type):

@@ -32,6 +32,7 @@ def sort_by_time_and_assign_ids(
     parquet_table: ParquetTable,
     player_columns: Sequence[str],
     time: str | None,
+    contest: str | None,
     other_columns: Sequence[str],
     folder: Path,
     rows: int,
@@ -39,12 +40,15 @@ def sort_by_time_and_assign_ids(
 ) -> tuple[ParquetTable, Any]:
     """The table in order of time, rows of the same time as they stood, with ids in place of names; and the names by id.
 
+    The rows of a contest come together, where its first one stands.
+
     Ids are in order of first appearance, from the top of the source, the first player of a row before the second.
 
     Args:
       parquet_table: the table.
-      player_columns: the columns of both players.
+      player_columns: the columns of both players, or that of the participant.
       time: the column to order by. None: the rows keep their order.
+      contest: the column of the contest, which is among the others; None: these are matches.
       other_columns: further columns to keep.
       folder: where the ordered table is written. A finished one is used again.
       rows: number of rows of a row group.
@@ -68,6 +72,8 @@ def sort_by_time_and_assign_ids(
             )
             ids = ", ".join(f"i{k}.id::INTEGER AS {_quote_identifier(x)}" for k, x in enumerate(player_columns))
             by = "" if time is None else f"{_quote_identifier(time)}, "
+            if contest is not None:
+                by += f"min({ROW_COLUMN}) OVER (PARTITION BY {_quote_identifier(contest)}), "
             _copy_to_parquet(
                 run,
                 f"SELECT {ids}, {columns}, {ROW_COLUMN} FROM s{joined} ORDER BY {by}{ROW_COLUMN}",
@@ -134,8 +140,8 @@ def _create_source_view_and_ids(
 
 def _check_source_rows(run: Any, player_columns: Sequence[str], time: str | None) -> None:
     needed = [*player_columns, *([] if time is None else [time])]
-    a, b = map(_quote_identifier, player_columns)
-    wrong = " OR ".join([*(f"{_quote_identifier(x)} IS NULL" for x in needed), f"{a} = {b}"])
+    same = [" = ".join(map(_quote_identifier, player_columns))] if len(player_columns) == 2 else []
+    wrong = " OR ".join([*(f"{_quote_identifier(x)} IS NULL" for x in needed), *same])
     names = ", ".join(map(_quote_identifier, needed))
     first_wrong = run(f"SELECT {ROW_COLUMN}, {names} FROM s WHERE {wrong} ORDER BY {ROW_COLUMN} LIMIT 1").fetchone()
     if first_wrong is not None:

@@ -1,4 +1,4 @@
-"""Matches in Parquet files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
+"""Events in Parquet files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
 
 import errno
 import logging
@@ -20,13 +20,14 @@ from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
-from jaxrate.events import Matches, Periods, period_number
+from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.league.out_of_core.checkpoints import write_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
-from jaxrate.league.out_of_core.match_chunks import open_matches_sorted_if_needed, resolve_match_roles
+from jaxrate.league.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
 from jaxrate.league.out_of_core.run_resumption import (
     GAMES_KEY,
     NAMES_KEY,
+    RANKED_KEY,
     ResumedRun,
     add_resume_hint_to_errors,
     file_fingerprints,
@@ -37,9 +38,13 @@ from jaxrate.league.out_of_core.run_resumption import (
 )
 from jaxrate.league.out_of_core.stop_signals import catch_stop_signals
 from jaxrate.league.player_careers_and_ratings import rating_table
-from jaxrate.league.rated_history import Rated
+from jaxrate.league.rated_history import Rated, describe_event_counts
 from jaxrate.league.run_metadata import make_run_metadata
-from jaxrate.metrics.running_metrics import MetricSums, metrics_from_sums
+from jaxrate.metrics.running_metrics import (
+    ContestMetricSums,
+    MetricSums,
+    metrics_from_sums,
+)
 from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
@@ -47,7 +52,7 @@ from jaxrate.storage.atomic_folder import lock_folder
 from jaxrate.system import RatingSystem, check_system, random_draw_rule
 
 LOG = logging.getLogger(__name__)
-CHUNK_MATCHES = 1 << 20  # matches
+CHUNK_MATCHES = 1 << 20  # matches, or participations
 DUCKDB_MEMORY = "2GB"
 CHECKPOINT_SECONDS = 60.0  # seconds between checkpoints
 CHECKPOINT_WORK_RATIO = 20.0  # so many times as long as writing one takes, at the least, is worked before the next
@@ -61,33 +66,37 @@ class RatedFiles(NamedTuple):
     system: RatingSystem
     state: State  # leaves [num_players, ...]
     players: HostArray  # [num_players] names in order of id
-    games: HostArray  # [num_players] matches played
-    matches: int
-    last: float | None  # the time of the last match; None if there are no times
+    games: HostArray  # [num_players] matches or contests played
+    matches: int  # or participations
+    last: float | None  # the time of the last event; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
     period: float | None  # the length of the rating periods; None: match by match
-    quality: dict[str, float]  # the measures of `jr.metrics.match_metrics` by name
+    quality: dict[str, float]  # the measures of `jr.metrics.match_metrics`, or `ranking_metrics`, by name
     seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
     folder: Path
+    contests: int | None = None  # how many; None: these are matches
 
     def __repr__(self) -> str:
-        counts = f"{self.matches:,} matches of {len(self.players):,} players"
-        return f"RatedFiles: {counts} in {self.folder}, log loss {self.quality['log loss']:.4f}"
+        counts = f"{describe_event_counts(self.matches, self.contests)} of {len(self.players):,} players"
+        measure, value = next(iter(self.quality.items()))
+        return f"RatedFiles: {counts} in {self.folder}, {measure} {value:.4f}"
 
 
 @enforce_argument_annotations
 @document_roles(roles_taken_by("rate_files"), details=False)
 def rate_files(
     system: RatingSystem, source: Any, out: str | os.PathLike[str], *, a: str | None = None, b: str | None = None,
-    score: str | None = None, winner: str | None = None, loser: str | None = None, time: str | None = None,
-    side: str | None = None, neutral: str | None = None, weight: str | None = None, margin: str | Sequence[str] = (),
+    score: str | None = None, winner: str | None = None, loser: str | None = None, contest: str | None = None,
+    participant: str | None = None, rank: str | None = None, team: str | None = None, ceiling: str | None = None,
+    noise: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
+    weight: str | None = None, margin: str | Sequence[str] = (),
     statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
     shares: Mapping[str, Sequence[str]] | None = None, covariates: str | Sequence[str] = (),
     columns: str | Sequence[str] = (), period: float | None = None, chunk: int = CHUNK_MATCHES, brief: bool = False,
     resume: bool = False, key: Key | None = None, memory: str = DUCKDB_MEMORY,
     progress: Callable[[int], Any] | None = None,
 ) -> RatedFiles:  # fmt: skip
-    """Rate matches in Parquet files of any size, a chunk at a time: predict each, then learn from it.
+    """Rate matches or contests in Parquet files of any size, a chunk at a time: predict each, then learn from it.
 
         result = jr.league.rate_files(jr.glicko2(), "matches/", "rated")
         jr.leaderboard(result.system, result.state, result.players)
@@ -95,8 +104,9 @@ def rate_files(
 
     The state, some chunks and DuckDB take memory. DuckDB puts the rows in order of time where times decrease and makes
     ids of names that are text (`pip install "jaxrate[large]"`). The numbers are those of
-    `rate` on the whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills and mean
-    reversion to rounding; with Urnings by chance. When seasons begin, the system has to know: `skills(seasons=...)`.
+    `rate` on the whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills, mean
+    reversion and contests to rounding; with Urnings by chance. Rows of a contest stand together, unless DuckDB puts the
+    rows in order, and a chunk has whole contests. When seasons begin, the system has to know: `skills(seasons=...)`.
 
     The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
@@ -112,12 +122,12 @@ def rate_files(
       out: the folder for the results.
       COLUMNS: roles of `data.column_roles.COLUMN_ROLES`, each the name of a column; `read` says more of them.
       period: the length of rating periods, as in `rate`. A chunk then ends where a period does, and has at least one.
-      chunk: matches that are rated at a time.
+      chunk: matches, or participations, that are rated at a time.
       brief: predictions have the row and the prediction only, which takes a tenth of the room.
       resume: go on with the run in the folder, if there is one.
       key: a PRNG key for systems that draw random numbers; chunk i gets `fold_in(key, i)`.
       memory: what DuckDB may take, as "2GB".
-      progress: is called after each chunk with the number of matches that are rated.
+      progress: is called after each chunk with the number of matches, or participations, that are rated.
 
     Raises:
       ValueError: if a file cannot be read, if its columns differ from those before, or if rows are bad (names file and
@@ -129,13 +139,16 @@ def rate_files(
     """
     arguments = select_role_arguments(locals())
     check_system(system)
-    check_system_rates_kind(system, Matches if period is None else Periods)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.key(0)
     folder, parquet_table = Path(out), find_parquet_table(source)
-    roles = resolve_match_roles(parquet_table, arguments)
+    roles = resolve_event_roles(parquet_table, arguments)
+    has_contests = roles.layout.contest is not None
+    check_system_rates_kind(system, Rounds if has_contests else Matches if period is None else Periods)
+    if period is not None and has_contests:
+        raise ValueError("contests are rated one by one; leave out period")
     if period is not None:
         period_number(0.0, period)  # which refuses what is no length
         if roles.time is None:
@@ -159,10 +172,13 @@ def _rate_and_write(
 ) -> RatedFiles:  # fmt: skip
     """The result of `rate_files`, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(WORK_KINDS, 0.0)
+    has_contests = roles.layout.contest is not None
     beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None)
+    if has_contests:
+        beginning = beginning._replace(sums=ContestMetricSums(), contests=0)
     done, names, initial_rows = resumed_run or ResumedRun(beginning, None, parquet_table.row_count)
     chunk, period = settings["chunk"], settings["period"]
-    opened = open_matches_sorted_if_needed(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
+    opened = open_table_sorted_if_needed(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
     seconds["ordering"] = time.perf_counter() - start
     run = ChunkedRunSpec(system, opened, folder, chunk, settings["brief"], period, key)
     row_count = opened.table.row_count
@@ -170,17 +186,18 @@ def _rate_and_write(
     metadata |= {
         "at_first": initial_rows,
         "whole": row_count,
-        "run": _run_metadata_without_players(system, period, opened.clock),
+        "run": _run_metadata_without_players(system, period, opened.clock, has_contests),
     }
-    next_time = time.monotonic() + CHECKPOINT_SECONDS
+    next_time, noun = time.monotonic() + CHECKPOINT_SECONDS, "participations" if has_contests else "matches"
 
     def save_checkpoint(progress: RunProgress) -> None:
         nonlocal done, next_time
         begin = time.monotonic()
         arrays = leaves_by_name(progress.state) | {GAMES_KEY: progress.games}
+        arrays |= {} if progress.ranked is None else {RANKED_KEY: progress.ranked}
         arrays |= {} if opened.is_sorted_copy else {NAMES_KEY: opened.names[: progress.num_players]}
         write_checkpoint(folder, metadata | progress_metadata(progress), arrays)
-        LOG.info("%d of %d matches are rated, and saved in %s", progress.rows, row_count, folder)
+        LOG.info("%d of %d %s are rated, and saved in %s", progress.rows, row_count, noun, folder)
         done, end = progress, time.monotonic()
         next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
 
@@ -193,30 +210,36 @@ def _rate_and_write(
                     poll_requests = lambda: (time.monotonic() > next_time, stop.is_set())  # noqa: E731
                     rate_chunks(run, done, seconds, save_checkpoint, poll_requests, report_progress)
     except KeyboardInterrupt:
-        saved = f"{done.rows:,} of {row_count:,} matches are rated and kept in {folder}"
+        saved = f"{done.rows:,} of {row_count:,} {noun} are rated and kept in {folder}"
         raise KeyboardInterrupt(f"{saved}; go on with resume") from None
     if done.rows < row_count:  # a handler of SIGTERM let the process live
         raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
     players = opened.names if opened.ids is None else opened.names[: done.num_players]
     players = np.asarray(players.to_numpy() if opened.ids is None else players)
-    no_predictions = import_pyarrow().table({})
+    no_predictions = _empty_predictions(has_contests)
     rated = Rated(system, done.state, players, done.games, period, done.last, opened.clock, no_predictions, {})
     write(rating_table(rated), folder / "ratings.parquet")
     shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
     metrics = metrics_from_sums(done.sums)
+    times = done.last, opened.clock, period
     return RatedFiles(
-        system, done.state, players, done.games, done.rows, done.last, opened.clock, period, metrics, seconds, folder
+        system, done.state, players, done.games, done.rows, *times, metrics, seconds, folder, done.contests
     )
 
 
+def _empty_predictions(has_contests: bool) -> Any:
+    """A table without rows, of matches or of contests."""
+    return import_pyarrow().table({"participants": np.zeros(0, np.int32)} if has_contests else {})
+
+
 def _run_metadata_without_players(
-    system: RatingSystem, period: float | None, clock: str | None
+    system: RatingSystem, period: float | None, clock: str | None, has_contests: bool
 ) -> dict[str, Any] | None:
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):
         return make_run_metadata(
-            Rated(system, None, nobody, nobody, period, None, clock, import_pyarrow().table({}), {})
+            Rated(system, None, nobody, nobody, period, None, clock, _empty_predictions(has_contests), {})
         )
     return None

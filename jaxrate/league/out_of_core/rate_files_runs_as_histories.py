@@ -8,36 +8,37 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import Matches
+from jaxrate.events import build_rounds, matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.dataset_rating import match_prediction_table_columns
+from jaxrate.league.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
 from jaxrate.league.out_of_core.checkpoints import read_checkpoint
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY
+from jaxrate.league.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY, RANKED_KEY
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade
 from jaxrate.rules import Rating
+from jaxrate.storage.npz_tables import to_arrow_if_installed
 from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
 
 
 def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
     """The result of `rate_files` as a rated history, which has no predictions of its own."""
-    none, clock = np.zeros(0), rated_files.clock
-    events = Matches(np.zeros((0, 2), np.int32), none, none)
-    data = Dataset(events, rated_files.players, np.zeros(0, np.int64), None, clock)
-    floats = np.zeros((0, 2), jnp.result_type(float))
-    deviation = rated_files.system.summary(
-        rated_files.system.params, rated_files.system.init(rated_files.system.params, 1)
-    ).deviation
+    has_contests, system = rated_files.contests is not None, rated_files.system
+    shape, rows = (0,) if has_contests else (0, 2), np.zeros(0, np.int64)
+    floats = np.zeros(shape, jnp.result_type(float))
+    deviation = system.summary(system.params, system.init(system.params, 1)).deviation
     before = Rating(floats, None if deviation is None else floats)
-    columns = match_prediction_table_columns(
-        data,
-        History(None, floats[:, 0], before, before if do_leads_fade(rated_files.system) else None),
-        import_pyarrow().array(rated_files.players),
+    history = History(None, np.zeros(0, floats.dtype), before, before if do_leads_fade(system) else None)
+    events = build_rounds(rows, rows, rows) if has_contests else matches(np.zeros((0, 2), np.int64), np.zeros(0))
+    data = Dataset(events, rated_files.players, rows, None, rated_files.clock)
+    names = import_pyarrow().array(rated_files.players)
+    columns = (
+        contest_prediction_table_columns(data, history, None, names)
+        if has_contests
+        else match_prediction_table_columns(data, history, names)
     )
-    predictions = import_pyarrow().table(columns)
-    system, state, players, games = rated_files.system, rated_files.state, rated_files.players, rated_files.games
-    return Rated(system, state, players, games, rated_files.period, rated_files.last, clock, predictions, {})
+    predictions, times = to_arrow_if_installed(columns), (rated_files.period, rated_files.last, rated_files.clock)
+    return Rated(system, rated_files.state, rated_files.players, rated_files.games, *times, predictions, {})
 
 
 class StoredFileRun(NamedTuple):
@@ -47,6 +48,8 @@ class StoredFileRun(NamedTuple):
     state: dict[str, HostArray]  # leaves by name
     players: HostArray
     games: HostArray
+    rows: int  # matches or participations
+    contests: int | None  # None: these are matches
 
 
 def read_rate_files_run(folder: Path) -> StoredFileRun | None:
@@ -64,8 +67,10 @@ def read_rate_files_run(folder: Path) -> StoredFileRun | None:
         missing = f"how {metadata['how']['system']} was made, as another version of jaxrate or settings of one's own"
         raise ValueError(f"the run by chunks does not tell {missing}; take what `rate_files` returns, with resume=True")
     if rows < total:
-        raise ValueError(f"{rows:,} of {total:,} matches are rated there; go on by `rate_files` with resume=True")
-    arrays.pop(NAMES_KEY, None)
+        noun = "matches" if metadata.get("contests") is None else "participations"
+        raise ValueError(f"{rows:,} of {total:,} {noun} are rated there; go on by `rate_files` with resume=True")
+    for key in (NAMES_KEY, RANKED_KEY):
+        arrays.pop(key, None)
     games = arrays.pop(GAMES_KEY)
     with name_file_in_errors("ratings.parquet"):
         players, table_games = read_parquet_names_and_games(
@@ -74,4 +79,4 @@ def read_rate_files_run(folder: Path) -> StoredFileRun | None:
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    return StoredFileRun(description, arrays, players, games)
+    return StoredFileRun(description, arrays, players, games, rows, metadata.get("contests"))

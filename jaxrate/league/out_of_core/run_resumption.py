@@ -16,14 +16,18 @@ from jaxrate.data.parquet_table import ParquetTable
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE, read_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
-from jaxrate.metrics.running_metrics import MetricSums
+from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
 from jaxrate.storage.run_validation import restore_state
 from jaxrate.system import RatingSystem
 
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
-GAMES_KEY, NAMES_KEY = "players.games", "players.names"  # in a checkpoint, beside leaves of the state
+GAMES_KEY, RANKED_KEY, NAMES_KEY = (
+    "players.games",
+    "players.ranked",
+    "players.names",
+)  # in a checkpoint, beside leaves of the state
 
 
 def settings_that_must_match(
@@ -33,6 +37,8 @@ def settings_that_must_match(
     side = roles.side, roles.constant_side, roles.neutral
     match_columns = *roles.layout.players, roles.layout.result, roles.time, roles.weight, *side
     further_columns = *roles.margin, *roles.prematch_columns
+    contest = roles.layout.contest, roles.team, roles.ceiling, roles.noise
+    match_columns += () if roles.layout.contest is None else contest
     statistics = (part for statistic in roles.statistics for part in statistic)
     return {
         "version": version("jaxrate"),
@@ -78,19 +84,21 @@ def read_run_to_resume(
         if not (folder / PREDICTIONS_FOLDER / part_file_name(number)).is_file():
             missing = f"{PREDICTIONS_FOLDER}/{part_file_name(number)} is missing in {folder}"
             raise ValueError(f"{missing}; put it back, or rate all matches anew, in another folder")
-    names, games = arrays.pop(NAMES_KEY, None), arrays.pop(GAMES_KEY)
+    names, games, ranked = arrays.pop(NAMES_KEY, None), arrays.pop(GAMES_KEY), arrays.pop(RANKED_KEY, None)
     state = restore_state(system, metadata["known"], arrays)
-    weight, losses, above, other = metadata["sums"]
-    sums = MetricSums(weight, tuple(losses), tuple(above), None if other is None else tuple(other))
+    contests = metadata.get("contests")
+    sums = (restore_metric_sums if contests is None else restore_contest_metric_sums)(metadata["sums"])
     counts = metadata["rows"], metadata["parts"], metadata["known"]
-    progress = RunProgress(*counts, state, games, sums, metadata["last"], metadata["width"])
+    own: Any = metadata["last"], metadata["width"], contests, metadata.get("last_contest"), ranked
+    progress = RunProgress(*counts, state, games, sums, *own)
     return ResumedRun(progress, names, metadata["at_first"])
 
 
 def progress_metadata(progress: RunProgress) -> dict[str, Any]:
     """The progress of a run as a checkpoint has it, without arrays."""
-    counts = {"rows": progress.rows, "parts": progress.parts, "known": progress.num_players}
-    return counts | {"sums": progress.sums, "last": progress.last, "width": progress.width}
+    counts: dict[str, Any] = {"rows": progress.rows, "parts": progress.parts, "known": progress.num_players}
+    counts |= {"sums": progress.sums, "last": progress.last, "width": progress.width}
+    return counts | {"contests": progress.contests, "last_contest": progress.last_contest}
 
 
 def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[str, Any]) -> None:

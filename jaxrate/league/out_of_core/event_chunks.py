@@ -1,6 +1,6 @@
-"""Matches in Parquet files of any size, a chunk at a time: in order of time, with ids in place of names."""
+"""Matches and contests in Parquet files of any size, a chunk at a time: in order of time, with ids for names."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -23,6 +23,7 @@ from jaxrate.data.parquet_table import (
     read_batches,
     read_chunks,
 )
+from jaxrate.data.participant_tables import format_name_of_id, label_codes, participant_arguments_from_columns
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
@@ -32,7 +33,7 @@ from jaxrate.data.seasons_and_margins import (
     offset_row_errors,
 )
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import RowError, fail_where, matches
+from jaxrate.events import NameFormatters, Ragged, RowError, build_rounds, fail_where, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
 from jaxrate.text_format import format_unquoted_name
@@ -40,15 +41,15 @@ from jaxrate.text_format import format_unquoted_name
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
 
-class OpenedMatches(NamedTuple):
-    """A table of matches that is read in chunks."""
+class OpenedTable(NamedTuple):
+    """A table of matches, or of participations in contests, that is read in chunks."""
 
     source: ParquetTable
     table: ParquetTable  # the source, or its copy in order of time
     roles: ColumnRoles
     max_players: int
     names: Any  # [players] by id: an Arrow array, or one of NumPy that fills as they come
-    ids: Any  # names [n, 2] -> ids [n, 2] and how many there are then; None if the table has ids
+    ids: Any  # names [n, k] -> ids [n, k] and how many there are then; None if the table has ids
     clock: str | None  # as in `Dataset`
 
     @property
@@ -63,13 +64,10 @@ class OpenedMatches(NamedTuple):
         return kind is not None and not import_pyarrow().types.is_timestamp(kind)
 
 
-def resolve_match_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> ColumnRoles:
-    """Which columns are used; ValueError for contests."""
+def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> ColumnRoles:
+    """Which columns are used."""
     with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
-        roles = resolve_roles(parquet_table.schema.names, arguments, False)
-        if roles.layout.contest is not None:
-            raise ValueError("contests are not rated by chunks; read them into memory")
-        return roles
+        return resolve_roles(parquet_table.schema.names, arguments, False)
 
 
 def table_season_starts(parquet_table: ParquetTable, season: str, roles: ColumnRoles) -> dict[str, float]:
@@ -101,9 +99,9 @@ def table_digest(parquet_table: ParquetTable, roles: ColumnRoles) -> str:
     return sha256(repr((files, roles)).encode()).hexdigest()[:16]
 
 
-def open_matches_sorted_if_needed(
+def open_table_sorted_if_needed(
     parquet_table: ParquetTable, roles: ColumnRoles, folder: Path, rows: int, memory: str, known_names: HostArray | None
-) -> OpenedMatches:
+) -> OpenedTable:
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
 
     Args:
@@ -128,20 +126,20 @@ def open_matches_sorted_if_needed(
             dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
             known_names = np.zeros(0, dtype) if known_names is None else known_names
             ids, names = make_integer_id_assigner(*id_range, known_names, dtype)
-            max_players = min(len(names), 2 * parquet_table.row_count)
-            return OpenedMatches(parquet_table, parquet_table, roles, max_players, names, ids, clock)
+            max_players = min(len(names), len(player_columns) * parquet_table.row_count)
+            return OpenedTable(parquet_table, parquet_table, roles, max_players, names, ids, clock)
         other_columns = [name for name in roles.all_columns if name not in (*player_columns, time)]
         sort_folder = folder / table_digest(parquet_table, roles)
         try:
             table, names = sort_by_time_and_assign_ids(
-                parquet_table, player_columns, time, other_columns, sort_folder, rows, memory
+                parquet_table, player_columns, time, roles.layout.contest, other_columns, sort_folder, rows, memory
             )
         except ImportError as error:
             reason = "names are no whole numbers that lie close together"
             if earlier is not None:
                 reason = f"{parquet_table.where(earlier)}: the time is earlier than in the row before"
             raise ImportError(f"{reason}; {error}") from None
-    return OpenedMatches(parquet_table, table, roles, len(names), names, None, clock)
+    return OpenedTable(parquet_table, table, roles, len(names), names, None, clock)
 
 
 def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None:
@@ -150,7 +148,8 @@ def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None
     whole = all(map(kinds.is_integer, types)) and np.result_type(*(x.to_pandas_dtype() for x in types)).kind in "iu"
     if not (whole or all(map(_is_arrow_text_type, types))):
         got = " and ".join(map(str, types))
-        raise ValueError(f"columns {names} must both be text or both whole numbers of a kind, got {got}")
+        both = "both be text or both whole numbers" if len(names) > 1 else "be text or whole numbers"
+        raise ValueError(f"columns {names} must {both} of a kind, got {got}")
 
 
 def _is_arrow_text_type(arrow_type: Any) -> bool:
@@ -194,25 +193,51 @@ def _integer_name_range_if_dense(parquet_table: ParquetTable, player_columns: li
     return (low, high) if high - low < max(MAX_SPARSITY * parquet_table.row_count, SMALL_ID_RANGE) else None
 
 
-def read_match_chunks(
-    opened: OpenedMatches, size: int, start: int = 0, period: float | None = None
+def read_event_chunks(
+    opened: OpenedTable, size: int, start: int = 0, period: float | None = None
 ) -> Iterator[tuple[int, Dataset, int]]:
-    """The number of the first row, the matches of a chunk, and how many players have played by its end.
+    """The number of the first row, the events of a chunk, and how many players have played by its end.
 
-    A rating period of length `period` is never split between chunks. The datasets have no names of players: these are
-    in `opened`.
+    A rating period of length `period` is never split between chunks, and neither is a contest. The datasets have no
+    names of players: these are in `opened`.
     """
     roles, nobody = opened.roles, np.zeros(0, object)
     names = [*roles.all_columns, *([ROW_COLUMN] if opened.is_sorted_copy else [])]
-    group_numbers = None if period is None else partial(_period_numbers, str(roles.time), opened.clock, period)
+    group_numbers: Any = None if period is None else partial(_period_numbers, str(roles.time), opened.clock, period)
+    if roles.layout.contest is not None:
+        group_numbers = _make_contest_counter(roles.layout.contest)
     for first, columns in read_chunks(opened.table, names, size, start, group_numbers):
         rows = np.arange(first, first + len(columns[names[0]]))
         if opened.is_sorted_copy:
             rows = columns[ROW_COLUMN].to_numpy()
         with map_row_errors_to_file(opened.source, rows):
-            match_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
-            fields, num_players = _matches_arguments_and_player_count(opened, match_columns)
+            event_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
+            player, num_players = _player_ids(opened, event_columns)
+            if roles.layout.contest is not None:
+                rounds, contests = _build_contests(opened, event_columns, player, rows)
+                yield first, Dataset(rounds, nobody, rows, None, opened.clock, contests), num_players
+                continue
+            fields = {"player": player} | match_arguments_from_columns(roles, event_columns, len(player))
+            fields |= _time_argument(opened, event_columns)
             yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), num_players
+
+
+def _make_contest_counter(contest: str) -> Callable[[Any], HostArray]:
+    """A function of record batches that gives rows [n] the number of their contest, counting on from batch to batch."""
+    last, number = object(), 0
+
+    def count(batch: Any) -> HostArray:
+        nonlocal last, number
+        column = batch[contest]
+        if import_pyarrow().types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        code = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
+        begins = np.append(column[0].as_py() != last, np.diff(code) != 0)
+        numbers = number + np.cumsum(begins)
+        last, number = column[len(column) - 1].as_py(), int(numbers[-1])
+        return np.asarray(numbers)
+
+    return count
 
 
 def _period_numbers(time: str, clock: str | None, length: float, batch: Any) -> HostArray:
@@ -228,17 +253,41 @@ def map_row_errors_to_file(parquet_table: ParquetTable, rows: HostArray) -> Iter
         yield
 
 
-def _matches_arguments_and_player_count(opened: OpenedMatches, columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The arguments of `matches`, as `build_match_fields` has those of a table in memory; and the players so far."""
-    roles, num_players = opened.roles, opened.max_players
-    for name in roles.layout.players:
+def _player_ids(opened: OpenedTable, columns: dict[str, Any]) -> tuple[HostArray, int]:
+    """The ids [n, k] of the players of matches, or of participants, and how many there are so far."""
+    names = opened.roles.layout.players
+    for name in names:
         check_no_missing(name, columns[name])
-    player = np.stack([columns[name].to_numpy() for name in roles.layout.players], axis=1)
-    if opened.ids is not None:
+    player = np.stack([columns[name].to_numpy() for name in names], axis=1)
+    if opened.ids is None:
+        return player, opened.max_players
+    if len(names) == 2:
         same = player[:, 0] == player[:, 1]
         fail_where(same, lambda row: f"{format_unquoted_name(player[row, 0])} is on both sides; remove the row")
-        player, num_players = opened.ids(player)
-    fields = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
-    if roles.time is not None:
-        fields["time"] = _times_to_days_if_dates(roles.time, columns[roles.time], opened.clock)
-    return fields, num_players
+    ids, num_players = opened.ids(player)
+    return ids, num_players
+
+
+def _time_argument(opened: OpenedTable, columns: dict[str, Any]) -> dict[str, HostArray]:
+    """The times as an argument of `matches` or `rounds`; none without a column of time."""
+    time = opened.roles.time
+    return {} if time is None else {"time": _times_to_days_if_dates(time, columns[time], opened.clock)}
+
+
+def _build_contests(
+    opened: OpenedTable, columns: dict[str, Any], player: HostArray, rows: HostArray
+) -> tuple[Ragged, HostArray]:
+    """The contests of a chunk, and their names [E], as `read_participant_fields` has those of a table in memory."""
+    roles, names = opened.roles, opened.names
+    contest, contests = label_codes(str(roles.layout.contest), columns)
+
+    def label(row: int) -> str:
+        return f"contest {format_name_of_id(contests, contest[row])}"
+
+    values = {"contest": contest, "player": player[:, 0]}
+    values |= participant_arguments_from_columns(roles, columns, contest, label) | _time_argument(opened, columns)
+    formatters = NameFormatters(
+        lambda i: format_name_of_id(contests, i), lambda i: format_unquoted_name(names[int(i)]), lambda i: str(rows[i])
+    )
+    rounds = build_rounds(**values, formatters=formatters)
+    return rounds, contests[contest[rounds.player_start[:-1]]]
