@@ -77,7 +77,7 @@ def statistics(n, seed=0):
 FORM = (
     {"outcome": "win", "categories": 3, "seasons": SEASONS},
     PARTS | MORE | MODIFIERS | {"noise": 280.0, "form_deviation": 60.0, "form_reversion": 9.0},
-)  # which has no hindsight
+)
 
 
 def case_of(case):

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 import jaxrate as jr
 import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import slice_events
+from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
@@ -25,13 +26,13 @@ def twin_of(case, events):
     return Smoother(twin, [*zip(events.time.tolist(), games, strict=True)])
 
 
-BY_DEFAULT = "draws", "margin", "margin and statistics"
+BY_DEFAULT = "draws", "margin", "margin and statistics", "form"
 
 
 @pytest.mark.parametrize(
     ("case", "x64"),
     [
-        *(pytest.param(x, True, marks=() if x in BY_DEFAULT else pytest.mark.full) for x in CASES),
+        *(pytest.param(x, True, marks=() if x in BY_DEFAULT else pytest.mark.full) for x in (*CASES, "form")),
         pytest.param("margin", False, marks=pytest.mark.full),
     ],
 )
@@ -215,7 +216,8 @@ def test_ratings_as_of_any_time(double):
 
 def test_timelines_hold_everybody_once():
     events = league(n=300)
-    lines = build_timelines(events, PLAYERS + 1, (), 2)
+    model = resolve_smoothing_model(jr.skills(own_side=True))
+    lines = build_timelines(events, PLAYERS + 1, model)
     steps, lanes = lines.participant_at_node.shape
     node, first, passed = (
         np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)
@@ -243,8 +245,7 @@ def timeless():
     ("call", "message"),
     [
         (lambda: jr.smooth(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
-        (lambda: jr.smooth(jr.skills(form_deviation=50.0), league()), "hindsight knows no form_deviation; make skills"),
-        (lambda: jr.smooth(jr.skills(league_season="s"), league()), "hindsight knows no league_season; make skills wi"),
+        (lambda: jr.smooth(jr.skills(kinds="sides"), league()), "hindsight knows no kinds; make skills without them"),
         (lambda: jr.smooth(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
         (lambda: jr.smooth("skills", league()), "name the system first"),
         (

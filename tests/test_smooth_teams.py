@@ -57,7 +57,7 @@ def contests_of(rounds):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("case", mark_full([x for x in CASES if x != "form"], "draws", "quits", "margin"))
+@pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits", "margin", "form"))
 def test_against_the_twin(x64, case):
     rounds = short_history(mixed=case == "quits")
     found = jr.smooth(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
@@ -241,6 +241,38 @@ def test_contests_that_are_refused():
         assert jr.smooth(jr.skills(), jr.rounds(*plain)).matches
     with refused("there are no contests to smooth"):
         jr.smooth(jr.skills(), jr.rounds([], [], []), num_players=3)
+
+
+def test_form_is_part_of_ratings(double):
+    """The last of each player, and those of later times, are those of the state."""
+    rounds, system = short_history(), system_of("form")
+    found = jr.smooth(system, rounds, num_players=PLAYERS, tolerance=1e-9)
+    flat, late = rounds.events, rounds.events.time[-1] + 3.0
+    last = {player: row for row, player in enumerate(flat.player.tolist())}
+    state = jr.ratings(system, found.state)
+    for one, two in zip(found.rating, state, strict=True):
+        np.testing.assert_allclose(np.asarray(one)[[*last.values()]], np.asarray(two)[[*last]], rtol=1e-8)
+    for one, two in zip(found.at(late), jr.ratings(system, found.state, time=late), strict=True):
+        np.testing.assert_allclose(np.asarray(one)[[*last]], np.asarray(two)[[*last]], rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["matches", "contests"])
+def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double, kind):
+    rounds, settings = short_history(), {**PARTS, "season_keep": 0.6, "season_growth": 30.0, "draw_margin": 60.0}
+    number = np.searchsorted(SEASONS, rounds.events.time, side="right") * 1.0
+    events = rounds._replace(
+        events=rounds.events._replace(columns={"s": np.repeat(number, np.diff(rounds.player_start))})
+    )
+    if kind == "matches":
+        player = np.stack([np.arange(CONTESTS) % 4, 4 + np.arange(CONTESTS) % 3], axis=1)
+        score = np.arange(CONTESTS) % 3 / 2
+        events = jr.matches(player, score, rounds.events.time, columns={"s": number})
+    clock, leagues = jr.skills(seasons=SEASONS, **settings), jr.skills(league_season="s", **settings)
+    one, two = (jr.smooth(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
+    for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-7)
+    np.testing.assert_array_equal(two.state.season, jr.run(leagues, events, num_players=PLAYERS).state.season)
 
 
 def named_history():

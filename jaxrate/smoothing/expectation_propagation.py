@@ -57,8 +57,13 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
 
 def nodes_to_participants(values: Array, timelines: Timelines) -> Array:
     """[..., ...] the values of participants, from values of nodes [steps, ..., lanes]."""
+    return gather_nodes(values, timelines.node_of_player)
+
+
+def gather_nodes(values: Array, nodes: Array) -> Array:
+    """[..., ...] the values of these nodes [...], numbered through [steps, lanes]; `values` are [steps, ..., lanes]."""
     flat = jnp.moveaxis(values, -1, 1).reshape(-1, *values.shape[1:-1])
-    return flat[timelines.node_of_player]
+    return flat[nodes]
 
 
 class SweepLoopState(NamedTuple):

@@ -23,10 +23,14 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
-from jaxrate.rules import Rating
 from jaxrate.smoothing.timelines import Timelines
 from jaxrate.systems import mean_reversion
-from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros, revert_means_and_grow_variances
+from jaxrate.systems.skills.aging import (
+    add_to_diagonal,
+    append_form_retention_and_growth,
+    pad_common_skill_with_zeros,
+    revert_means_and_grow_variances,
+)
 from jaxrate.systems.skills.match_strengths import StrengthBelief, covariance_with_strength
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, newcomer_variances
@@ -36,7 +40,8 @@ class NodeDynamics(NamedTuple):
     """The changes at each node of the timelines that do not depend on results. Leaves [steps, ..., lanes]."""
 
     is_first: Array
-    transitions: tuple[tuple[Array | None, Array], ...]  # retained share of a lead, and [..., D] growth of variances
+    # the retained share of a lead, [..., D] with form, and [..., D] growth of variances
+    transitions: tuple[tuple[Array | None, Array], ...]
     match_variance: Array | None  # growth of the variance of the common skill by the match
     coefficients: Array  # [D] x
 
@@ -69,8 +74,12 @@ def make_node_dynamics(
     """The dynamics of these timelines; `coefficients` are x [..., D] of participants, None if D = 1."""
     params = constants.params
     retention, elapsed = mean_reversion.lead_retention_and_growth_time(params.reversion, timelines.elapsed)
-    growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, -1, 1))
-    transitions = [(retention, elapsed[:, None] * growth)]
+    growth = jnp.reshape(jnp.asarray(constants.growth, elapsed.dtype), (1, 1, -1))
+    added = elapsed[..., None] * growth
+    if model.form:
+        retention, added = append_form_retention_and_growth(model, params, retention, added, timelines.elapsed)
+        retention = jnp.moveaxis(retention, -1, 1)
+    transitions = [(retention, jnp.moveaxis(added, -1, 1))]
     if timelines.seasons_begun is not None:
         season_retention, season_variance = mean_reversion.season_lead_retention_and_added_variance(
             params.season_keep, params.season_growth, timelines.seasons_begun
@@ -161,9 +170,29 @@ def condition_belief_on_site(
     return NodeBelief(belief.mean + gain * (site.pull - site.precision * prediction.mean), covariance)
 
 
+class NodeHindsight(NamedTuple):
+    """The belief about a player at a node given everything."""
+
+    mean: Array  # [D], above a newcomer's
+    variance: Array  # [D]
+    common_and_last: Array  # [] the covariance of the common skill and the last part, which is form if there is any
+
+
+def rating_in_hindsight(model: ModelSettings, hindsight: NodeHindsight) -> tuple[Array, Array]:
+    """[...] what players would bring to a neutral match but for experience, above a newcomer's, and its variance.
+
+    `hindsight` has means and variances [..., D]. With form they are of the sum of it and the common skill.
+    """
+    mean, variance, common_and_last = hindsight
+    if not model.form:
+        return mean[..., 0], variance[..., 0]
+    both = variance[..., 0] + 2.0 * common_and_last + variance[..., -1]
+    return mean[..., 0] + mean[..., -1], jnp.maximum(both, 0.0)
+
+
 def backward_pass(
     dynamics: NodeDynamics, prediction: NodePrediction, site: GaussianSite, belief: NodeBelief | None = None
-) -> tuple[StrengthBelief, Rating | None]:
+) -> tuple[StrengthBelief, NodeHindsight | None]:
     """The cavity of x^T theta at each node, without its own site; and with beliefs, the smoothed means and variances.
 
     Smoothed means and variances are [steps, D, lanes].
@@ -179,22 +208,21 @@ def backward_pass(
         future, ended = carry
         before_site, outputs = step_lanes(_select_lanes(ended, no_future, future), *node_inputs)
         retention = _skill_retention_of_node(node_inputs[0])
-        previous_future = (
-            before_site
-            if retention is None
-            else NodeBelief(
-                retention[None] * before_site.mean, (retention * retention)[None, None] * before_site.covariance
-            )
-        )
-        return (previous_future, node_inputs[0].is_first), outputs
+        if retention is not None:
+            kept = retention[:, None] * retention[None]
+            before_site = NodeBelief(retention * before_site.mean, kept * before_site.covariance)
+        return (before_site, node_inputs[0].is_first), outputs
 
     all_ended = jnp.ones(lanes, bool)
     return lax.scan(step, (no_future, all_ended), (dynamics, prediction, site, belief), reverse=True)[1]
 
 
 def _skill_retention_of_node(dynamics: NodeDynamics) -> Array | None:
-    """The share of a lead that all transitions of a node retain; None if all of it."""
-    retentions = [keep for keep, _ in dynamics.transitions if keep is not None]
+    """[D, lanes] the share of a lead that all transitions of a node retain, [1, lanes] where parts are alike.
+
+    None if all of it.
+    """
+    retentions = [jnp.atleast_2d(keep) for keep, _ in dynamics.transitions if keep is not None]
     return math.prod(retentions[1:], start=retentions[0]) if retentions else None
 
 
@@ -204,7 +232,7 @@ def _backward_step(
     prediction: NodePrediction,
     site: GaussianSite,
     belief: NodeBelief | None,
-) -> tuple[NodeBelief, tuple[StrengthBelief, Rating | None]]:
+) -> tuple[NodeBelief, tuple[StrengthBelief, NodeHindsight | None]]:
     """l and L before a node's site from those after it, with the cavity and the smoothed rating."""
     future_mean, future_information = future
     x, u = dynamics.coefficients, prediction.cross_covariance
@@ -233,8 +261,9 @@ def _backward_step(
         covariance[:, :, None] * before_site.covariance[None], axis=1
     )  # P L, sooner than by a dot of two
     variance_reduction = jnp.sum(covariance * covariance_information, axis=1)
-    hindsight = Rating(
+    hindsight = NodeHindsight(
         mean - covariance_with_strength(covariance, before_site.mean),
         jnp.maximum(variance - variance_reduction, rounding * variance),
+        covariance[0, -1] - jnp.sum(covariance[-1] * covariance_information[0]),
     )
     return before_site, (cavity, hindsight)

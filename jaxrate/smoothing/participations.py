@@ -30,6 +30,7 @@ class Participations(NamedTuple):
     is_learnt_from: HostArray  # whether its event has two sides
     slot: HostArray  # where it stands in arrays of `shape`, flat
     shape: tuple[int, ...]
+    season: HostArray | None = None  # the number of its season, where these overlap between leagues
 
 
 class ContestGroup(NamedTuple):
@@ -41,8 +42,8 @@ class ContestGroup(NamedTuple):
     first_slot: int
 
 
-def list_participations(events: Matches | Ragged) -> Participations:
-    """The participations of checked events."""
+def list_participations(events: Matches | Ragged, league_season: str | None = None) -> Participations:
+    """The participations of checked events, with the numbers of seasons in the column `league_season`."""
     if isinstance(events, Matches):
         n = len(events.score)
         size, number = padded_event_size(max(n, FINE)), np.arange(n)
@@ -50,7 +51,10 @@ def list_participations(events: Matches | Ragged) -> Participations:
         time, counts = np.asarray(events.time, np.float64), np.ones(2 * n, bool)
         event, times, weights = (np.tile(x, 2) for x in (number, time, weight))
         player, slot = np.asarray(events.player).T.ravel(), np.concatenate([number, size + number])
-        return Participations(player, event, times, weights, counts, slot, (2, size))
+        season = (
+            None if league_season is None else np.tile(np.asarray((events.context.columns or {})[league_season]), 2)
+        )
+        return Participations(player, event, times, weights, counts, slot, (2, size), season)
     flat: Any = events.events
     sizes = np.diff(events.player_start)
     contest = np.repeat(np.arange(len(sizes)), sizes)
@@ -70,6 +74,7 @@ def list_participations(events: Matches | Ragged) -> Participations:
         has_opponents,
         slot,
         (groups[-1].first_slot + groups[-1].width * groups[-1].length,),
+        None if league_season is None else np.asarray(flat.columns[league_season]),
     )
 
 

@@ -10,14 +10,21 @@ from jaxrate.numerics.gaussian_factors import log_factor_integral
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.rules import Rating
 from jaxrate.smoothing.event_sites import event_log_likelihood, event_predictions, event_sums
-from jaxrate.smoothing.expectation_propagation import SweepInputs, nodes_to_participants, prepare_sweep
+from jaxrate.smoothing.expectation_propagation import (
+    SweepInputs,
+    gather_nodes,
+    nodes_to_participants,
+    prepare_sweep,
+)
 from jaxrate.smoothing.forward_backward import (
     GaussianSite,
+    NodeHindsight,
     NodePrediction,
     backward_pass,
     condition_belief_on_site,
     forward_pass,
     participants_to_nodes,
+    rating_in_hindsight,
 )
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief
@@ -44,14 +51,17 @@ def smoothed_quantities(
     prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
     cavity, hindsight = backward_pass(inputs.dynamics, prediction, node_sites, belief)
     newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
-    mean, variance = (nodes_to_participants(x, timelines) for x in hindsight or ())
-    mean = mean + jnp.broadcast_to(newcomer, mean.shape)
+    assert hindsight is not None
+    hindsight = NodeHindsight(*(nodes_to_participants(x, timelines) for x in hindsight))
+    rating, rating_variance = rating_in_hindsight(model, hindsight)
+    mean = hindsight.mean + jnp.broadcast_to(newcomer, hindsight.mean.shape)
     cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
     games = timelines.games_after
-    rating = mean[..., 0] if params.experience is None else mean[..., 0] + params.experience * jnp.log1p(games)
+    rating = rating + newcomer[0]
+    rating = rating if params.experience is None else rating + params.experience * jnp.log1p(games)
     return SmoothedQuantities(
-        Rating(rating, jnp.sqrt(variance[..., 0])),
-        Rating(mean, jnp.sqrt(variance)),
+        Rating(rating, jnp.sqrt(rating_variance)),
+        Rating(mean, jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
         event_predictions(model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events),
         _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength)),
@@ -96,7 +106,8 @@ def ratings_at_query_time(
     node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
     prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
     hindsight: Any = backward_pass(inputs.dynamics, prediction, node_sites, belief)[1]
-    mean, variance = (x[:, 0].reshape(-1)[query.node] for x in hindsight)
+    at_query = NodeHindsight(*(gather_nodes(x, query.node) for x in hindsight))
+    mean, variance = rating_in_hindsight(model, at_query)
     mean = mean + params.initial_rating
     if params.experience is not None:
         mean = mean + params.experience * jnp.log1p(query.games_before)
@@ -136,5 +147,7 @@ def _assemble_state(
     mean = replace_played(newcomers.mean, newcomers.mean + posterior.mean.reshape(newcomers.mean.shape))
     games = timelines.games_after.reshape(-1).at[participant].get(mode="clip")
     games_played = None if newcomers.games is None else replace_played(newcomers.games, games)
-    covariance = replace_played(newcomers.covariance, posterior.covariance)
-    return State(mean, covariance, games_played, timelines.last_time)
+    covariance, season = replace_played(newcomers.covariance, posterior.covariance), newcomers.season
+    if season is not None and timelines.season_after is not None:
+        season = replace_played(season, timelines.season_after.reshape(-1).at[participant].get(mode="clip"))
+    return State(mean, covariance, games_played, timelines.last_time, season=season)

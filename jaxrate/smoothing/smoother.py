@@ -56,8 +56,8 @@ def smooth(
         best = smoothed.rating.mean.max()  # of all teams in all games
 
     Args:
-      system: `skills`, in any of its forms. Glicko's model is `skills("logistic")`, and TrueSkill's of two players
-        `skills(draw_margin=...)`.
+      system: `skills`, in any of its forms but `kinds`. Glicko's model is `skills("logistic")`, and TrueSkill's of two
+        players `skills(draw_margin=...)`.
       events: `Matches` or contests (as from `rounds`) in order of time, or a `Dataset` of them. A match of weight w
         counts as w matches.
       params: hyperparameters, by default `system.params`.
@@ -152,7 +152,7 @@ def prepare_smoothing(
     participations = list_participations(checked_events)
     _check_memory(model, math.prod(participations.shape))
     rows = resolve_row_count(system, None, num_players, id_count)
-    timelines = build_timelines(checked_events, rows, model.seasons, model.size)
+    timelines = build_timelines(checked_events, rows, model)
     return SmoothingProblem(model, params, checked_events, participations, timelines)
 
 
@@ -174,10 +174,8 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     """The model of a `skills` system; ValueError for another system."""
     model = find_smoothing_model(system)
     if model is None:
-        settings, form = system.settings, getattr(system.params, "form_deviation", None)
-        given = {"kinds": settings.get("kinds"), "league_season": settings.get("league_season"), "form_deviation": form}
-        if names := [name for name, value in given.items() if value not in (None, ())]:
-            raise ValueError(f"hindsight knows no {' and no '.join(names)}; make {system.name} without, fitted so")
+        if system.settings.get("kinds"):
+            raise ValueError(f"hindsight knows no kinds; make {system.name} without them, fitted so")
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
         raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
     return model

@@ -25,7 +25,7 @@ class Smoothed(NamedTuple):
     rating: Rating  # leaves [n, 2] of matches, [n] of participants of contests
     components: Rating | None  # leaves [..., D] of common skill, modifiers, own side advantage; None if D = 1
     prediction: Array  # [n] of player 0 of a match the expected score, or as `run`, given all events but this one
-    evidence: float  # log likelihood of all results, by expectation propagation
+    evidence: float  # log likelihood of all results; no joint one of contests with statistics or quits
     state: State  # leaves [num_players, ...] after the last event of each, to filter on from
     sweeps: int
     change: float  # the greatest in the last sweep, of a mean in its deviations, or a tenth of that of a variance
@@ -64,7 +64,7 @@ class Smoothed(NamedTuple):
         """
         model, params, num_players = find_smoothing_model(self.system), self.system.params, len(self.state.time)
         assert model is not None
-        timelines, query = build_timelines_with_query_nodes(self.events, num_players, model.seasons, model.size, time)
+        timelines, query = build_timelines_with_query_nodes(self.events, num_players, model, time)
         rating = np.full((2, num_players), np.nan)
         if len(query.player):
             rating[:, np.asarray(query.player)] = ratings_at_query_time(model, params, timelines, query, self.site)

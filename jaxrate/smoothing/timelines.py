@@ -7,7 +7,6 @@ each step is full.
 
 import heapq
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +21,7 @@ from jaxrate.smoothing.participations import (
     list_participations,
     put_events_on_device,
 )
+from jaxrate.systems.skills.settings_and_state import ModelSettings
 
 MIN_LANES, MAX_LANES = 8, 512  # lanes
 FAST_MEMORY_NUMBERS = 1 << 14  # numbers of the covariances of a step
@@ -45,6 +45,7 @@ class Timelines(NamedTuple):
     seasons_begun: Array | None  # [steps, lanes] seasons since the previous one; None: there are none
     last_node: Array  # [num_players] the node of each one's last participation; steps x lanes: none
     last_time: Array  # [num_players] its time; inf: none
+    season_after: Array | None = None  # [...] of participants: the last season played by then, where leagues have own
 
 
 class QueryNodes(NamedTuple):
@@ -55,18 +56,16 @@ class QueryNodes(NamedTuple):
     games_before: Array  # [some] matches played before, by weight
 
 
-def build_timelines(
-    events: Matches | Ragged, num_players: int, seasons: Sequence[float], belief_size: int = 1
-) -> Timelines:
-    """The timelines of checked events; `belief_size` is the size of a player's vector."""
-    return build_timelines_with_query_nodes(events, num_players, seasons, belief_size, -np.inf)[0]
+def build_timelines(events: Matches | Ragged, num_players: int, model: ModelSettings) -> Timelines:
+    """The timelines of checked events."""
+    return build_timelines_with_query_nodes(events, num_players, model, -np.inf)[0]
 
 
 def build_timelines_with_query_nodes(
-    events: Matches | Ragged, num_players: int, seasons: Sequence[float], belief_size: int, query_time: float
+    events: Matches | Ragged, num_players: int, model: ModelSettings, query_time: float
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
-    participations = list_participations(events)
+    participations = list_participations(events, model.league_season)
     count, size = len(participations.player), math.prod(participations.shape)
     is_past = participations.time <= query_time
     query_players = np.unique(participations.player[participations.is_learnt_from & is_past])
@@ -86,7 +85,7 @@ def build_timelines_with_query_nodes(
     order = np.lexsort((event, player))
     num_visits = np.bincount(player, minlength=num_players)
     first_visit = np.concatenate([[0], np.cumsum(num_visits)])
-    lane, start, lanes = _assign_lanes(num_visits, max_lanes(belief_size))
+    lane, start, lanes = _assign_lanes(num_visits, max_lanes(model.size))
     sorted_player = player[order]
     first = first_visit[sorted_player]
     rank = np.arange(len(player)) - first  # the number of the event among the player's
@@ -114,12 +113,18 @@ def build_timelines_with_query_nodes(
     games_before, query_games = to_participants(sorted_games, float)
     games_after, _ = to_participants(sorted_games + game_count[order][first_seat], float)
     node_of_player, query_nodes = to_participants(node_index, np.int32)
-    seasons_begun = None
-    if seasons:
-        seasons_passed = np.searchsorted(seasons, visit_time, side="right") - np.searchsorted(
-            seasons, previous_time, side="right"
+    seasons_begun = season_after = None
+    if model.seasons:
+        until_visit, until_previous = (
+            np.searchsorted(model.seasons, x, side="right") for x in (visit_time, previous_time)
         )
+        seasons_begun = _to_device_floats(arrange_in_lanes(until_visit - until_previous, 0.0))
+    if participations.season is not None:
+        season = np.concatenate([participations.season, np.full(len(queries), -np.inf)])[order]
+        last_season = _running_maximum(season, sorted_player)
+        seasons_passed = np.where(rank > 0, last_season - np.roll(last_season, 1), 0.0)
         seasons_begun = _to_device_floats(arrange_in_lanes(seasons_passed, 0.0))
+        season_after = _to_device_floats(to_participants(last_season, float)[0])
     timelines = Timelines(
         put_events_on_device(events),
         _to_device_floats(games_before),
@@ -133,6 +138,7 @@ def build_timelines_with_query_nodes(
         seasons_begun,
         jax.device_put(np.zeros(num_players, np.int32)),
         jax.device_put(np.zeros(num_players, np.int32)),
+        season_after,
     )
     timelines = truncate_timelines(timelines, participations, int(participations.event.max(initial=0)) + 1)
     return timelines, QueryNodes(
@@ -155,6 +161,13 @@ def truncate_timelines(timelines: Timelines, participations: Participations, num
         last_node=jax.device_put(np.where(has_played, last_node, timelines.participant_at_node.size).astype(np.int32)),
         last_time=_to_device_floats(np.where(has_played, last_time, np.inf)),
     )
+
+
+def _running_maximum(values: HostArray, group: HostArray) -> HostArray:
+    """[n] the greatest value so far in each group; the rows of a group, which are numbers, stand together."""
+    known, number = np.unique(values, return_inverse=True)
+    key = np.maximum.accumulate(group.astype(np.int64) * len(known) + number)
+    return np.asarray(known[key - group.astype(np.int64) * len(known)])
 
 
 def _to_device_floats(x: HostArray) -> Array:

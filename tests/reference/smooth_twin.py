@@ -56,11 +56,11 @@ class Smoother:
                 for x in (one, marker):
                     twin.pass_time(x, last, node.time)
                     twin.pass_seasons(x, last, node.time)
-                keep = marker.m[0] - twin.newcomer[0]
+                keep = marker.m - twin.newcomer  # of each part
                 past = slice((t - 1) * D, t * D)
-                S[here, : t * D] = keep * S[past, : t * D]
+                S[here, : t * D] = keep[:, None] * S[past, : t * D]
                 S[: t * D, here] = S[here, : t * D].T
-                S[here, here] = keep**2 * S[past, past] + one.P - keep**2 * before
+                S[here, here] = np.outer(keep, keep) * (S[past, past] - before) + one.P
             S[t * D, t * D] += node.added
             one.P = one.P.copy()
             one.P[0, 0] += node.added

@@ -83,7 +83,7 @@ def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
     if not isinstance(rule, BoundFunction):
         return None
     model: ModelSettings = rule.bound_args[0]
-    return None if model.kinds or model.league_season or model.form else model
+    return None if model.kinds else model
 
 
 def make_rules(model: ModelSettings) -> Rules:
