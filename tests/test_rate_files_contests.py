@@ -100,6 +100,21 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     assert len(live.update_round([names[:2], names[2:]], rank=[1, 2], time=time)) == 3
 
 
+def test_contests_that_stand_apart_come_together(table, tmp_path):
+    """In chunks one of them would be two."""
+    pytest.importorskip("duckdb")
+    row = int(np.flatnonzero(np.diff(table["t"].to_numpy()) > 0)[0])  # the last of its time
+    first = int(np.flatnonzero(table["t"].to_numpy() == table["t"][row].as_py())[0])
+    number = np.arange(len(table))
+    order = np.concatenate([number[:first], [row], number[first:row], number[row + 1 :]])
+    apart = table.take(pa.array(order))
+    pq.write_table(apart, tmp_path / "games.parquet")
+    found = jr.league.rate_files(TEAMS, tmp_path / "games.parquet", tmp_path / "out", team="team", chunk=CHUNK)
+    assert found.contests == CONTESTS and found.matches == len(table)
+    whole = jr.rate(TEAMS, jr.read(apart, team="team", sort=True))
+    np.testing.assert_allclose(found.state.mean, whole.state.mean, atol=0.05)
+
+
 def test_performances_and_single_players(tmp_path):
     table = made_table(sides=(2, 4, 6), largest=1)
     data, out = jr.read(table), tmp_path / "out"

@@ -38,6 +38,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
 from jaxrate.text_format import format_unquoted_name
 
+NAMES_REASON = "names are no whole numbers that lie close together"
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
 
@@ -104,6 +105,8 @@ def open_table_sorted_if_needed(
 ) -> OpenedTable:
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
 
+    Also if contests are not numbered in the order in which they stand: else one might begin a second time, far below.
+
     Args:
       parquet_table: the source.
       roles: which columns are used.
@@ -116,11 +119,9 @@ def open_table_sorted_if_needed(
     with add_location_to_data_errors("", parquet_table.where):
         _check_player_types(parquet_table, roles)
         clock = _detect_clock_kind(parquet_table, time)
-        earlier = None if time is None else first_decreasing_row(parquet_table, time)
+        earlier, reason = _first_row_out_of_order(parquet_table, roles)
         if earlier is not None and known_names is not None:
-            raise RowError(
-                earlier, "the time is earlier than in the row before; rate all matches anew, in another folder"
-            )
+            raise RowError(earlier, f"{reason}; rate all anew, in another folder")
         id_range = None if earlier is not None else _integer_name_range_if_dense(parquet_table, player_columns)
         if id_range is not None:
             dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
@@ -135,11 +136,20 @@ def open_table_sorted_if_needed(
                 parquet_table, player_columns, time, roles.layout.contest, other_columns, sort_folder, rows, memory
             )
         except ImportError as error:
-            reason = "names are no whole numbers that lie close together"
-            if earlier is not None:
-                reason = f"{parquet_table.where(earlier)}: the time is earlier than in the row before"
-            raise ImportError(f"{reason}; {error}") from None
+            told = f"{parquet_table.where(earlier)}: {reason}" if earlier is not None else NAMES_REASON
+            raise ImportError(f"{told}; {error}") from None
     return OpenedTable(parquet_table, table, roles, len(names), names, None, clock)
+
+
+def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> tuple[int | None, str]:
+    """The first row whose time, or whose contest's number, is below the one before it, and what to say of it."""
+    time, contest = roles.time, roles.layout.contest
+    earlier = None if time is None else first_decreasing_row(parquet_table, time)
+    if earlier is not None or contest is None:
+        return earlier, "the time is earlier than in the row before"
+    if not import_pyarrow().types.is_integer(parquet_table.schema.field(contest).type):
+        return 0, "contests have no numbers"
+    return first_decreasing_row(parquet_table, contest), "the number of the contest is below that in the row before"
 
 
 def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None:

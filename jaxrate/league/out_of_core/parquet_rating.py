@@ -103,10 +103,10 @@ def rate_files(
         live = jr.live.start_history(result)  # or, later, jr.live.start_history(jr.load("rated"))
 
     The state, some chunks and DuckDB take memory. DuckDB puts the rows in order of time where times decrease and makes
-    ids of names that are text (`pip install "jaxrate[large]"`). The numbers are those of
-    `rate` on the whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills, mean
-    reversion and contests to rounding; with Urnings by chance. Rows of a contest stand together, unless DuckDB puts the
-    rows in order, and a chunk has whole contests. When seasons begin, the system has to know: `skills(seasons=...)`.
+    ids of names that are text (`pip install "jaxrate[large]"`). A chunk has whole contests, whose rows DuckDB brings
+    together where contests are not numbered in the order in which they stand. The numbers are those of `rate` on the
+    whole table, sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills, mean reversion and contests
+    to rounding; with Urnings by chance. When seasons begin, the system has to know: `skills(seasons=...)`.
 
     The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
