@@ -14,7 +14,7 @@ TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season
 SYSTEMS = {
     "draws": jr.skills(seasons=SEASONS, noise=280.0, draw_margin=60.0, experience=15.0, side_advantage=22.0, **TIME),
     "margin": jr.skills("margin", seasons=SEASONS, noise=280.0, margin=("home", "away"), margin_scale=9.0,
-                        compression=8.0, **TIME),
+                        compression=8.0, form_deviation=50.0, form_reversion=9.0, **TIME),
 }  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     if case == "margin":
         events = decided(events)
     names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
-    names += ("draw_margin", "experience", "side_advantage") if case == "draws" else ("margin_scale", "compression")
+    of_margins = "margin_scale", "compression", "form_deviation", "form_reversion"
+    names += ("draw_margin", "experience", "side_advantage") if case == "draws" else of_margins
     slopes_beside_differences(monkeypatch, system._replace(params=params), events, names, 0.02 if bounded else 1e-5)
 
 

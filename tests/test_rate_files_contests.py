@@ -184,6 +184,12 @@ def test_wrong_rows_are_named(table, tmp_path):
             jr.league.rate_files(system, games, tmp_path / f"out {message[:9]}", **options)
 
 
+def test_line_ups_are_refused(tmp_path):
+    pq.write_table(pa.table({"a1": [1], "a2": [2], "b1": [3], "b2": [4], "score": [1.0]}), tmp_path / "wide.parquet")
+    with refused("line-ups in several columns are not rated by chunks; write a row for each player, with columns co"):
+        jr.league.rate_files(TEAMS, tmp_path / "wide.parquet", tmp_path / "out")
+
+
 def test_the_command_line(jaxrate, table, tmp_path):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
     code, text, errors = jaxrate(

@@ -11,9 +11,11 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_days
+from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.ids_of_integer_names import make_integer_id_assigner
+from jaxrate.data.line_up_tables import find_line_up_columns
 from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.parquet_table import (
     ParquetTable,
@@ -66,8 +68,11 @@ class OpenedTable(NamedTuple):
 
 
 def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> ColumnRoles:
-    """Which columns are used."""
+    """Which columns are used; ValueError for a row per match of teams."""
     with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
+        if find_line_up_columns(parquet_table.schema.names, select_role_arguments(arguments)) is not None:
+            long_table = "write a row for each player, with columns contest, player, team and rank"
+            raise ValueError(f"line-ups in several columns are not rated by chunks; {long_table}")
         return resolve_roles(parquet_table.schema.names, arguments, False)
 
 
