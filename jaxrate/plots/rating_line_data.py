@@ -9,6 +9,7 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.league.player_careers_and_ratings import career
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
+from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plotted_data_and_checks import (
     check_ratings_finite,
@@ -131,20 +132,14 @@ def _history_rating_lines(
 
 def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
     """The same from a rated history. Without times, the axis counts the player's own events."""
-    final, lines = ratings(rated.system, rated.state), []
+    trajectories, lines = build_trajectories(rated), []
     for player, name in player_labels_by_id(players, rated.players, len(rated.players)).items():
-        player_career: dict[str, Any] = career(rated, rated.players[player])
-        if not len(player_career["rating"]):
+        points = slice(trajectories.start[player], trajectories.start[player + 1])
+        mean, time = trajectories.mean[points], trajectories.time[points][1:]
+        if not len(time):
             raise ValueError(f"{name} plays in none of these events")
-        mean = np.append(player_career["rating"][:1], player_career["rating"] + player_career["change"])
-        at = (
-            np.arange(len(mean))
-            if rated.clock is None
-            else np.append(player_career["time"], player_career["time"][-1:])
-        )
-        deviation = None
-        if final.deviation is not None:
-            deviation = np.append(player_career["deviation"], final.deviation[player])
+        at = np.arange(len(mean)) if rated.clock is None else display_times(np.append(time, time[-1:]), rated)
+        deviation = None if trajectories.later_deviation is None else trajectories.later_deviation[points]
         lines.append(RatingLine(name, at, mean, deviation))
     clock = {"dates": "date", "numbers": "time", None: "matches played" if rated.contests is None else "contests"}
     return _check_lines_finite(lines), clock[rated.clock]
