@@ -169,7 +169,8 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     """Sides were a and b, in the order of the file, and the parts did not add up to a sum."""
-    parts = {"skill": [300.4, 200.4], "own_side": [10.4, -5.4], "side_advantage": [0.0, 54.4]}
+    parts = {"skill": [300.4, 200.4], "experience": [0.1, -0.2]}
+    parts |= {"own_side": [10.4, -5.4], "side_advantage": [0.0, 54.4]}
     points = {"points": np.sum([*parts.values()], axis=0)}
     texts = {"side": np.array(["a", "b"]), "player": np.array(["Ada", "Bo"], object)}
     columns = {name: np.array(x) for name, x in parts.items()}

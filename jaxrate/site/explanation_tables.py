@@ -79,6 +79,7 @@ def _tabulate_match(
     rows = [
         [_name_part(name, words if at_home else None), *(_format_points(x, digits) for x in row)]
         for name, row in zip(parts, shown.tolist(), strict=True)
+        if any(row)
     ]
     if "category" in one.parts:
         rows.append(["category", *(str(one.parts["category"][i]) for i in order), ""])
