@@ -54,7 +54,7 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
     assert code == 0 and errors == ""
     assert text == (
         f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players\n\n"
-        f"{jr.leaderboard(saved, top=3, as_of=2000)}\n"
+        f"{jr.leaderboard(saved, top=3, as_of=2000)}\nthe first 3 of 30 players (--top 30 for all)\n"
     )
     assert str(jr.leaderboard(saved, top=3)) not in text
 
@@ -172,9 +172,9 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     assert code == 0
     lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert lines[0].split() == ["date", "opponent", "score", "expected", "change", "rating"]
-    assert lines[1].split() == ["2024-01-01", "Bo", "1", "50", "%", "+16.0", "1,516.0"]
-    when, opponent, score, expected, _, change, rating = lines[2].split()
-    assert (when, opponent, score, expected) == ("2024-01-03", "Cy", "0", "50")
+    assert lines[1].split() == ["2024-01-01", "Bo", "1", "50%", "+16.0", "1,516.0"]
+    when, opponent, score, expected, change, rating = lines[2].split()
+    assert (when, opponent, score, expected) == ("2024-01-03", "Cy", "0", "50%")
     final = float(jr.load(tmp_path / "run").state.rating[0])
     assert float(change) == pytest.approx(final - 1516, abs=0.051)
     assert float(rating.replace(",", "")) == pytest.approx(final, abs=0.051)
@@ -239,7 +239,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
     want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)
     for line, guess in zip(text.splitlines()[-2:], want, strict=True):
-        assert line.split()[-5:-3] == [f"{100 * guess:.0f}", "%"]
+        assert line.split()[-4] == f"{100 * guess:.0f}%"
     table = csv(out).to_pydict()
     assert table["b"] == ["player 02", "stranger"]
     np.testing.assert_allclose(table["expected"], want, rtol=1e-5)
@@ -250,7 +250,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     for given, when in (((), saved.last), (("--at", 1700), 1700.0)):
         pairs = jr.matches([ids], [0.5], [when])
         guess = jr.predict(saved.system, saved.state, pairs)[0]
-        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-5] == f"{100 * guess:.0f}"
+        assert jaxrate("predict", run, coming, *given)[1].splitlines()[-2].split()[-4] == f"{100 * guess:.0f}%"
     coming.write_text("a,b,time\nplayer 01,player 02,1500\n")
     code, _, errors = jaxrate("predict", run, coming, "--at", 1700)
     assert code == 2 and "--at is for fixtures without times, and these have them; leave it out" in errors
