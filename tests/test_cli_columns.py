@@ -60,7 +60,8 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     assert jaxrate("rate", tmp_path / "games.pgn", *elo)[0] == 0
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     assert code == 0 and "nobody has the side" not in errors
-    assert all(line.split()[3] == line.split()[1] and int(line.split()[-3].rstrip("%")) > 60 for line in text.splitlines()[-2:])
+    cells = [line.split() for line in text.splitlines()[-2:]]
+    assert all(one[3] == one[1] and int(one[-3].rstrip("%")) > 60 for one in cells)
     text = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--side", "b")[1]  # what is given now wins
     assert all(int(line.split()[-3].rstrip("%")) < 40 for line in text.splitlines()[-2:])
     (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
