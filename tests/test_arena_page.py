@@ -101,7 +101,7 @@ def test_a_line_stands_where_the_order_is_certain(twelve):
     page = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
     rows = re.findall(r'<tr( class="border")?><td class="figure rank"', page)
     assert [bool(x) for x in rows] == [False, True, *[False] * 10]
-    key = "A strong rule: everyone above it is better than everyone below, with 95\u00a0% confidence."
+    key = "A strong rule: everyone above it is better than everyone below, with 95% confidence."
     assert key in page.partition("<table")[0]
     free = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=np.ones(12, int), greatest=np.full(12, 12)))
     assert "strong rule" not in free
@@ -180,6 +180,8 @@ def test_numbers_become_a_heat_map_and_groups():
     assert (
         (np.diag(shown) == 101).all() and not heat.grouped and heat.ticks[0][1:] == (1, strengths.players[players[0]])
     )
+    reach = np.nanmax(np.abs(percent - 50.0))
+    assert heat.limits == pytest.approx((50.0 - reach, 50.0 + reach))
     strengths = fitted(230, wins=100)
     players = strengths.order.tolist()
     heat = build_heat_map(strengths, players)
@@ -193,13 +195,16 @@ def test_numbers_become_a_heat_map_and_groups():
 
 def test_the_image_has_a_pixel_for_each_pair():
     percent = np.array([[np.nan, 0.0], [100.0, 50.0]])
-    image = b64decode(heat_map_png(percent, LIGHT_COLOURS).partition(",")[2])
+    image = b64decode(heat_map_png(percent, LIGHT_COLOURS, (0.0, 100.0)).partition(",")[2])
     assert image.startswith(b"\x89PNG") and image[16:24] == b"\0\0\0\2\0\0\0\2"
     start = image.index(b"IDAT") + 4
     size = int.from_bytes(image[start - 8 : start - 4], "big")
     assert zlib.decompress(image[start : start + size]) == bytes([0, 101, 0, 0, 100, 50])
     palette = image[image.index(b"PLTE") + 4 :]
     assert palette[:3] == bytes.fromhex("b3450b") and palette[150:153] == b"\xff\xff\xff"
+    narrow = b64decode(heat_map_png(percent, LIGHT_COLOURS, (40.0, 60.0)).partition(",")[2])
+    palette = narrow[narrow.index(b"PLTE") + 4 :]  # colours reach as far as the percentages, to either side of one half
+    assert palette[120:123] == bytes.fromhex("b3450b") and palette[180:183] == bytes.fromhex("0b5cad")
 
 
 @pytest.fixture(params=["twelve", "forty"])

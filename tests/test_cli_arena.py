@@ -227,9 +227,8 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     np.testing.assert_allclose([row["p"] for row in said["players"]], moved.p[moved.order], atol=0.02)
     assert said["log_bayes_factor"] == pytest.approx(moved.log_bayes_factor, rel=1e-5)
     text = jaxrate("arena", file, "--moved", "--top", 2)[1]
-    assert "nobody surely moved (at 5%" in text and text.split("\n\n")[-1].splitlines()[3:] == [
-        "the first 2 of 5 models"
-    ]
+    assert "nobody surely moved (at 5%" in text
+    assert text.split("\n\n")[-1].splitlines()[3:] == ["the first 2 of 5 models"]
     counts = tmp_path / "counts.csv"
     counts.write_text("a,b,wins,losses,time\nx,y,7,5,1\n")
     untimed = tmp_path / "untimed.csv"

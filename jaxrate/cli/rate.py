@@ -245,7 +245,7 @@ def rate(
     if peaks:
         peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
         peaks_text = to_text_table(peaks_table)
-        sections += ["peak ratings", name_teams(peaks_text) if are_teams else peaks_text]
+        sections += ["the highest peak ratings", name_teams(peaks_text) if are_teams else peaks_text]
         json_values["peaks"] = _columns_to_records(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:

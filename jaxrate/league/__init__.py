@@ -20,6 +20,7 @@ ranks_over_time.py                  ranks through time
 lead_start.py                       since when the leader has led
 leaderboard_table.py                Leaderboard, and how it prints
 close_leads.py                      whether a lead is clear, probable, or two are almost level
+parity_scale.py                     the scale of colours of expected scores
 match_history_queries.py            head to head, upsets, best wins, recent form
 column_table.py                     ColumnTable: columns that print as a table
 system_comparison.py                compare: systems on the same events

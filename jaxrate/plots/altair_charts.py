@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.parity_scale import parity_limits
 from jaxrate.plots.name_labels import pad_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PAPER, RULE, wrap_evenly
 from jaxrate.text_format import format_percent
@@ -23,7 +24,6 @@ MAX_LABEL_LENGTH = 60
 MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
-LEAST_PARITY_RANGE = 10.0  # percents to either side of one half, on a scale of colours
 DARK_SHARE = 0.75  # of a scale to either side of one half, beyond which numbers are white
 
 
@@ -99,12 +99,6 @@ def interval_chart(
         )
         layers.append(written)
     return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text)
-
-
-def parity_limits(percent: HostArray) -> tuple[float, float]:
-    """The ends of a scale of colours with 50% in its middle, which reaches as far as the farthest of [n, m] values."""
-    reach = np.nanmax(np.abs(percent - 50.0), initial=LEAST_PARITY_RANGE)
-    return 50.0 - float(reach), 50.0 + float(reach)
 
 
 def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:

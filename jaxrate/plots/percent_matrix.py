@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText, parity_limits
+from jaxrate.league.parity_scale import parity_limits
+from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import set_name_ticks
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,

@@ -12,6 +12,7 @@ from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
+from jaxrate.league.parity_scale import parity_limits
 from jaxrate.site.arena_findings import certain_findings, headline
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
@@ -60,6 +61,7 @@ class HeatMap(NamedTuple):
     dark: str
     ticks: list[tuple[float, int, str]]  # positions in percent, places, and names
     grouped: bool  # whether a row is a group of players
+    limits: tuple[float, float]  # percentages of the first and the last colour
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
@@ -137,6 +139,7 @@ def arena_page_html(
             tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
             rated=len(rated),
             tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
+            reach=None if percent is None else parity_limits(percent)[1] - 50.0,
             matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -225,5 +228,6 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         for place in [1, *range(max(step, 2), count + 1, step)]
     ]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
-    images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
-    return HeatMap(images[0], images[1], ticks, grouped, data)
+    limits = parity_limits(percent)
+    images = [heat_map_png(percent, colours, limits) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
+    return HeatMap(images[0], images[1], ticks, grouped, limits, data)

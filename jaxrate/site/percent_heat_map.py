@@ -7,7 +7,13 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.palette_png import encode_palette_png
 
-LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 100
+LIGHT_COLOURS = (
+    "#b3450b",
+    "#f0a36b",
+    "#ffffff",
+    "#6fa8dc",
+    "#0b5cad",
+)  # from low through parity to high
 DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"
 NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {LIGHT_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
 NO_VALUE = 101  # in place of a percentage
@@ -18,10 +24,13 @@ def whole_percentages(percent: HostArray) -> HostArray:
     return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
 
 
-def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
-    """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey."""
+def heat_map_png(percent: HostArray, colours: tuple[str, ...], limits: tuple[float, float]) -> str:
+    """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey.
+
+    The first colour is that of the lower limit, the last one that of the upper limit.
+    """
     anchors = np.array([_rgb(colour) for colour in colours], float)
-    positions = np.linspace(0.0, 100.0, len(colours))
+    positions = np.linspace(*limits, len(colours))
     palette = np.stack([np.interp(np.arange(101), positions, channel) for channel in anchors.T], axis=1).round()
     palette = np.append(palette, [_rgb(NO_VALUE_COLOURS[colours])], axis=0).astype(np.uint8)
     image = encode_palette_png(whole_percentages(percent), palette.tobytes())
