@@ -158,11 +158,11 @@ def test_labels_of_lines_hide_no_line_and_no_other_label():
     flat, short = (x, np.full(101, 50.0)), (x[:41], np.linspace(0.0, 40.0, 41))
     ends = [LineEnd(float(a[-1]), float(b[-1]), 30.0, 10.0) for a, b in (flat, flat, short)]
     one, two, end = place_line_end_labels(ends, [flat, short], (100.0, 100.0))
-    assert one.x is None and two.x is None and abs(one.y - two.y) >= 10.0 and one.has_leader
+    assert one.x is None and two.x is None and abs(one.y - two.y) >= 10.0 and one.leader == (0.0, 0.5)
     assert end.x is not None and end.x >= 40.0 and end.y + 5.0 < 50.0  # the label stands below the other line
     walls = [(x, np.full(101, height)) for height in np.arange(0.0, 100.0, 8.0)]
     (crowded,) = place_line_end_labels(ends[2:], walls, (100.0, 100.0))
-    assert crowded.x is None and not crowded.has_leader  # and no long line leads to it
+    assert crowded.x is None and crowded.leader is None  # and no long line leads to it
 
 
 def test_names_stand_beside_interactive_lines_with_their_peaks():

@@ -229,17 +229,20 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
         texts, ends, place_line_end_labels(ends, drawn, axes.size), COLOURS, strict=False
     ):
         x = beside if place.x is None else place.x
-        top = [axes.size[1] - y for y in (end.y, place.y)]
+        middle = axes.size[1] - place.y
         data = altair.Chart(altair.Data(values=[{"name": one[0], "label": one}]))
-        if place.has_leader:
+        if place.leader is not None:
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
-            layers.append(leader.encode(x=altair.value(end.x), y=altair.value(top[0]), x2=altair.value(x - 1),
-                                        y2=altair.value(top[1])))  # fmt: skip
+            layers.append(leader.encode(
+                x=altair.value(end.x), y=altair.value(axes.size[1] - end.y),
+                x2=altair.value(x - 1 + place.leader[0] * end.width),
+                y2=altair.value(middle + (0.5 - place.leader[1]) * end.height),
+            ))  # fmt: skip
         label = data.mark_text(
             align="left", baseline="middle", clip=False, color=TEXT_COLOURS[colour], lineHeight=LABEL_LINE_HEIGHT,
             dy=-0.5 * LABEL_LINE_HEIGHT * (len(one) - 1),
         )  # fmt: skip
-        layers.append(label.encode(x=altair.value(x), y=altair.value(top[1]), text="label:N"))
+        layers.append(label.encode(x=altair.value(x), y=altair.value(middle), text="label:N"))
     return layers
 
 

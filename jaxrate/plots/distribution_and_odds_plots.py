@@ -149,11 +149,11 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
         quantity, last = "probability (%)", simulation.reach[:, -1]
-        subtitle = f"Percent of {simulation.samples:,} simulated tournaments in which the player reaches the round"
+        subtitle = "Percent of simulated tournaments in which the player reaches the round"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
         quantity, last = "probability of the place (%)", simulation.place[:, 0]
-        subtitle = f"Percent of {simulation.samples:,} simulated seasons in which the player ends at the place"
+        subtitle = "Percent of simulated seasons in which the player ends at the place"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
@@ -167,7 +167,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     title = (
         f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])}% of simulations"
     )
-    ax = make_axes(ax, size, title, subtitle, grid="none")
+    ax = make_axes(ax, size, title, subtitle, source=f"Source: {simulation.samples:,} simulations", grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
     set_name_ticks(ax, "y", labels, color=INK)
     set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances], color=INK)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
 GAP = 6.0  # from the end of a line to its label
 CLEARANCE = 3.0  # from a label to lines and other labels
-MAX_OFFSET = 60.0  # from the height of the end of a line to that of its label
+MAX_OFFSET = 90.0  # from the height of the end of a line to that of its label
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
 NUM_COLUMNS = 60  # positions across a label at which lines are sought
@@ -43,7 +43,7 @@ class LabelPlace(NamedTuple):
 
     x: float | None  # None: beside the axes
     y: float
-    has_leader: bool  # whether a line leads from the end of the line to the label
+    leader: tuple[float, float] | None  # to where in the label a line leads from the end, as shares of its sides
 
 
 def place_line_end_labels(
@@ -70,23 +70,33 @@ def place_line_end_labels(
             box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
             is_inside = box[0] >= 0.0 and box[1] <= width and box[2] >= 0.0 and box[3] <= height
             if is_inside and not _hides_label(box, boxes) and not _hides_line(box, lines):
-                places[i] = LabelPlace(x, y, abs(y - end.y) > LEADER_OFFSET + 0.5 * end.height * (x < end.x))
+                places[i] = LabelPlace(x, y, _leader(end, x, y))
                 boxes.append(box)
                 break
     beside = [i for i, place in enumerate(places) if place is None]
     distance = max((ends[i].height for i in beside), default=0.0)
     heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
     for i, y in zip(beside, heights.tolist(), strict=True):
-        places[i] = LabelPlace(None, y, ends[i].x > (1.0 - EDGE_SHARE) * width)
+        places[i] = LabelPlace(None, y, (0.0, 0.5) if ends[i].x > (1.0 - EDGE_SHARE) * width else None)
     return [place for place in places if place is not None]
 
 
 def _candidate_places(end: LineEnd) -> list[tuple[float, float]]:
-    """Places of a label near the end of its line, the best first: after it, then above or below it."""
+    """Places of a label near the end of its line, the best first: after it, above or below it, before it."""
     offsets = [sign * offset for offset in np.arange(0.0, MAX_OFFSET, 2.0).tolist() for sign in (1.0, -1.0)]
     after = [(end.x + GAP, end.y + offset) for offset in offsets]
     least = 0.5 * end.height + GAP
-    return after + [(end.x - 0.5 * end.width, end.y + offset) for offset in offsets if abs(offset) >= least]
+    above = [offset for offset in offsets if abs(offset) >= least]
+    return after + [(end.x - share * end.width, end.y + offset) for share in (0.5, 1.0) for offset in above]
+
+
+def _leader(end: LineEnd, x: float, y: float) -> tuple[float, float] | None:
+    """The point of a label that is nearest to the end of its line; None if it is near without a line to it."""
+    bottom = y - 0.5 * end.height
+    across, up = float(np.clip(end.x, x, x + end.width)), float(np.clip(end.y, bottom, bottom + end.height))
+    if np.hypot(across - end.x, up - end.y) <= LEADER_OFFSET:
+        return None
+    return (across - x) / end.width, (up - bottom) / end.height
 
 
 def _hides_label(box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]) -> bool:
@@ -139,18 +149,12 @@ def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str]) ->
     places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
     for line, text, place in zip(lines, texts, places, strict=True):
         colour: Any = line.get_color()
-        leader = {
-            "arrowstyle": "-",
-            "color": colour,
-            "linewidth": 0.8,
-            "shrinkA": 1.0,
-            "shrinkB": 0.0,
-            "relpos": (0.0, 0.5),
-        }
+        leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
         label = ax.annotate(
             text, tuple(np.asarray(line.get_xydata())[-1]),
             (BESIDE_SHARE if place.x is None else place.x / size[0], place.y / size[1]), textcoords="axes fraction",
             va="center", ha="left", color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT, linespacing=1.15,
-            gid="name", arrowprops=leader if place.has_leader else None, zorder=5.0,
+            gid="name", zorder=5.0,
+            arrowprops=None if place.leader is None else leader | {"relpos": place.leader},
         )  # fmt: skip
         add_text_halo(label)
