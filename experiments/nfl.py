@@ -44,6 +44,9 @@ DARK = {
     "colours": {style.INK: "#e8e8e8", style.GREY: "#a9b4c4", style.RULE: "#2c3a58", style.PALE: "#44516e",
                 "#0072b2": "#56b4e9"},
 }  # fmt: skip
+DARK["colours"] |= {
+    text: DARK["colours"].get(line.lower(), line) for line, text in style.TEXT_COLOURS.items() if text != "#000000"
+}
 CAREERS = {  # and the years that are shown
     "Green Bay Packers": (1958, 1970),
     "Pittsburgh Steelers": (1969, 1984),

@@ -68,7 +68,8 @@ def leaderboard(
         check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
     interval = "" if half_width is None else ", with 95% intervals"
-    subtitle = f"Ratings by {system.name}{interval}{_describe_listed_players(board.scope)}"
+    cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
+    subtitle = f"Ratings{cut} by {system.name}{interval}{_describe_listed_players(board.scope)}"
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:

@@ -157,4 +157,5 @@ def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str]) ->
             gid="name", zorder=5.0,
             arrowprops=None if place.leader is None else leader | {"relpos": place.leader},
         )  # fmt: skip
-        add_text_halo(label)
+        if place.x is not None:
+            add_text_halo(label)
