@@ -160,6 +160,16 @@ def test_shares_are_of_other_teams():
     assert ranks.all() and (event == 0).all()
 
 
+def test_a_draw_of_two_is_scored_and_a_contest_without_ranks_is_not():
+    """Two teams that drew had no loss, though as a match they have one; so fits saw decided contests only."""
+    drawn, decided, tied = [1, 1, 1, 1], [1, 1, 2, 2], [1, 1, 1]
+    rounds = jr.rounds([0] * 4 + [1] * 4 + [2] * 3, [*range(4), *range(4), *range(3)], [*drawn, *decided, *tied],
+                       team=[0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 2])  # fmt: skip
+    task = TASK.make_prediction_task(jr.trueskill(), rounds, "log_loss")
+    np.testing.assert_array_equal(task.weight, [1] * 8 + [0] * 3)
+    assert TASK.has_draws(task, task.weight)
+
+
 @pytest.mark.parametrize(("most", "x64"), [(1, True), (32, False)], indirect=["x64"])
 def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
     """Against a loop over the pairs, from the ratings before the contest."""

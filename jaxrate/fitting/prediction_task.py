@@ -218,7 +218,10 @@ def _has_played_before(events: Any, min_games: int) -> HostArray:
 
 
 def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the share of the other teams that each one's team beat, whether the contest ranks any, and its number."""
+    """[n] the share of the other teams that each one's team beat, whether it is scored, and the number of the contest.
+
+    A contest that ranks nobody is not scored, unless there are two teams: that is the draw of a match.
+    """
     flat: Any = rounds.events
     event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
     team_index = rounds.player_start[event] + flat.team
@@ -229,8 +232,9 @@ def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray,
     teams_ahead, teams_behind = count_better(team_event, rank), count_better(team_event, -rank)
     other_teams = np.bincount(team_event, minlength=len(flat.time))[team_event] - 1
     share = (teams_behind + 0.5 * (other_teams - teams_ahead - teams_behind)) / np.maximum(other_teams, 1)
-    is_ranked = np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0
-    return share[team_of_row], is_ranked[event], event
+    is_scored = np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0
+    is_scored |= np.bincount(team_event, minlength=len(flat.time)) == 2
+    return share[team_of_row], is_scored[event], event
 
 
 def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int:
