@@ -147,7 +147,7 @@ FILES = {
         (("fit", "FILE", "--loss", "pairwise"), "the pairwise loss is of rounds; take log_loss"),
         (
             ("fit", "FILE", "--loss", "accuracy"),
-            "loss must be one of log_loss, brier, margin, pairwise, got",
+            "loss must be one of log_loss, brier, margin, joint, pairwise, got",
         ),
         (("fit", "FILE", "--warm-up", "600"), "leave no matches to score"),
         (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import jaxrate as jr
 from jaxrate.events import build_rounds, slice_events
+from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
@@ -113,6 +115,30 @@ def test_against_the_twin(x64, case):
         np.testing.assert_allclose(got, np.reshape(wanted, np.shape(got)), atol=scale * digits)
     if result.state.games is not None:
         assert result.state.games.tolist() == [x.games for x in rows]
+
+
+def test_the_joint_loss_is_of_statistics_and_the_result(double):
+    """One contest of two newcomers, by hand; a fit to results alone left the worth of statistics open."""
+    counted, worth, off = np.array([2.0, -1.0]), 40.0, 200.0
+    rounds = jr.rounds([0, 0], [0, 1], [1, 2], columns={"kills": counted})
+    system = jr.skills(statistics="kills", kills_scale=worth, kills_noise=off)
+    losses = make_prediction_task(system, rounds, "joint")
+    own = 150.0**2
+    density = norm.logpdf(worth * counted, 0.0, (2.0 * own + off**2) ** 0.5) + np.log(worth)
+    precision = 1.0 / (off**2 + own)
+    variance = own / (1.0 + own * precision)
+    mean = variance * worth * counted * precision
+    won = norm.logcdf((mean[0] - mean[1]) / (300.0**2 + 2.0 * variance) ** 0.5)
+    total = np.sum(replay_task(losses, system.params))
+    np.testing.assert_allclose(total, -density.sum() - won, rtol=1e-12)
+
+
+def test_the_joint_loss_is_of_contests_of_skills():
+    rounds = jr.rounds([0, 0], [0, 1], [1, 2])
+    with refused("trueskill knows no statistics and quits, as jr.skills does; take log_loss"):
+        make_prediction_task(jr.trueskill(), rounds, "joint")
+    with refused("the joint loss is of rounds; take log_loss"):
+        make_prediction_task(jr.skills(), jr.matches([[0, 1]], [1]), "joint")
 
 
 @pytest.mark.parametrize("outcome", ["win", "draws", "margin"])

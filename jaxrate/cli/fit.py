@@ -79,7 +79,7 @@ class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
               help="Hyperparameters to fit.  [default: all continuous ones that matter here]")  # fmt: skip
 @request_options("Starting or fixed value of a hyperparameter; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
-              help="Loss to minimise: log_loss, brier, margin (of margins) or pairwise (of contests).")  # fmt: skip
+              help="Loss to minimise: log_loss, brier, margin (of margins), joint, pairwise (contests).")  # fmt: skip
 @click.option("--outlook", is_flag=True,
               help="Score the chances of win, draw and loss, or of every score.")  # fmt: skip
 @click.option("--calibrated", is_flag=True, help="Also fit a calibration of the predictions (a map of the log-odds).")

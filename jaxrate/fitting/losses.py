@@ -14,6 +14,10 @@ contests it is that of the margins of neighbours in the standing, each given tho
 Where a system learns from statistics and quits, they count, too: statistics with the densities of their values, quits
 with their probabilities. A participant's are told as if those of the others were not known, and the result after all.
 
+`joint`, of contests of skills: minus the logarithm of how likely all is that was seen of a contest, in equal parts for
+members: the standing or the margins, each one's statistics, and who quit. The result alone says little of what a
+statistic is worth, or of the threshold below which players quit.
+
 `pairwise`, of rounds: a participant's mean of -log P(the one who was ahead does better) over opponents, a tie being
 half of each, with P what the system says of a match of the two (a composite likelihood of the ranking; Varin, Reid and
 Firth 2011). The opponents are all others in rounds of up to 2 OPPONENTS + 1, elsewhere OPPONENTS to either side in a
@@ -129,12 +133,23 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
-    record: Record | None = look_up_replacement_function(
-        system.rules.update, {skills.update: skills.rated_event_margin_loss}
-    )
+    record = _find_skills_record(system, skills.rated_event_margin_loss)
     if record is None or system.settings["outcome"] != "margin":
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return record
+
+
+def make_joint_loss_record(system: RatingSystem) -> Record:
+    record = _find_skills_record(system, skills.rated_contest_loss)
+    if record is None:
+        raise ValueError(f"{system.name} knows no statistics and quits, as jr.skills does; take log_loss")
+    return record
+
+
+def _find_skills_record(system: RatingSystem, record: Callable[..., Array]) -> Record | None:
+    """The record with the settings of skills; None of other systems."""
+    found: Record | None = look_up_replacement_function(system.rules.update, {skills.update: record})
+    return found
 
 
 def pairwise_losses(max_opponents: int, predict: PredictRuleProtocol, rated_event: RatedEvent) -> Array:
@@ -173,6 +188,7 @@ LOSSES = {
     "log_loss": LossDefinition(elementwise_log_loss, likelihood=(Matches, Periods)),
     "brier": LossDefinition(elementwise_brier),
     "margin": LossDefinition(return_recorded_loss, likelihood=(Matches, Periods), record=make_margin_loss_record),
+    "joint": LossDefinition(return_recorded_loss, events=(Rounds,), record=make_joint_loss_record),
     "pairwise": LossDefinition(
         return_recorded_loss, events=(Rounds,), teams=False, record=make_pairwise_loss_record, even=math.log(2.0)
     ),

@@ -47,9 +47,14 @@ def predict_outcome_probabilities(
 def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts."""
     if isinstance(rated.event, Rounds):
-        return contest_losses(model, rated.constants, rated.before, rated.event)
+        return rated_contest_loss(model, rated)
     meeting = upcoming_match_strengths(model, rated.constants, rated.before, rated.event)
     return margin_negative_log_density(model, rated.constants, meeting, rated.event)
+
+
+def rated_contest_loss(model: ModelSettings, rated: RatedEvent) -> Array:
+    """[P] minus the log likelihood of all that was seen of a contest, in equal parts."""
+    return contest_losses(model, rated.constants, rated.before, rated.event)
 
 
 def upcoming_match_strengths(
