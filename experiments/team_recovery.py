@@ -11,8 +11,8 @@ what is positive also of its logarithm ("covered_free"). A parameter that a fit 
 
 "joint" is fitted to how likely results, statistics and quits are, and "margins" to how likely points, statistics and
 quits are. "ahead" and "evidence" know results and parties alone, and are fitted to predictions one step ahead and to
-all results together. In each league the mean of all skills stays where it is: results and statistics tell differences
-only, so that the threshold of quits is known relative to that mean, and a rating that all share is not.
+all results together. In each league but those of one way the mean of all skills stays where it is: results and
+statistics tell differences only, so that the threshold of quits is known relative to that mean.
 
 Ratings at the end of a league are then compared with the truth, with and without the two statistics, each with the
 hyperparameters that were fitted to that league.
@@ -42,10 +42,12 @@ OF_TEAMS = "growth", "initial_deviation", "party", "team_noise"
 WITH_QUITS = {"quit": "quit"}
 WITH_STATISTICS = WITH_QUITS | {"statistics": ("s0", "s1")}
 WITH_POINTS = {"outcome": "margin", "margin": "points"}
+OF_ALL = (*OF_TEAMS, "draw_margin", *OF_STATISTICS, "quit_threshold")
+MEAN_DRIFTS = "joint, where the mean skill drifts"
 WAYS = {  # settings, what is fitted, and options of the fit
-    "joint": (
-        WITH_STATISTICS, (*OF_TEAMS, "draw_margin", *OF_STATISTICS, "quit_threshold"), {"loss": "joint"},
-    ),
+    "joint": (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
+    MEAN_DRIFTS: (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
+    "ahead, with statistics and quits": (WITH_STATISTICS, OF_ALL, {}),
     "margins": (
         WITH_STATISTICS | WITH_POINTS, (*OF_TEAMS, *OF_STATISTICS, "quit_threshold", "margin_scale"),
         {"loss": "margin"},
@@ -75,14 +77,15 @@ def mean_of_opponents(contest, team, values):
     return mean[2 * contest + 1 - team]
 
 
-def draw_league(rng, line_ups, players, with_points):
+def draw_league(rng, line_ups, players, with_points, mean_drifts):
     """The skills at the end, and rounds."""
     contest, player, team, party, day = line_ups
     contests, truth = contest[-1] + 1, TRUTH
     step = truth["growth"] * (DAYS / (contests - 1) / 7.0) ** 0.5
     skill = np.cumsum(rng.normal(0.0, step, (contests, players)), axis=0)
     skill += rng.normal(1500.0, truth["initial_deviation"], players)
-    skill += 1500.0 - skill.mean(axis=1, keepdims=True)
+    if not mean_drifts:
+        skill += 1500.0 - skill.mean(axis=1, keepdims=True)
     points = skill[contest, player] + truth["party"] * party
     performance = points + rng.normal(0.0, 300.0 / 2.0**0.5, len(points))
     lead = points - mean_of_opponents(contest, team, points)
@@ -149,11 +152,12 @@ def recover(way, options):
     fewer = {name: x for name, x in settings.items() if name != "statistics"}
     fewer_names = [name for name in names if name not in OF_STATISTICS]
     for league in range(leagues):
-        skill, rounds = draw_league(np.random.default_rng([1, league]), line_ups, PLAYERS, "outcome" in settings)
+        rng = np.random.default_rng([1, league])
+        skill, rounds = draw_league(rng, line_ups, PLAYERS, "outcome" in settings, way == MEAN_DRIFTS)
         fit = jr.fit(system, rounds, free=list(names), **how)
         values.append([getattr(fit.params, name) for name in names])
         errors.append([fit.standard_error[name] for name in names])
-        if "quit_threshold" in names and "outcome" not in settings:
+        if names == OF_ALL:
             without = jr.fit(make_system(fewer, fewer_names), rounds, free=fewer_names, **how)
             off.append([rating_error(x.system, rounds, skill) for x in (without, fit)])
     values, errors = np.array(values), np.array(errors)

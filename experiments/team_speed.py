@@ -8,10 +8,10 @@ of four. Every number is the best of three turns after a first one, which compil
 fresh state and stores every prediction; its schedule was made before. Hindsight is the whole call of `jr.smooth`, to
 its usual tolerance, and its seconds are divided by contests and sweeps.
 
-The packages rate one contest after the other, in Python, and are timed on the first few thousand, once; what they would
-take for all is that much a contest, times the contests. trueskill and openskill (Plackett-Luce) go forwards and predict
-nothing. trueskillthroughtime makes a first pass when it is given the history ("forwards"), and then as many iterations
-as it takes to a change of 0.001.
+The packages rate one contest after the other, in Python, and are timed once, on a few hundred or thousand contests of
+fewer players: ratios are of seconds a contest, or a contest and iteration, as if long histories cost no more of either.
+trueskill and openskill (Plackett-Luce) go forwards and predict nothing. trueskillthroughtime makes a first pass when it
+is given the history ("forwards"), and then as many iterations, to and fro, as it takes to a change of 0.001.
 """
 
 import os
