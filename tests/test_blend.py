@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
-from jaxrate.league.evaluation import TwoSidedEvents
+from jaxrate.league.evaluation import TwoSidedEvents, format_metric
 from tests.reference import blend_twin
 
 
@@ -93,7 +93,7 @@ def test_a_blend_predicts_upcoming_matches(data):
     assert found.blend.quality == pytest.approx(blend.quality)
     assert found.blend.weights == pytest.approx(blend.weights) and list(found.blend.weights) == [*systems]
     gap = blend.quality["log loss"] - min(one.quality["log loss"] for one in found.results)
-    assert found.rows[-1] == ["(blend)", *(f"{x:.4f}" for x in blend.quality.values()), f"{gap:+.4f}"]
+    assert found.rows[-1] == ["(blend)", *(format_metric(*x) for x in blend.quality.items()), f"{gap:+.4f}"]
     assert jr.compare(data, ["elo"]).blend is None
     assert repr(blend).startswith("Blend of ") and len(repr(blend).splitlines()) == 2
 

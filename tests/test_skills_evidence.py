@@ -110,7 +110,6 @@ def test_adapted_to_data_skills_take_all_evidence():
             lambda: jr.run(jr.skills(covariates="games"), league()),
             "column 'games' has no number, which only statistics",
         ),
-        (lambda: jr.smooth(jr.skills(form_deviation=40), league()), "no hindsight"),
         (lambda: jr.skills(own_side=1), "own_side must be True or False"),
         (lambda: jr.skills(deviation_max=100), "must not decrease"),
         (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),

@@ -48,9 +48,8 @@ def predict_pairs(
     """The predictions for every two of these players, off by at most 0.00025 wherever that was checked.
 
         jr.forecasts.predict_pairs(rated, time="2026-01-01")
-        jr.forecasts.predict_pairs(rated, category="clay")
 
-    Nobody has the side, and covariates are 0.
+    Nobody has the side, and covariates are 0. With `category="clay"` they play in that category.
 
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
     system knows of the two, nearly one of low rank. Cross approximation: the pair that is furthest off names a player,
