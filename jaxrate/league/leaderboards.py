@@ -53,7 +53,7 @@ def leaderboard(
         jr.leaderboard(rated, as_of="1999-12-31", min_games=20)
         jr.leaderboard(system, state, players)
         jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
-    
+
     A rated history has every prediction, and with it the ratings after each event. So a list of any date needs no
     further rating: `as_of` a time before the end shows ratings after the last events by then, as `rating_at` does for
     one player. Players who had not played by then are left out, also with hindsight.
