@@ -1,13 +1,12 @@
 """Why forecasts are as they are: what each side contributes, part by part, as tables that add up."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
 from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
-from jaxrate.site.forecast_tables import MatchForecast, format_percentage
+from jaxrate.site.forecast_tables import MatchForecast, format_percentage, round_to_sum
 from jaxrate.site.home_sides import HOME, SideWords
 from jaxrate.text_format import format_decimals, use_minus_sign
 
@@ -72,7 +71,7 @@ def _tabulate_match(
     players = [str(x) for x in one.parts["player"]]
     order = [1, 0] if match is not None and players[0] != match.first else [0, 1]
     at_home = match is not None and match.has_home
-    heads = ["", *(f"{players[i]}" for i in order), "difference"]
+    heads = ["", *(players[i] for i in order), "difference"]
     parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
     shown = np.stack([round_to_sum(np.array([x[i] for x in parts.values()]), digits) for i in (0, 1)], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
@@ -88,16 +87,6 @@ def _tabulate_match(
     rows.append([expected, *map(format_percentage, chances), ""])
     title = " \u2013 ".join(names.get(players[i], players[i]) for i in order)
     return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
-
-
-def round_to_sum(values: HostArray, digits: int) -> HostArray:
-    """Values rounded so that they add up to the rounded sum: those that lose most by rounding give way."""
-    unit = 10.0**-digits
-    scaled = values / unit
-    whole = np.floor(scaled)
-    missing = round(float(scaled.sum()) - float(whole.sum()))
-    whole[np.argsort(whole - scaled, kind="stable")[:missing]] += 1
-    return whole * unit
 
 
 def _format_points(points: float, digits: int) -> str:
@@ -120,12 +109,8 @@ def _tabulate_teams(title: str, one: Explanation) -> ExplanationTable:
     rows = [[use_minus_sign(x) for x in row] for row in cells]
     is_word = [x in TEXT_COLUMNS for x in heads]
     for side, points in zip(one.sides["side"].tolist(), one.sides["points"].tolist(), strict=True):
-        empty: dict[str, Any] = dict.fromkeys(heads, "")
-        total = empty | {
-            "side": str(side),
-            "player": "all",
-            "points": use_minus_sign(format_decimals(points, 1, signed=True)),
-        }
-        rows.append([str(total[head]) for head in heads])
+        total = {"side": str(side), "player": "all"}
+        total["points"] = use_minus_sign(format_decimals(points, 1, signed=True))
+        rows.append([total.get(head, "") for head in heads])
     named = [PART_NAMES.get(x.replace(" ", "_"), "name" if x == "player" else x) for x in heads]
     return ExplanationTable(title, named, rows, is_word, heads.index("player"), len(one.sides["side"]))

@@ -1,10 +1,12 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
-import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
@@ -190,11 +192,17 @@ def format_percentages(chances: Sequence[float]) -> list[str]:
     """Probabilities of all that may happen in percent, as text: whole ones add up to 100."""
     if not all(0.02 < x < 0.98 for x in chances) or abs(sum(chances) - 1.0) > 0.005:
         return [format_percentage(x) for x in chances]
-    whole = [math.floor(100 * x) for x in chances]
-    by_rest = sorted(range(len(whole)), key=lambda i: whole[i] - 100 * chances[i])  # of equals the first
-    for i in by_rest[: 100 - sum(whole)]:
-        whole[i] += 1
-    return [f"{x}%" for x in whole]
+    return [f"{x:.0f}%" for x in round_to_sum(100.0 * np.array(chances), 0)]
+
+
+def round_to_sum(values: HostArray, digits: int) -> HostArray:
+    """Values rounded so that they add up to the rounded sum: those that lose most by rounding give way."""
+    unit = 10.0**-digits
+    scaled = values / unit
+    whole = np.floor(scaled)
+    missing = round(float(scaled.sum()) - float(whole.sum()))
+    whole[np.argsort(whole - scaled, kind="stable")[:missing]] += 1
+    return whole * unit
 
 
 def _format_value(name: str, value: Any) -> str:
