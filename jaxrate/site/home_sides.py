@@ -18,6 +18,7 @@ class SideWords(NamedTuple):
     known: str  # of matches in which somebody has it
     label: str  # of a choice
     nobody: str  # in this choice
+    absence: str  # of matches in which nobody has it
     having: str  # it
 
 
@@ -28,6 +29,7 @@ HOME = SideWords(
     "that were not on neutral ground",
     "Home",
     "neutral ground",
+    "on neutral ground",
     "be at home",
 )
 COLOURS = SideWords(
@@ -37,6 +39,7 @@ COLOURS = SideWords(
     "in which colours are known",
     "White",
     "no colours",
+    "without colours",
     "have White",
 )
 
