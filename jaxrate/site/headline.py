@@ -9,6 +9,7 @@ from jaxrate.league.close_leads import FirstPlace, classify_first_place
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.lead_start import lead_start
 from jaxrate.league.leaderboards import leaderboard
+from jaxrate.league.rated_history import find_player_id
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 
@@ -61,8 +62,8 @@ def _find_fallen_leader(data: SiteData, since: float) -> str | None:
         return None
     day_before = format_times(np.array([np.floor(since) - 1.0]), dates=True)[0]
     before = leaderboard(data.rated, as_of=day_before, top=1, **data.leaderboard_options).player.tolist()
-    id_of_name = {name: i for i, name in enumerate(data.rated.players.tolist())}
-    return data.names[id_of_name[before[0]]] if before and id_of_name[before[0]] != leader else None
+    fallen = find_player_id(data.rated.players, before[0]) if before else leader
+    return data.names[fallen] if fallen != leader else None
 
 
 def _write_title(
