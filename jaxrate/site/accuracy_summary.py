@@ -61,7 +61,8 @@ def _summarise_two_sided(
     has_draws = bool(((score > 0) & (score < 1)).any())
     calibration_error, share, drew = 100 * metrics["calibration error"], metrics["accuracy"], (score == 0.5).mean()
     events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
-    if drew > MIN_DRAW_SHARE:  # then a favourite's wins alone are far from their score
+    with_draws = drew > MIN_DRAW_SHARE
+    if with_draws:  # then a favourite's wins alone are far from their score
         wins = (np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean()
         title = f"The favourite won {wins:.0%} of {many} and drew {drew:.0%}"
         finding = (
@@ -72,9 +73,8 @@ def _summarise_two_sided(
         draws = ", counting a draw as half a win" if has_draws else ""
         finding = f"The favourite won {share:.1%} of {events}{draws}."
     if home_score is not None and len(home_score) and home_score.mean() > 0.5:
-        if drew <= MIN_DRAW_SHARE:
-            title += f", {words.holder} {home_score.mean():.0%}"
-        finding += f" {_describe_home_score(home_score, drew > MIN_DRAW_SHARE, words)}"
+        title += "" if with_draws else f", {words.holder} {home_score.mean():.0%}"
+        finding += f" {_describe_home_score(home_score, with_draws, words)}"
     texts = [
         f"{finding} Chance alone gives 50%.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
