@@ -104,20 +104,17 @@ def report_html(
     columns, summaries = career_columns(site_data, pauses), summarise_players(site_data, context)
     notes = write_chart_notes(site_data, pauses)
     charts = draw_career_charts(site_data, pauses, [*long_ids, *short_ids][:1])  # that which is shown without scripts
-    number_of_note: dict[str, int] = {}
-    for i in (*long_ids, *short_ids):
-        number_of_note.setdefault(notes[i], len(number_of_note))
+    shown_notes = list(dict.fromkeys(notes[i] for i in (*long_ids, *short_ids)))
+    note_number = {note: number for number, note in enumerate(shown_notes)}
     sections = {
         place[i]: _player_section_data(site_data, columns, i, place, summaries[i], *sizes)
-        | {"note": number_of_note[notes[i]]}
+        | {"note": note_number[notes[i]]}
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
     matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
-    data = {"board": board, "sections": sections, "notes": [*number_of_note]} | script_settings(
-        site_data, context, lines.heading
-    )
-    data["pairs"] = encode_matchups(matchups)
+    data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
+    data |= script_settings(site_data, context, lines.heading)
     bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
     bins = merge_small_bins(bins)
     accuracy = summarise_accuracy(rated)
@@ -170,13 +167,7 @@ def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
     """The rows of a comparison as text, with names of systems in print."""
     if comparison is None:
         return []
-    return [
-        [
-            system_title(name),
-            *(use_minus_sign(text) for text in cells),
-        ]
-        for name, *cells in comparison.rows
-    ]
+    return [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
 
 
 def _leaderboard_data_with_modifiers(site_data: SiteData, rated: Rated) -> dict[str, Any]:
@@ -219,20 +210,24 @@ def _player_section_data(
         if "known" in columns:
             career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
         career["past"]["number"] = [i - begin + 1 for i in at]
-        career["past"] = {
-            name: x if name == "pauses" else encode_as_differences(x) for name, x in career["past"].items()
-        }
+    return _encode_section_data(career, site_data.digits + 1) | {"summary": summary, "played": end - begin}
+
+
+def _encode_section_data(career: dict[str, Any], digits: int) -> dict[str, Any]:
+    """The same in fewer characters, with so many decimals of ratings; report.js decodes it."""
+    encoded = dict(career)
+    if "past" in career:
+        past = career["past"].items()
+        encoded["past"] = {name: x if name == "pauses" else encode_as_differences(x) for name, x in past}
     if "time" in career:
-        career["time"] = encode_as_differences(career["time"])
+        encoded["time"] = encode_as_differences(career["time"])
     if "points" in career:
-        career["points"] = " ".join(x.replace("\u2013", ":") for x in career["points"])
-    for name in ("chance", "draw"):
-        if name in career:
-            career[name] = [None if x is None else round(CHANCE_UNITS * x) for x in career[name]]
-    for name in ("rating", "change", "spread", "known", "knownSpread"):
-        if name in career:
-            career[name] = [None if x is None else round(x, site_data.digits + 1) for x in career[name]]
-    return career | {"summary": summary, "played": end - begin}
+        encoded["points"] = " ".join(x.replace("\u2013", ":") for x in career["points"])
+    for name in career.keys() & {"chance", "draw"}:
+        encoded[name] = [None if x is None else round(CHANCE_UNITS * x) for x in career[name]]
+    for name in career.keys() & {"rating", "change", "spread", "known", "knownSpread"}:
+        encoded[name] = [None if x is None else round(x, digits) for x in career[name]]
+    return encoded
 
 
 def encode_as_differences(values: list[Any]) -> list[Any]:
