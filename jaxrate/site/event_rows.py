@@ -38,7 +38,7 @@ class EventTableCells(NamedTuple):
     headings: list[tuple[str, bool]]  # of columns, and whether they are figures
     cells: list[HostArray]
 
-    def rows(self, places: HostArray | slice) -> str:
+    def render_rows(self, places: HostArray | slice) -> str:
         """The rows of events at these places, as HTML."""
         columns = [x[places] for x in self.cells]
         return "".join(chain.from_iterable(zip(*columns, strict=True)))

@@ -36,7 +36,7 @@ SEASON_HEADINGS = {
     "relegated": "relegated",
 }
 MAX_TIES = 2  # matches with equal chances up to which all are told
-CLEAR_CHANCE = 0.55  # of a favourite who is clear
+CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -154,7 +154,7 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     are = "are" if len(open_matches) > 1 else "is"
     finding = f"{' and '.join(pairs)} {are} the closest, {' to '.join(first_chances)}{either_way}"
     favourites = [favourite_first(x, sides(x)) for x in clear_matches]
-    if max(clearest.chances[0][1], clearest.chances[-1][1]) < CLEAR_CHANCE:
+    if max(clearest.chances[0][1], clearest.chances[-1][1]) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."
     chance = favourite_first(clearest, chances(clearest))[0]
     if len(favourites) > MAX_TIES:
@@ -173,7 +173,7 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
         return ""
     least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
     best = max(range(len(matrix)), key=lambda i: least[i])
-    if least[best] < 100 * CLEAR_CHANCE:
+    if least[best] < 100 * CLEAR_FAVOURITE_CHANCE:
         return f"No {noun} of the top {len(matrix)} would be a clear favourite against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
     return (

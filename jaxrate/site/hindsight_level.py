@@ -25,15 +25,15 @@ def align_hindsight(careers: Careers, mean: HostArray, deviation: HostArray) -> 
       The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
     """
     n = len(mean)
-    middle, spread = _field(careers, careers.gather_own_ratings(mean), n)
-    middle_then, spread_then = _field(careers, careers.mean, n)
+    middle, spread = _moving_mean_and_deviation(careers, careers.gather_own_ratings(mean), n)
+    middle_then, spread_then = _moving_mean_and_deviation(careers, careers.mean, n)
     is_spread = (spread > 0) & (spread_then > 0)
     scale = np.where(is_spread, spread_then / np.where(is_spread, spread, 1.0), 1.0)
     middle, middle_then, scale = (x if mean.ndim == 1 else x[:, None] for x in (middle, middle_then, scale))
     return middle_then + (mean - middle) * scale, deviation * scale
 
 
-def _field(careers: Careers, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
+def _moving_mean_and_deviation(careers: Careers, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
     """[n] the mean and the standard deviation of ratings [M] in the rows around each row."""
     at = np.arange(n)
     half = int(max(LEVEL_ROWS, LEVEL_SHARE * n)) // 2

@@ -7,13 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.palette_png import encode_palette_png
 
-LIGHT_COLOURS = (
-    "#b3450b",
-    "#f0a36b",
-    "#ffffff",
-    "#6fa8dc",
-    "#0b5cad",
-)  # from low through parity to high
+LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from low through parity to high
 DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"
 NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {LIGHT_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
 NO_VALUE = 101  # in place of a percentage

@@ -97,8 +97,8 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
             "note": notes[i],
             "opponents": opponents[i],
             "met": f"{met[i]:,}",
-            "upsets": rows.rows(some_upsets),
-            "events": rows.rows(_latest_first(max(begin, end - LATEST_EVENTS), end)),
+            "upsets": rows.render_rows(some_upsets),
+            "events": rows.render_rows(_latest_first(max(begin, end - LATEST_EVENTS), end)),
             "earlier": f"{slug}.2.html",
             "data": "" if is_long else career,
         }
@@ -148,7 +148,7 @@ def _write_archive(
     while end > begin:
         first = max(begin, end - ARCHIVE_EVENTS)
         following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
-        given = {"events": rows.rows(_latest_first(first, end)), "earlier": following}
+        given = {"events": rows.render_rows(_latest_first(first, end)), "earlier": following}
         yield _write_page(folder, f"players/{slug}.{number}.html", templates["archive"], fields | given)
         end, number = first, number + 1
 

@@ -263,5 +263,5 @@ def _first_section(
         "note": notes[player],
         "chart": charts[player],
         "heads": heading_row(rows.headings),
-        "rows": rows.rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
+        "rows": rows.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
     }

@@ -141,9 +141,9 @@ def write_site(
     templates.globals |= {"site": context, "shared": shared}
     pages_html: dict[str, str] = {}
 
-    def render_page(path: str, template: str, heading: str, *, told: str = "", **given: Any) -> None:
+    def render_page(path: str, template: str, heading: str, *, page_summary: str = "", **given: Any) -> None:
         about = {"page": template, "heading": heading, "root": "", "path": path}
-        own = told or f"{heading}: {context['summary']}"
+        own = page_summary or f"{heading}: {context['summary']}"
         is_index = path == "index.html"
         about["description"] = spell_dates((description or headline.finding or context["summary"]) if is_index else own)
         says_finding = is_index and headline.title and headline.sentence
@@ -162,7 +162,7 @@ def write_site(
             event=context["event"],
             matrix=matrix,
             finding=finding,
-            told=f"{finding}." if finding else "",
+            page_summary=f"{finding}." if finding else "",
         )
     if tables:
         keys = map(str, rated.players.tolist())
@@ -180,7 +180,7 @@ def write_site(
             tables=tables,
             places=places,
             finding=closest,
-            told=closest,
+            page_summary=closest,
             explained=explained,
             more_explained=more,
         )
@@ -192,12 +192,12 @@ def write_site(
         "bins": accuracy.bins,
         "reliability": plot,
     }
-    render_page("quality.html", "quality", "Accuracy", told=accuracy.texts[0], **found)
+    render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
         "about.html",
         "about",
         "Method",
-        told=f"How the ratings are made. {context['summary']}",
+        page_summary=f"How the ratings are made. {context['summary']}",
         spread=site_data.careers.deviation is not None,
         system=describe_system(rated.system.name),
         period=describe_period(rated),
