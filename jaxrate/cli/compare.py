@@ -261,5 +261,5 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
     top["notes"] = comparison.notes
     blend = comparison.blend
-    told = {} if blend is None else {"blend": {"weights": blend.weights, "quality": blend.quality}}
-    return top | {"results": results} | told
+    blended = {} if blend is None else {"blend": {"weights": blend.weights, "quality": blend.quality}}
+    return top | {"results": results} | blended
