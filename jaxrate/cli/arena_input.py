@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_shipped_dataset, read_events
+from jaxrate.cli.input_options import is_pgn_file, is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.data.column_role_definitions import RESULT_ROLES
@@ -45,7 +45,7 @@ def read_votes(
     from jaxrate.data.source_opening import open_table_source
     from jaxrate.data.table_sources import TableSource
 
-    if "format" in options or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+    if "format" in options or is_pgn_file(file):
         if any(count_columns) or clusters:
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
         title = f"{Path(file).name}: "

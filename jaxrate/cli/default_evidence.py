@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_shipped_dataset, read_events
+from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
@@ -126,7 +125,7 @@ def recognise_evidence_columns_of_file(file: str, columns: dict[str, Any]) -> di
     if "format" in columns:
         evidence = FORMAT_EVIDENCE.get(columns["format"], {})
         return {role: x for role, x in evidence.items() if role not in columns}
-    if is_parquet_folder_or_pattern(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+    if is_parquet_folder_or_pattern(file) or is_pgn_file(file):
         return {}
     try:
         table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)

@@ -202,23 +202,29 @@ def is_about_teams(file: str, options: dict[str, Any]) -> bool:
     """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
     if is_shipped_dataset(file) or options.get("format") == "football":
         return True
-    if "format" in options or is_parquet_folder_or_pattern(file) or re.search(r"\.pgn(\.\w+)?$", file.lower()):
-        return False
-    from jaxrate.data.table_sources import open_table_file
-
-    names = {re.sub(r"[^a-z0-9]", "", name.lower()) for name in open_table_file(Path(file)).names}
+    names = {re.sub(r"[^a-z0-9]", "", name) for name in _lower_case_column_names(file, options)}
     return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
 
 
 def is_about_colours(file: str, options: dict[str, Any]) -> bool:
     """Whether the side of a file is White: games of chess, or columns such as white and black."""
-    if options.get("format") in ("pgn", "lichess") or re.search(r"\.pgn(\.\w+)?$", file.lower()):
+    if options.get("format") in ("pgn", "lichess") or is_pgn_file(file):
         return True
-    if "format" in options or is_shipped_dataset(file) or is_parquet_folder_or_pattern(file):
-        return False
+    return {"white", "black"} <= _lower_case_column_names(file, options)
+
+
+def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
+    """The names of the columns of a single table, in lower case; none of what else a file may be."""
+    if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
+        return set()
     from jaxrate.data.table_sources import open_table_file
 
-    return {"white", "black"} <= {name.lower() for name in open_table_file(Path(file)).names}
+    return {name.lower() for name in open_table_file(Path(file)).names}
+
+
+def is_pgn_file(file: str) -> bool:
+    """Whether the name of a file is that of games in PGN, compressed or not."""
+    return re.search(r"\.pgn(\.\w+)?$", file.lower()) is not None
 
 
 def is_parquet_folder_or_pattern(file: str) -> bool:
@@ -253,7 +259,7 @@ def read_events(
         source = parquet_source(parquet_table, first)
         if first is not None and first < parquet_table.row_count:
             report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
-    is_pgn = re.search(r"\.pgn(\.\w+)?$", file.lower()) and not arguments.get("upcoming")
+    is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
     file_format = options.pop("format", "pgn" if is_pgn else None)
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is None:
