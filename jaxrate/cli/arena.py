@@ -24,7 +24,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.site import parse_noun
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, print_sections
 from jaxrate.data.column_role_definitions import roles_taken_by
 from jaxrate.text_format import format_decimals, format_range
 
@@ -176,8 +176,7 @@ def arena(
         ]
         if drift is not None:
             table = TextTable(*drift.table_rows(top))
-            cut = len(table.rows) < len(strengths.players)
-            caption = f"the first {len(table.rows):,} of {words.quantify(len(strengths.players))}" if cut else ""
+            caption = first_rows_caption(len(table.rows), len(strengths.players), words.many, has_hint=False)
             sections += ["\n".join(drift.summary_lines()), table._replace(caption=caption)]
         print_sections(*sections)
     if not strengths.converged:
@@ -254,8 +253,7 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | Non
         rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
         rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
     headings = [noun.one, "rating", "95% interval", "votes", "score"]
-    count = len(strengths.order)
-    caption = f"the first {len(rows):,} of {noun.quantify(count)} (--top {count} for all)" if len(rows) < count else ""
+    caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
     return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaxrate.cli.shared_options import check_finite
-from jaxrate.cli.terminal_tables import TextTable, name_teams, to_text_table
+from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 
 if TYPE_CHECKING:
     from jaxrate.league.leaderboard_table import Leaderboard
@@ -60,8 +60,6 @@ def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTab
 
     caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
     caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
-    if len(board.rank) < board.num_listed:
-        first = f"the first {len(board.rank):,} of {board.num_listed:,} players (--top {board.num_listed} for all)"
-        caption = f"{caption}\n{first}".lstrip()
-    table = to_text_table(board, caption)
+    lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
+    table = to_text_table(board, "\n".join(filter(None, lines)))
     return name_teams(table) if are_teams else table

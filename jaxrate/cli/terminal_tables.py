@@ -61,6 +61,13 @@ def name_teams(table: TextTable) -> TextTable:
     return table._replace(headings=headings, caption=re.sub(r"\bplayers\b", "teams", table.caption))
 
 
+def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool = True) -> str:
+    """How many of all a table shows, and the option that shows all; empty if they are there."""
+    if num_rows >= count:
+        return ""
+    return f"the first {num_rows:,} of {count:,} {nouns}{f' (--top {count} for all)' if has_hint else ''}"
+
+
 def print_sections(*sections: str | TextTable) -> None:
     """Print texts and tables with a blank line between them; empty texts are left out."""
     contents = [section for section in sections if section]
