@@ -51,10 +51,10 @@ class Leaderboard(ColumnTable):
     scope: str  # a description of who is listed and since when ratings changed
     num_listed: int  # of whom these are the first
 
-    def __init__(self, columns: Mapping[str, HostArray | None], scope: str = "", num_listed: int | None = None) -> None:
+    def __init__(self, columns: Mapping[str, HostArray | None], scope: str, num_listed: int) -> None:
         super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
         self.scope = scope
-        self.num_listed = len(self.rank) if num_listed is None else num_listed
+        self.num_listed = num_listed
 
     def __getattr__(self, name: str) -> Any:
         if name in COLUMN_ORDER:

@@ -112,10 +112,12 @@ def leaderboard(
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
     rows = advance_state_to_time(system, state, not_before(rated, state, as_of, players), params)
     rating = view.apply_caution(view.summary(rows))
-    top_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))[:top]
+    ranked_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))
+    top_ids = ranked_ids[:top]
     columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
     names = _player_names(players, top_ids, len(rating.mean))
-    return Leaderboard({"rank": np.arange(1, len(top_ids) + 1), "player": names} | columns)
+    columns |= {"rank": np.arange(1, len(top_ids) + 1), "player": names}
+    return Leaderboard(columns, "", len(ranked_ids))
 
 
 def make_history_leaderboards(
@@ -204,7 +206,7 @@ class HistoryLeaderboardBuilder:
             to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
             columns["last"] = to_time_column(trajectories.time[points][top_ids])
         if self.view.category is not None:
-            return Leaderboard(columns, self._describe_scope(now, None, len(ranked_ids)))
+            return Leaderboard(columns, self._describe_scope(now, None, len(ranked_ids)), len(ranked_ids))
         score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
         peak = trajectories.peak_points(score, points)[top_ids]
         columns["peak"] = np.where(peak < 0, np.nan, score[peak])
