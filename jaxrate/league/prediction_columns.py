@@ -38,11 +38,16 @@ def contest_prediction_columns(prediction: Any, rounds: Ragged) -> dict[str, Hos
     return {"prediction": share, "win": win, "draw": draw, "quality": quality}
 
 
+def event_prediction_columns(prediction: Any, data: Dataset) -> dict[str, HostArray]:
+    """The predictions of matches or of contests, as the two functions above have them."""
+    if isinstance(data.events, Matches):
+        return match_prediction_columns(prediction)
+    return contest_prediction_columns(prediction, data.rounds)
+
+
 def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
     """[n] expected scores of matches, or shares of the others to be beaten, from predictions in any form."""
-    matches = isinstance(data.events, Matches)
-    columns = match_prediction_columns(prediction) if matches else contest_prediction_columns(prediction, data.rounds)
-    return columns["prediction"]
+    return event_prediction_columns(prediction, data)["prediction"]
 
 
 def orient_prediction_columns_to_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.array_types import Array, HostArray
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
-from jaxrate.events import Ragged, RowError, count_games, fail_where, period_number, periods
+from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.league.contest_performances import (
@@ -20,7 +20,7 @@ from jaxrate.league.contest_performances import (
 from jaxrate.league.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.league.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
-from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
+from jaxrate.league.prediction_columns import event_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
@@ -176,7 +176,8 @@ def _check_first_event_is_new(data: Dataset, progress: RunProgress, period: floa
     if period is not None and progress.last is not None:
         first, last = (period_number(x, period) for x in (data.matches.time[0], progress.last))
         message = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
-        fail_where(np.array([first == last]), lambda row: f"{message}; rate all matches anew, in another folder")
+        if first == last:
+            raise RowError(0, f"{message}; rate all matches anew, in another folder")
     if progress.contests and data.contests is not None and data.contests[:1].tolist() == [progress.last_contest]:
         message = "it is in the same contest as the last participation that is rated, and a contest is rated as a whole"
         raise RowError(0, f"{message}; rate all contests anew, in another folder")
@@ -204,23 +205,22 @@ def _make_chunk_writer(
         prediction, before, after, inferred = recorded if run.needs_ratings else (recorded, none, none, none)
         path, data = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number), chunk.data
         history = History(None, prediction, before, after)
-        _write_predictions_file(path, _prediction_columns(run, chunk, history, inferred))
+        columns = _prediction_columns(run, chunk, history, inferred)
+        _write_predictions_file(path, columns)
         unflushed.append(path)
-        contests, sums = dict[str, Any](), cast(Any, progress.sums)
+        contests, sums, n = dict[str, Any](), cast(Any, progress.sums), chunk.num_players
         if data.contests is not None:
-            share = contest_prediction_columns(prediction, data.rounds)["prediction"]
-            sums = add_contest_metrics(sums, data.rounds, share, before.mean, ranked)
+            sums = add_contest_metrics(sums, data.rounds, columns["prediction"], before.mean, ranked[:n])
             contests = {"contests": (progress.contests or 0) + len(data.contests)}
-            contests |= {"last_contest": data.contests[-1:].tolist()[0], "ranked": ranked[: chunk.num_players]}
-            games[:] += count_games(data.rounds, len(games))
-            ranked[:] += count_ranked_contests(data.rounds, len(games))
-            last = float(data.rounds.events.time[-1]) if data.clock else None
+            contests |= {"last_contest": data.contests[-1:].tolist()[0], "ranked": ranked[:n]}
+            games[:n] += count_games(data.rounds, n)
+            ranked[:n] += count_ranked_contests(data.rounds, n)
         else:
-            np.add.at(games, data.matches.player.ravel(), 1)
             matches = data.matches
+            np.add.at(games, matches.player.ravel(), 1)
             sums = add_match_metrics(sums, prediction, matches.score, matches.context.weight)
-            last = float(matches.time[-1]) if data.clock else None
-        rows, n = chunk.first_row + len(data.rows), chunk.num_players
+        last = float(_event_times(data)[-1]) if data.clock else None
+        rows = chunk.first_row + len(data.rows)
         width = PlanShape.of(chunk.plan).width if isinstance(chunk.plan, Plan) else None
         progress = RunProgress(rows, chunk.number + 1, n, state, games[:n], sums, last, width, **contests)
         if state is not None:
@@ -234,17 +234,17 @@ def _make_chunk_writer(
     return write
 
 
+def _event_times(data: Dataset) -> HostArray:
+    """[E] the times of matches or contests."""
+    flat: Any = data.matches if data.contests is None else data.rounds.events
+    return np.asarray(flat.time)
+
+
 def _prediction_columns(run: ChunkedRunSpec, chunk: ScheduledChunk, history: History, inferred: Any) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
     data = chunk.data
     if run.brief:
-        of_matches = data.contests is None
-        columns = (
-            match_prediction_columns(history.prediction)
-            if of_matches
-            else contest_prediction_columns(history.prediction, data.rounds)
-        )
-        return {"row": data.rows} | columns
+        return {"row": data.rows} | event_prediction_columns(history.prediction, data)
     names = run.opened.names
     names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
     if data.contests is None:
@@ -257,8 +257,7 @@ def _prediction_columns(run: ChunkedRunSpec, chunk: ScheduledChunk, history: His
         columns = contest_prediction_table_columns(data, history, inferred, names, in_teams=in_teams)
         repeats = np.repeat(np.arange(len(data.contests)), np.diff(data.rounds.player_start))
     if data.clock == "dates":
-        flat: Any = data.matches if data.contests is None else data.rounds.events
-        columns["time"] = days_to_datetime64(flat.time, run.opened.whole_days)[repeats]
+        columns["time"] = days_to_datetime64(_event_times(data), run.opened.whole_days)[repeats]
     return columns
 
 
