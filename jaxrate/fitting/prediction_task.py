@@ -230,10 +230,10 @@ def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray,
     ]  # one player of each team, in order
     team_event, rank = event[first_row], np.asarray(flat.rank)[first_row]
     teams_ahead, teams_behind = count_better(team_event, rank), count_better(team_event, -rank)
-    other_teams = np.bincount(team_event, minlength=len(flat.time))[team_event] - 1
+    teams = np.bincount(team_event, minlength=len(flat.time))
+    other_teams = teams[team_event] - 1
     share = (teams_behind + 0.5 * (other_teams - teams_ahead - teams_behind)) / np.maximum(other_teams, 1)
-    is_scored = np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0
-    is_scored |= np.bincount(team_event, minlength=len(flat.time)) == 2
+    is_scored = (np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0) | (teams == 2)
     return share[team_of_row], is_scored[event], event
 
 

@@ -187,8 +187,7 @@ def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, pla
 def count_ranked_contests(rounds: Ragged | Dataset, num_players: int) -> HostArray:
     """[num_players] in how many contests each took part that count as experience, as in `experience_mask`."""
     ragged, flat, event = _flatten_rounds(rounds)
-    is_counted = _has_untied_opponent(flat, event) & ~repeat_seat_mask(ragged)
-    return np.bincount(np.asarray(flat.player)[is_counted], minlength=num_players)
+    return np.bincount(np.asarray(flat.player)[_experience_row_mask(ragged, flat, event)], minlength=num_players)
 
 
 def contests_as_matches(rounds: Ragged | Dataset) -> tuple[HostArray, HostArray] | None:
@@ -228,7 +227,7 @@ def count_earlier_games(events: Matches | Ragged) -> HostArray:
         counted = np.ones(len(player), bool)
     else:
         rounds, flat, event = _flatten_rounds(events)
-        player, counted = np.asarray(flat.player), _has_untied_opponent(flat, event) & ~repeat_seat_mask(rounds)
+        player, counted = np.asarray(flat.player), _experience_row_mask(rounds, flat, event)
     order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
     total = np.cumsum(counted[order]) - counted[order]
@@ -262,6 +261,11 @@ def _has_untied_opponent(flat: Rounds, contest_index: HostArray) -> HostArray:
     """[sum P] whether the contest has somebody with whom the participant does not tie."""
     num_behind = np.bincount(contest_index, np.asarray(flat.rank) > 0)
     return np.asarray(num_behind[contest_index] > 0)
+
+
+def _experience_row_mask(rounds: Ragged, flat: Rounds, contest_index: HostArray) -> HostArray:
+    """[sum P] whether the row counts as a contest the player has played, see `experience_mask`."""
+    return _has_untied_opponent(flat, contest_index) & ~repeat_seat_mask(rounds)
 
 
 class _ScoredRanking(NamedTuple):
