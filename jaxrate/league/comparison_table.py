@@ -32,7 +32,7 @@ class BlendWeightsAndMetrics(NamedTuple):
 
     weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
     quality: dict[str, float]  # metrics by name
-    log_loss_difference: LogLossDifference | None = None  # from the best system
+    log_loss_difference: LogLossDifference  # from the best system
 
 
 class PublishedForecast(NamedTuple):
@@ -81,10 +81,9 @@ class Comparison(NamedTuple):
             columns["behind_error"] = [
                 np.nan if x.log_loss_difference is None else x.log_loss_difference.error for x in results
             ]
-        more = [] if self.blend is None else [{"system": "(blend)"} | self.blend.quality]
-        more += [{"system": f"({x.name})"} | x.quality for x in self.published]
-        for row in more:
-            columns = {name: [*values, row.get(name, np.nan)] for name, values in columns.items()}
+        others = [] if self.blend is None else [{"system": "(blend)"} | self.blend.quality]
+        others += [{"system": f"({x.name})"} | x.quality for x in self.published]
+        columns = {name: [*values, *(x.get(name, np.nan) for x in others)] for name, values in columns.items()}
         return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
 
     @property
@@ -115,17 +114,13 @@ class Comparison(NamedTuple):
             if self.has_differences and result.log_loss_difference is not None:
                 rows[-1] += [format_loss_difference(result.log_loss_difference) if len(rows) > 1 else ""]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
+        others = [(x.name, x.quality, format_loss_difference(x.log_loss_difference)) for x in self.published]
         if self.blend is not None:
-            measures = [format_metric(*measure) for measure in self.blend.quality.items()]
-            rows.append(["(blend)", *[""] * ("form" in self.head), *measures])
-            if self.has_differences:
-                rows[-1].append(f"{self.blend.quality['log loss'] - self.results[0].quality['log loss']:+.4f}")
-            rows[-1] += [""] * (len(self.head) - len(rows[-1]))
-        for forecast in self.published:
-            measures = [format_metric(*measure) for measure in forecast.quality.items()]
-            rows.append([f"({forecast.name})", *[""] * ("form" in self.head), *measures])
-            if self.has_differences:
-                rows[-1].append(format_loss_difference(forecast.log_loss_difference))
+            others.insert(0, ("blend", self.blend.quality, f"{self.blend.log_loss_difference.difference:+.4f}"))
+        for name, quality, difference in others:
+            rows.append([f"({name})", *[""] * ("form" in self.head)])
+            rows[-1] += [format_metric(*measure) for measure in quality.items()]
+            rows[-1] += [difference] * self.has_differences
             rows[-1] += [""] * (len(self.head) - len(rows[-1]))
         return rows
 
