@@ -35,7 +35,7 @@ from jaxrate.data.seasons_and_margins import (
     offset_row_errors,
 )
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import NameFormatters, Ragged, RowError, build_rounds, fail_where, matches
+from jaxrate.events import Matches, NameFormatters, Ragged, RowError, build_rounds, fail_where, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
 from jaxrate.text_format import format_unquoted_name
@@ -228,13 +228,13 @@ def read_event_chunks(
         with map_row_errors_to_file(opened.source, rows):
             event_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
             player, num_players = _player_ids(opened, event_columns)
-            if roles.layout.contest is not None:
-                rounds, contests = _build_contests(opened, event_columns, player, rows)
-                yield first, Dataset(rounds, nobody, rows, None, opened.clock, contests), num_players
-                continue
-            fields = {"player": player} | match_arguments_from_columns(roles, event_columns, len(player))
-            fields |= _time_argument(opened, event_columns)
-            yield first, Dataset(matches(**fields), nobody, rows, None, opened.clock), num_players
+            events: Matches | Ragged
+            if roles.layout.contest is None:
+                fields = {"player": player} | match_arguments_from_columns(roles, event_columns, len(player))
+                events, contests = matches(**fields | _time_argument(opened, event_columns)), None
+            else:
+                events, contests = _build_contests(opened, event_columns, player, rows)
+            yield first, Dataset(events, nobody, rows, None, opened.clock, contests), num_players
 
 
 def _make_contest_counter(contest: str) -> Callable[[Any], HostArray]:
