@@ -167,7 +167,7 @@ def _running_maximum(values: HostArray, group: HostArray) -> HostArray:
     """[n] the greatest value so far in each group; the rows of a group, which are numbers, stand together."""
     known, number = np.unique(values, return_inverse=True)
     key = np.maximum.accumulate(group.astype(np.int64) * len(known) + number)
-    return np.asarray(known[key - group.astype(np.int64) * len(known)])
+    return np.asarray(known[key % len(known)])
 
 
 def _to_device_floats(x: HostArray) -> Array:

@@ -23,11 +23,8 @@ from jaxrate.system import RatingSystem
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
-GAMES_KEY, RANKED_KEY, NAMES_KEY = (
-    "players.games",
-    "players.ranked",
-    "players.names",
-)  # in a checkpoint, beside leaves of the state
+# in a checkpoint, beside leaves of the state
+GAMES_KEY, RANKED_KEY, NAMES_KEY = "players.games", "players.ranked", "players.names"
 
 
 def settings_that_must_match(
