@@ -13,6 +13,7 @@ from jaxrate.systems.blat_mmr import laplace_distribution_sums
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.reference import blat_twin as twin
+from tests.reference.blat_reference import CASES, KINDS, RESULTS
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -22,12 +23,12 @@ GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "blat_mmr"
 # Golden numbers: single matches
 
 PAIRS = np.arange(30).reshape(15, 2)  # every case and result has two players of its own
-SCORES = np.array([*twin.RESULTS.values()] * len(twin.CASES))
-PRIORS = np.array([p for case in twin.CASES.values() for _ in twin.RESULTS for p in case])
-CELLS = np.repeat(REFERENCE["single_cells"], len(twin.RESULTS), axis=0).reshape(30, -1).astype(int)
-SINGLE = REFERENCE["single_ref"].reshape(30, len(twin.KINDS), -1)
+SCORES = np.array([*RESULTS.values()] * len(CASES))
+PRIORS = np.array([p for case in CASES.values() for _ in RESULTS for p in case])
+CELLS = np.repeat(REFERENCE["single_cells"], len(RESULTS), axis=0).reshape(30, -1).astype(int)
+SINGLE = REFERENCE["single_ref"].reshape(30, len(KINDS), -1)
 STATISTICS = REFERENCE["single_statistics"].reshape(30, -1)
-FAR = np.repeat(np.isin([*twin.CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"]), 6)
+FAR = np.repeat(np.isin([*CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"]), 6)
 
 
 def singles(system):
@@ -56,7 +57,7 @@ def test_single_matches(algorithm, draws, kernel):
 
 def test_single_matches_are_not_quite_the_authors():
     """Not his draws, the power of the sum, as default; never his R cut off at the width of the grid, nor 29 taps."""
-    author = SINGLE[:, twin.KINDS.index("author_fft")]
+    author = SINGLE[:, KINDS.index("author_fft")]
     inside, outside = (
         np.abs(np.take_along_axis(singles(jr.blat_mmr(draws=draws))[0], CELLS, 1) - author).max(axis=1)
         for draws in ("inside", "outside")
@@ -84,12 +85,7 @@ def test_every_cell_of_the_golden_beliefs():
     golden = np.load(GOLDEN / "blat_single.npz")
     for draws, kind in (("inside", "ref_inside"), ("outside", "ref_marg")):
         belief, _, _ = singles(jr.blat_mmr(draws=draws))
-        wanted = [
-            golden[f"{case}/{result}/{player}_{kind}"]
-            for case in twin.CASES
-            for result in twin.RESULTS
-            for player in "AB"
-        ]
+        wanted = [golden[f"{case}/{result}/{player}_{kind}"] for case in CASES for result in RESULTS for player in "AB"]
         close(belief, wanted)
     golden = np.load(GOLDEN / "blat_league20.npz")
     matches = jr.matches(np.stack([golden["a"], golden["b"]], 1), golden["score"].astype(float))

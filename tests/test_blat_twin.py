@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.reference import blat_twin as twin
+from tests.reference.blat_reference import CASES, RESULTS
 from tests.reference.blat_twin import GRID, LUCK
 
 REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
 DUELYST = LUCK["duelyst"]
-SINGLES = [(i, j, case, result) for i, case in enumerate(twin.CASES) for j, result in enumerate(twin.RESULTS)]
+SINGLES = [(i, j, case, result) for i, case in enumerate(CASES) for j, result in enumerate(RESULTS)]
 
 close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-300)
 
@@ -113,8 +114,8 @@ KERNEL = twin.kernel_matrix(GRID, twin.DUELYST)
 
 def single(case, result, draws, luck=DUELYST):
     """A's and B's (belief, evidence), before the kernel."""
-    p, q = twin.CASES[case]
-    return twin.match(GRID, p, GRID, q, luck, twin.RESULTS[result], draws)
+    p, q = CASES[case]
+    return twin.match(GRID, p, GRID, q, luck, RESULTS[result], draws)
 
 
 @pytest.mark.parametrize(("i", "j", "case", "result"), SINGLES)
@@ -122,7 +123,7 @@ def test_a_match_on_the_grid(i, j, case, result):
     inside, outside = (single(case, result, draws) for draws in ("inside", "outside"))
     for k in range(2):
         where = REFERENCE["single_cells"][i, k]
-        close(twin.CASES[case][k][where], REFERENCE["single_prior"][i, k])
+        close(CASES[case][k][where], REFERENCE["single_prior"][i, k])
         statistics = []
         for n, (posterior, evidence) in enumerate((inside[k], outside[k])):
             belief = twin.spread_by(KERNEL, posterior)
@@ -132,10 +133,10 @@ def test_a_match_on_the_grid(i, j, case, result):
         np.testing.assert_allclose(statistics, REFERENCE["single_statistics"][i, j, k, :6], rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("case", twin.CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_the_authors_draw_is_the_power_of_the_sum_and_ours_is_not(case):
     """The author's program agrees with "outside", up to what their R leaves out; equation (1) is elsewhere."""
-    i, draw = list(twin.CASES).index(case), list(twin.RESULTS).index("draw")
+    i, draw = list(CASES).index(case), list(RESULTS).index("draw")
     inside, outside, _, _, author = np.moveaxis(REFERENCE["single_ref"][i, draw], 1, 0)
     near = case in ("default_vs_default", "near_vs_near", "bimodal_vs_narrow")  # elsewhere R matters
     np.testing.assert_allclose(author, outside, rtol=0, atol=1e-12 if near else 1e-6)
@@ -211,7 +212,7 @@ def test_any_score_by_a_loop_over_equation_1():
 
 
 def test_the_evidence_of_a_win_is_the_prediction_and_the_average_posterior_is_the_prior():
-    p, q = twin.CASES["strong_vs_weak"]
+    p, q = CASES["strong_vs_weak"]
     win, loss = (twin.match(GRID, p, GRID, q, DUELYST, theta) for theta in (1.0, 0.0))
     prediction = twin.expected_score(GRID, p, GRID, q, DUELYST)
     close([win[0][1], win[1][1], 1.0 - loss[0][1]], prediction)
