@@ -36,12 +36,17 @@ def table():
     return made_table()
 
 
+def write_parts(table, folder, split, row_group_size):
+    """The rows of a table from each of these to the next, in a file each."""
+    folder.mkdir(exist_ok=True)
+    for i, (low, high) in enumerate(pairwise(split)):
+        pq.write_table(table.slice(low, high - low), folder / f"{i}.parquet", row_group_size=row_group_size)
+    return folder
+
+
 def written(table, folder):
     """The table in files."""
-    folder.mkdir(exist_ok=True)
-    for i, (low, high) in enumerate(pairwise(SPLIT)):
-        pq.write_table(table.slice(low, high - low), folder / f"{i}.parquet", row_group_size=333)
-    return folder
+    return write_parts(table, folder, SPLIT, row_group_size=333)
 
 
 def as_text(table):

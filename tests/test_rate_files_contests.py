@@ -1,7 +1,5 @@
 """Contests in files, rated by chunks: as in memory, also of teams, after an interruption, and refused where wrong."""
 
-from itertools import pairwise
-
 import jax
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.out_of_core import parquet_rating
 from tests.conftest import MOSTLY_DOUBLE, refused
+from tests.test_rate_files import contents, write_parts
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -38,12 +37,10 @@ def table():
     return made_table()
 
 
-def written(table, folder, split=SPLIT):
-    folder.mkdir(exist_ok=True)
+def written(table, folder):
+    """The table in files."""
     number = np.unique(table["contest"].to_numpy(), return_inverse=True)[1]
-    for i, (low, high) in enumerate(pairwise(np.searchsorted(number, split))):
-        pq.write_table(table.slice(low, high - low), folder / f"{i}.parquet", row_group_size=77)
-    return folder
+    return write_parts(table, folder, np.searchsorted(number, SPLIT), row_group_size=77)
 
 
 def as_text(table):
@@ -53,11 +50,6 @@ def as_text(table):
     days = table["t"].cast(pa.int32()).cast(pa.date32())
     whole = pa.table({"t": days} | texts | {name: table[name] for name in ("team", "rank")})
     return whole.take(pa.array(np.random.default_rng(0).permutation(len(whole))))
-
-
-def contents(folder):
-    """What all the files of a run hold."""
-    return {str(x.relative_to(folder)): x.read_bytes() for x in sorted(folder.rglob("*")) if x.is_file()}
 
 
 def check_is_in_memory(found, whole, out, x64):
