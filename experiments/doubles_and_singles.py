@@ -17,7 +17,7 @@ import time
 import jax.numpy as jnp
 import numpy as np
 from common import add_only, declare, find, keep, parse
-from team_histories import CATEGORIES, SURFACES, TEN_YEARS, make_rounds, read_columns, tennis_tables
+from team_histories import CATEGORIES, SURFACES, TEN_YEARS, make_rounds, read_columns, surface_numbers, tennis_tables
 from team_skills import EXPERIENCE, FREE, MARGINS, MODIFIERS, OF_MARGINS, REVERSION, SKILLS, mean_and_error
 
 import jaxrate as jr
@@ -55,10 +55,6 @@ def read_singles(options, first, last):
     day = singles["t"]
     recent = (day >= first - TEN_YEARS) & (day <= last) & (singles["source"] != "amateur")
     return {name: x[recent] for name, x in singles.items()}
-
-
-def surface_numbers(surface):
-    return np.array([SURFACES.index(x) if x in SURFACES else 0 for x in surface])
 
 
 def skills_after(rated):

@@ -242,6 +242,22 @@ def speed(options):
     return {"contests": rows}
 
 
+def line_ups(rounds, teams, size):
+    """[contests, teams, size] of players, [contests, teams] of ranks, and [contests] of days, as lists."""
+    flat = rounds.events
+    player = np.reshape(flat.player, (-1, teams, size)).tolist()
+    rank = np.reshape(flat.rank, (-1, teams, size))[..., 0].tolist()
+    return player, rank, flat.time.astype(int).tolist()
+
+
+def make_history_through_time(player, rank, day):
+    import trueskillthroughtime as ttt
+
+    names = [[[str(x) for x in team] for team in teams] for teams in player]
+    results = [[-float(x) for x in ranks] for ranks in rank]
+    return ttt.History(names, results, day, sigma=SIGMA, gamma=GAMMA, beta=1.0, p_draw=0.0)
+
+
 def peers(options):
     """Two against two by trueskillthroughtime: the same model, to about the same change."""
     n = 100 if options.quick else 2_000
@@ -252,18 +268,13 @@ def peers(options):
     row, found = timed(partial(jr.smooth, system, rounds), 2)
     rows = [{"package": "jaxrate", "contests": n, "sweeps": found.sweeps} | row]
     if options.trueskillthroughtime:
-        import trueskillthroughtime as ttt
-
-        flat = rounds.events
-        players = flat.player.reshape(n, 2, 2).astype(str).tolist()
-        results = (-flat.rank.reshape(n, 2, 2)[..., 0].astype(float)).tolist()
-        days = flat.time.astype(int).tolist()
+        players, ranks, days = line_ups(rounds, 2, 2)
         start = time.perf_counter()
-        history = ttt.History(players, results, days, sigma=SIGMA, gamma=GAMMA, beta=1.0, p_draw=0.0)
+        history = make_history_through_time(players, ranks, days)
         _, sweeps = history.convergence(epsilon=1e-3, iterations=100, verbose=False)
         seconds = time.perf_counter() - start
         curves = {name: dict(curve) for name, curve in history.learning_curves().items()}
-        wanted = [[curves[x][day].mu for x in np.ravel(one)] for one, day in zip(players, days, strict=True)]
+        wanted = [[curves[str(x)][day].mu for x in np.ravel(one)] for one, day in zip(players, days, strict=True)]
         off = (np.ravel(wanted) - np.asarray(found.rating.mean)) / np.asarray(found.rating.deviation)
         row = {"package": "trueskillthroughtime", "contests": n, "sweeps": int(sweeps), "seconds": seconds}
         row["times_jaxrate"] = seconds / rows[0]["seconds"]

@@ -55,6 +55,10 @@ def tennis_tables(options):
     return doubles, {name: x[recent] for name, x in singles.items()}
 
 
+def surface_numbers(surface):
+    return np.array([SURFACES.index(x) if x in SURFACES else 0 for x in surface])
+
+
 def make_rounds(doubles, singles, categories):
     """The history as rounds, and the number [sum P] of the doubles that a participant is in, or -1.
 
@@ -65,7 +69,7 @@ def make_rounds(doubles, singles, categories):
         if matches is None:
             continue
         n, size = matches["player"].shape
-        surface = np.array([max(0, SURFACES.index(x)) if x in SURFACES else 0 for x in matches["surface"]])
+        surface = surface_numbers(matches["surface"])
         team = np.repeat([0, 1], size // 2)
         parts.append(
             {

@@ -20,8 +20,9 @@ from functools import partial
 
 import numpy as np
 from common import add_only, clock, declare, keep, look_for, parse
-from team_hindsight import drawn_contests
+from team_hindsight import drawn_contests, line_ups, make_history_through_time, timed
 from team_skills import FORMS
+from trueskill_speed import openskill_replay, trueskill_replay
 
 import jaxrate as jr
 
@@ -72,56 +73,21 @@ def row_of(form, way, contests, participants, seconds):
     return row
 
 
-def line_ups(rounds, teams, size):
-    """[contests, teams, size] of players, [contests, teams] of ranks, and [contests] of days, as lists."""
-    flat = rounds.events
-    player = np.reshape(flat.player, (-1, teams, size)).tolist()
-    rank = np.reshape(flat.rank, (-1, teams, size))[..., 0].tolist()
-    return player, rank, flat.time.astype(int).tolist()
-
-
 def peers_forwards(options, form):
     """A row for each package that is there."""
     contests = OF_PEERS[form] // (20 if options.quick else 1)
     rounds, teams, size = form_of(form, contests)
-    calls = {"trueskill": rate_by_trueskill, "openskill": rate_by_openskill}
-    calls["trueskillthroughtime"] = make_history_through_time
-    told = line_ups(rounds, teams, size)
+    player, rank, day = line_ups(rounds, teams, size)
+    results = [*zip(player, rank, strict=True)]
+    calls = {
+        "trueskill": lambda: trueskill_replay(results, draw_probability=0.0)(),
+        "openskill": lambda: openskill_replay(results, "PlackettLuce")(),
+        "trueskillthroughtime": partial(make_history_through_time, player, rank, day),
+    }
     for package in PACKAGES:
         if getattr(options, package):
-            before, seconds = loaded(), clock(partial(calls[package], *told))
+            before, seconds = loaded(), clock(calls[package])
             yield row_of(form, package, contests, teams * size, seconds) | before
-
-
-def rate_by_trueskill(player, rank, day):
-    import trueskill
-
-    del day
-    environment = trueskill.TrueSkill(draw_probability=0.0)
-    ratings = {}
-    for teams, ranks in zip(player, rank, strict=True):
-        before = [tuple(ratings.get(x) or environment.create_rating() for x in team) for team in teams]
-        after = environment.rate(before, ranks=ranks)
-        ratings |= {x: y for team, new in zip(teams, after, strict=True) for x, y in zip(team, new, strict=True)}
-
-
-def rate_by_openskill(player, rank, day):
-    from openskill.models import PlackettLuce
-
-    del day
-    model, ratings = PlackettLuce(), {}
-    for teams, ranks in zip(player, rank, strict=True):
-        before = [[ratings.get(x) or model.rating() for x in team] for team in teams]
-        after = model.rate(before, ranks=ranks)
-        ratings |= {x: y for team, new in zip(teams, after, strict=True) for x, y in zip(team, new, strict=True)}
-
-
-def make_history_through_time(player, rank, day):
-    import trueskillthroughtime as ttt
-
-    names = [[[str(x) for x in team] for team in teams] for teams in player]
-    results = [[-float(x) for x in ranks] for ranks in rank]
-    return ttt.History(names, results, day, sigma=1.0, gamma=0.05, beta=1.0, p_draw=0.0)
 
 
 def hindsight(options):
@@ -131,9 +97,8 @@ def hindsight(options):
         contests = contests // 100 if options.quick else contests
         rounds = form_of(form, contests)[0]
         system, before = jr.skills(match_growth=5.0), loaded()
-        found = jr.smooth(system, rounds)
-        seconds = best_of_turns(partial(smoothed_means, system, rounds), TURNS)
-        rows.append(hindsight_row(form, "skills", contests, found.sweeps, seconds) | before)
+        row, found = timed(partial(jr.smooth, system, rounds), TURNS)
+        rows.append(hindsight_row(form, "skills", contests, found.sweeps, row["seconds"]) | before)
         if options.trueskillthroughtime:
             contests = OF_PEERS[form] // (20 if options.quick else 1)
             history, before = make_history_through_time(*line_ups(*form_of(form, contests))), loaded()
@@ -144,10 +109,6 @@ def hindsight(options):
             ratio = theirs["microseconds"] / rows[-1]["microseconds"]
             rows.append(theirs | before | {"times_jaxrate": ratio})
     return {"hindsight, of a contest and a sweep": rows}
-
-
-def smoothed_means(system, rounds):
-    return jr.smooth(system, rounds).rating.mean
 
 
 def hindsight_row(form, way, contests, sweeps, seconds):

@@ -95,11 +95,11 @@ def loop_replay(matches, num_players):
 # --- The packages: calls that rate rounds of teams from fresh ratings. ---
 
 
-def trueskill_replay(rounds):
+def trueskill_replay(rounds, **settings):
     package = importlib.import_module("trueskill")
 
     def call():
-        world, ratings = package.TrueSkill(), {}
+        world, ratings = package.TrueSkill(**settings), {}
         for teams, ranks in rounds:
             groups = [tuple(ratings.get(i) or world.create_rating() for i in team) for team in teams]
             for team, group in zip(teams, world.rate(groups, ranks=ranks), strict=True):
