@@ -12,10 +12,7 @@ from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import (
-    MAX_MATRIX_PLAYERS,
-    draw_percent_matrix,
-)
+from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
 from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
@@ -123,20 +120,19 @@ def matchups(
         `min_games` with players.
     """
     is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
-    drawn, scope, is_cut = "each", "", False
+    scope, count = "", 0
     if players is None:
         num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
         listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
         board = best(system, state, names, top=num_players, **listing)
         players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
-        is_cut = len(players) < len(board.player)
-        drawn = f"the first {len(players)} of {len(board.player):,}" if is_cut else drawn
+        count = len(board.player)
     elif active is not None or min_games is not None:
         raise ValueError("active and min_games choose players, and these are given")
     system, state, names = resolve_system_state_and_players(system, state, names)
     ids = player_labels_by_id(players, names, count_of(state))
     check_drawable_count("players", len(ids), 2, MAX_MATRIX_PLAYERS)
-    number = np.array([*ids])
+    number, count = np.array([*ids]), count or len(ids)
     mean = np.asarray(ratings(system, state, params=options.get("params")).mean)[number]
     order = np.argsort(-mean, kind="stable")
     category = options.get("category")
@@ -146,8 +142,10 @@ def matchups(
     percent = 100.0 * np.asarray(win_probabilities(system, state, number, **options), np.float64)
     np.fill_diagonal(percent, np.nan)
     labels = [ids[int(i)] for i in number]
-    subtitle = f"Expected score in percent of {drawn}, in rows, by {system.name}; white: even{scope}"
-    text = ChartText(favourite_title(labels, percent, is_cut), subtitle, "against", "expected score (%)", source)
+    rows = describe_rows(len(ids), count)
+    subtitle = f"Expected score in percent of {rows}, in rows, by {system.name}; white: even{scope}"
+    title = favourite_title(labels, percent, len(ids) < count)
+    text = ChartText(title, subtitle, "against", "expected score (%)", source)
     if is_interactive:
         return matrix_chart(labels, percent, text)
     return draw_percent_matrix(ax, labels, percent, text)

@@ -31,6 +31,11 @@ DARK_LUMINANCE = 0.2  # of a colour, below which white text is clearer than ink
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
+def describe_rows(drawn: int, count: int) -> str:
+    """Who is drawn in the rows of a matrix, for a subtitle."""
+    return "each" if drawn == count else f"the first {drawn:,} of {count:,}"
+
+
 def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
     """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
 

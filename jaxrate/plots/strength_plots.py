@@ -14,7 +14,7 @@ from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval
 from jaxrate.plots.altair_line_charts import RANK_TICKS
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, draw_percent_matrix
+from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
 from jaxrate.plots.player_rows import (
     MAX_ROWS,
     MAX_VALUE_TICKS,
@@ -131,22 +131,22 @@ def win_matrix(
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
     is_interactive = is_altair_backend(backend, ax)
-    rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
-    drawn, is_cut = "each", players is None and len(rated) > MAX_WRITTEN_COLUMNS
     if players is None:
+        rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
-        drawn = f"the first {MAX_WRITTEN_COLUMNS} of {len(rated):,}" if is_cut else drawn
+        count = len(rated)
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
+        count = len(labels_by_id)
     check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
     chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
     labels, rating = [labels_by_id[int(i)] for i in chosen], strengths.rating[chosen]
     percent = _expected_percent(strengths, rating[:, None], rating[None, :])
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
-    subtitle = f"Expected score in percent of {drawn}, in rows{ties}; white: even"
+    subtitle = f"Expected score in percent of {describe_rows(len(labels), count)}, in rows{ties}; white: even"
     text = ChartText(
-        favourite_title(labels, percent, is_cut),
+        favourite_title(labels, percent, len(labels) < count),
         subtitle,
         "against",
         "expected score (%)",
