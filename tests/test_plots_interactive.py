@@ -179,3 +179,14 @@ def test_ranks_of_several_have_a_chart_each():
     assert all(panel["title"]["subtitle"].startswith(("first", "best")) for panel in chart["concat"])
     names = [{row["name"] for row in panel["layer"][-2]["data"]["values"]} for panel in chart["concat"]]
     assert names == [{"P7"}, {"P5"}, {"P3"}]
+
+
+def test_others_with_names_are_not_drawn_as_the_median(monkeypatch):
+    """Behind each of several players the others were dotted like the median of those without names."""
+    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 2)
+    chart = plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, others=rated().players, backend="altair").to_dict()
+    looks = {}
+    for layer in chart["concat"][0]["layer"]:
+        if layer["mark"]["type"] == "line":
+            looks |= {row["name"]: layer["mark"].get("strokeDash") for row in layer["data"]["values"]}
+    assert looks == {"median": [1, 2], "P7": None, "P5": None, "P3": None}

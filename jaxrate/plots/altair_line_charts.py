@@ -130,10 +130,11 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
     altair = import_altair()
     named = [line for line in lines if line.is_named]
     axes = _chart_axes(lines, bands, text, True, (PANEL_WIDTH, PANEL_HEIGHT))
+    unnamed_layers = _background_layers([line for line in lines if not line.is_named], bands, axes, "linear")
     panels: list[Any] = []
     for line, colour in zip(named, (*COLOURS, GREY), strict=False):
-        background = [other._replace(is_named=False) for other in lines if other.name != line.name]
-        layers = _background_layers(background, bands, axes, "linear")
+        others = [other for other in named if other.name != line.name]
+        layers = [*unnamed_layers, *_background_layers(others, (), axes, "linear")]
         chart = altair.Chart(altair.Data(values=_line_rows([line])))
         layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
         layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
