@@ -181,6 +181,17 @@ def test_ranks_of_several_have_a_chart_each():
     assert names == [{"P7"}, {"P5"}, {"P3"}]
 
 
+def test_ticks_of_ranks_are_those_of_matplotlib(ax):
+    """Of who was first all the time there was one tick alone."""
+    score = np.tile([1.0, 0.0], 20)
+    table = {"a": ["Ada", "Bo"] * 20, "b": ["Bo", "Ada"] * 20, "score": score, "time": np.arange(40.0)}
+    league = jr.rate(jr.elo(), jr.read(table))
+    chart = plots.ranks(league, "Ada", step=4.0, min_games=0, backend="altair").to_dict()
+    plots.ranks(league, "Ada", step=4.0, min_games=0, ax=ax)
+    ticks = chart["layer"][0]["encoding"]["y"]["axis"]["values"]
+    assert ticks == ax.get_yticks().tolist() == [1, 2, 3]
+
+
 def test_others_with_names_are_not_drawn_as_the_median(monkeypatch):
     """Behind each of several players the others were dotted like the median of those without names."""
     monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 2)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import CHARACTER_PIXELS, HEIGHT, WIDTH, ChartText, import_altair, style_chart
 from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import times_to_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS
 
@@ -21,10 +22,6 @@ PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
 MILLISECONDS = 86_400_000  # of a day
 LINE_TICKS = 8
-RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
-MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
-MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of a logarithmic axis
-PANEL_TICK_DISTANCE = 0.15  # in a small chart
 
 
 class ChartLine(NamedTuple):
@@ -45,23 +42,6 @@ class ChartBand(NamedTuple):
     x: HostArray
     low: HostArray
     high: HostArray
-
-
-def rank_ticks(ranks: HostArray, min_distance: float = MIN_TICK_DISTANCE) -> list[int]:
-    """The best rank, and round ones to about the worst, NaN apart; at even distances if these are near.
-
-    No tick is nearer to the one before than this share of a logarithmic axis.
-    """
-    best, worst = math.ceil(np.nanmin(ranks)), float(np.nanmax(ranks))
-    ticks = [tick for tick in RANK_TICKS if best <= tick <= worst]
-    if len(ticks) < MIN_RANK_TICKS:
-        step = next(step for step in RANK_TICKS if step >= (worst - best) / 4)
-        ticks = list(range(-int(-best // step) * step, int(worst) + 1, step))
-    room, kept = (worst / best) ** min_distance, [best]
-    for tick in ticks:
-        if tick > best and tick >= kept[-1] * room:
-            kept.append(tick)
-    return kept
 
 
 class _Axes(NamedTuple):
@@ -158,9 +138,10 @@ def _chart_axes(
     is_small = size[0] < WIDTH
     y_axis: dict[str, Any]
     if is_rank:
-        y_axis = {"values": rank_ticks(shown, PANEL_TICK_DISTANCE if is_small else MIN_TICK_DISTANCE)}
-        room = (max(high, low + 2.0) / low) ** DATA_ROOM
-        low, high = low / room, max(high, low + 2.0) * room
+        low, high = rank_range(shown)
+        y_axis = {"values": rank_ticks(low, high, PANEL_TICK_DISTANCE if is_small else MIN_TICK_DISTANCE)}
+        room = (high / low) ** DATA_ROOM
+        low, high = low / room, high * room
         scale = altair.Scale(type="log", reverse=True, nice=False, domain=[low, high])
     else:
         y_axis = {"tickCount": LINE_TICKS}

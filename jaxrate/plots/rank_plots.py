@@ -11,15 +11,7 @@ from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, format_time
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.plots.altair_charts import ChartText
-from jaxrate.plots.altair_line_charts import (
-    MIN_TICK_DISTANCE,
-    PANEL_COLUMNS,
-    PANEL_TICK_DISTANCE,
-    ChartLine,
-    line_chart,
-    rank_panels_chart,
-    rank_ticks,
-)
+from jaxrate.plots.altair_line_charts import PANEL_COLUMNS, ChartLine, line_chart, rank_panels_chart
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.name_labels import fit_names, player_labels_by_id
@@ -29,6 +21,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     describe_source,
     is_altair_backend,
 )
+from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import YEAR, default_step_length, describe_step
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -233,12 +226,10 @@ def _set_rank_axis(ax: "Axes", min_distance: float = MIN_TICK_DISTANCE) -> None:
     """Set the best rank that is shown on top, and round ranks at the ticks."""
     shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
     shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
-    ranks = np.concatenate(shown)
-    best = float(np.nanmin(ranks))
-    worst = max(float(np.nanmax(ranks)), best + 2.0)
+    best, worst = rank_range(np.concatenate(shown))
     margin = (worst / best) ** 0.05
     ax.set_ylim(worst * margin, best / margin)
-    ticks = rank_ticks(np.array([best, worst]), min_distance)
+    ticks = rank_ticks(best, worst, min_distance)
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
     ax.set_ylabel("rank")

@@ -11,7 +11,6 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
-from jaxrate.plots.altair_line_charts import RANK_TICKS
 from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
@@ -24,6 +23,7 @@ from jaxrate.plots.player_rows import (
     format_ratings,
 )
 from jaxrate.plots.plotted_data_and_checks import Z_95, check_drawable_count, is_altair_backend
+from jaxrate.plots.rank_axis import RANK_TICKS
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
 if TYPE_CHECKING:
