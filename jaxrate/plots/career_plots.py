@@ -118,13 +118,13 @@ def careers(
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
     for name, numbers, mean, highest in steps:
-        note = ""
+        at, note = display_times(numbers, rated), ""
         if highest is not None:
-            when = format_peak_time(display_times(numbers, rated)[highest], span)
+            when = format_peak_time(at[highest], span)
             note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
         if numbers[-1] > last - CURRENT_SHARE * span:
             note = f"{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
-        chart_lines.append(ChartLine(name, display_times(numbers, rated), mean, peak=highest, note=note))
+        chart_lines.append(ChartLine(name, at, mean, peak=highest, note=note))
     if is_interactive:
         return line_chart([*unnamed.lines, *chart_lines], text, bands=unnamed.bands)
     ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)

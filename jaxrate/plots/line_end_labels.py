@@ -60,11 +60,12 @@ def place_line_end_labels(
       size: width and height of the axes.
     """
     width, height = size
+    goes_on = [end.x > (1.0 - EDGE_SHARE) * width for end in ends]
     places: list[LabelPlace | None] = [None] * len(ends)
     boxes: list[tuple[float, float, float, float]] = []  # left, right, bottom and top of the labels within the axes
     for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
         end = ends[i]
-        if end.x > (1.0 - EDGE_SHARE) * width:
+        if goes_on[i]:
             continue
         for x, y in _candidate_places(end):
             box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
@@ -77,7 +78,7 @@ def place_line_end_labels(
     distance = max((ends[i].height for i in beside), default=0.0)
     heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
     for i, y in zip(beside, heights.tolist(), strict=True):
-        places[i] = LabelPlace(None, y, (0.0, 0.5) if ends[i].x > (1.0 - EDGE_SHARE) * width else None)
+        places[i] = LabelPlace(None, y, (0.0, 0.5) if goes_on[i] else None)
     return [place for place in places if place is not None]
 
 

@@ -110,8 +110,9 @@ def ranks(
         begin = int(np.argmax(2 * listed >= playing))
         moments, all_ranks = moments[begin:], all_ranks[begin:]
     rank_table = all_ranks[:, [*labels, *grey_ids]].T
-    displayed_times = days_to_dates(moments if (np.floor(moments) == moments).all() else np.floor(moments))
-    at = displayed_times if rated.clock == "dates" else moments
+    at, clock = moments, "time"
+    if rated.clock == "dates":
+        at, clock = days_to_dates(np.floor(moments)), "date"
     other_ranks = rank_table[len(labels) :]
     if len(other_ranks) > MAX_GREY_LINES:
         unnamed = quantile_bands(at, other_ranks, len(other_ranks))
@@ -126,7 +127,6 @@ def ranks(
         drawn_points = slice(listed[0], listed[-1] + 1)
         lines.append(ChartLine(name, at[drawn_points], rank[drawn_points], note=_describe_ranks(rank)))
     ranks_by_name, is_yearly = dict(zip(labels.values(), rank_table, strict=False)), length == YEAR
-    clock = "date" if rated.clock == "dates" else "time"
     text = ChartText(
         ranks_title(ranks_by_name, len(moments), [*other_ranks], is_yearly and clock == "date"),
         f"Ranks by {rated.system.name} {describe_step(length, clock)}, back from {format_time(last, rated.clock)}"
