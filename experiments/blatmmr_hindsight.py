@@ -25,6 +25,7 @@ from common import add_only, declare, find, forget_peak, keep, parse, resident
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.smoothing.timelines import build_timelines
+from jaxrate.systems.skills.rules import find_smoothing_model
 
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
 MOST, STEPS, TENTH, LITTLE = 10_000, 6, 0.1, 1e-9
@@ -91,7 +92,7 @@ def hindsight(matches, given, settled=SETTLED):
     """Means and deviations [n, 2] in points after each match, expected scores without it [n], and how many sweeps."""
     if matches.context.weight is None:
         matches = matches._replace(context=matches.context._replace(weight=np.ones(len(matches.score))))
-    lines = build_timelines(matches, int(matches.player.max()) + 1, (), 1)
+    lines = build_timelines(matches, int(matches.player.max()) + 1, find_smoothing_model(jr.skills()))
     new, guess, change, count = jnp.ones((*lines.is_participant.shape, len(given[0])), float), jnp.inf, jnp.inf, 0
     while change > settled and count < SWEEPS:
         message, before, count = new, guess, count + 1
