@@ -114,6 +114,8 @@ def test_few_sizes_are_compiled():
     for name, values in (("kernel_width", np.geomspace(0.03, 3.0, 50)), ("temperature", np.geomspace(0.1, 10.0, 20))):
         assert len({rules(other(system, name, x)) for x in values}) <= 6
         assert rules(other(system, name, values)) in {rules(other(system, name, x)) for x in values}
+    own, near, wider = (rules(other(system, "kernel_width", np.array([x]))) for x in (0.03, 0.037, 0.045))
+    assert own == near != wider  # the first steps of a fit keep the band that they begin with
     traced = []
     jax.eval_shape(lambda p: traced.append(rules(p)), system.params)
     assert traced[0].prepare.bound_args[1][:2] == ("fft", "fft")

@@ -280,7 +280,10 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
 
 
 def _band_reach_for(model: Model, params: Any) -> int | None:
-    """The reach of a band that holds the widest kernel: the own one, or twice, four times ...; None if too wide.
+    """The reach of a band that holds the widest kernel; None if too wide.
+
+    One number not above the factory's has the factory's reach. Arrays are of a search, whose first steps stay within
+    a quarter more; beyond that, each reach is twice the one before. So a fit compiles few programs.
 
     A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
     """
@@ -289,15 +292,15 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
         return band_reach(model, model.kernel_width) if _kernel_params_equal_factory_arguments(model, params) else None
     widest = _value_bounds_or_range_if_traced(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
-    if widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
+    if not np.ndim(params.kernel_width) and widest <= model.kernel_width * (1.0 + RELATIVE_TOLERANCE):
         return reach
     most = max(device_preferences().band_taps, reach)
     if not widest < math.inf or band_reach(model, widest) > most:
         return None
-    needed = band_reach(model, widest)
+    needed, reach = band_reach(model, widest), math.ceil(1.25 * reach)
     while reach < needed:
-        reach = min(2 * reach, most)
-    return reach
+        reach *= 2
+    return min(reach, most)
 
 
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
