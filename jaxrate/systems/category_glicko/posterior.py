@@ -1,6 +1,7 @@
 """Where the strengths of players against each category are most likely, and most probable, after a period."""
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -107,6 +108,7 @@ def sum_by_player_and_category(shape: tuple[int, ...], games: PeriodGames, *term
     return jnp.moveaxis(sums, -1, 0)
 
 
+@partial(jax.jit, static_argnums=0)
 def log_likelihood_derivatives(
     outcome: OutcomeDistribution, games: PeriodGames, strength: Array
 ) -> tuple[Array, Array]:
