@@ -11,8 +11,9 @@ what is positive also of its logarithm ("covered_free"). A parameter that a fit 
 
 "joint" is fitted to how likely results, statistics and quits are, and "margins" to how likely points, statistics and
 quits are. "ahead" and "evidence" know results and parties alone, and are fitted to predictions one step ahead and to
-all results together. In each league but those of one way the mean of all skills stays where it is: results and
-statistics tell differences only, so that the threshold of quits is known relative to that mean.
+all results together, and "evidence of all" to results, statistics and quits together. In each league but those of two
+ways the mean of all skills stays where it is: results and statistics tell differences only, so that the threshold of
+quits is known relative to that mean.
 
 Ratings at the end of a league are then compared with the truth, with and without the two statistics, each with the
 hyperparameters that were fitted to that league.
@@ -43,10 +44,10 @@ WITH_QUITS = {"quit": "quit"}
 WITH_STATISTICS = WITH_QUITS | {"statistics": ("s0", "s1")}
 WITH_POINTS = {"outcome": "margin", "margin": "points"}
 OF_ALL = (*OF_TEAMS, "draw_margin", *OF_STATISTICS, "quit_threshold")
-MEAN_DRIFTS = "joint, where the mean skill drifts"
+MEAN_DRIFTS = "joint, where the mean skill drifts", "evidence of all, where the mean skill drifts"
 WAYS = {  # settings, what is fitted, and options of the fit
     "joint": (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
-    MEAN_DRIFTS: (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
+    MEAN_DRIFTS[0]: (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
     "ahead, with statistics and quits": (WITH_STATISTICS, OF_ALL, {}),
     "margins": (
         WITH_STATISTICS | WITH_POINTS, (*OF_TEAMS, *OF_STATISTICS, "quit_threshold", "margin_scale"),
@@ -54,6 +55,8 @@ WAYS = {  # settings, what is fitted, and options of the fit
     ),
     "ahead": ({}, (*OF_TEAMS, "draw_margin"), {}),
     "evidence": ({}, (*OF_TEAMS, "draw_margin"), {"method": "evidence"}),
+    "evidence of all": (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
+    MEAN_DRIFTS[1]: (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
 }  # fmt: skip
 QUICK_FIT = {"errors": "products", "steps": 5}  # second derivatives take long to compile
 
@@ -157,7 +160,7 @@ def recover_hyperparameters(way, options):
     fewer_names = [name for name in names if name not in OF_STATISTICS]
     for league in range(leagues):
         rng = np.random.default_rng([1, league])
-        skill, rounds = draw_league(rng, line_ups, PLAYERS, "outcome" in settings, way == MEAN_DRIFTS)
+        skill, rounds = draw_league(rng, line_ups, PLAYERS, "outcome" in settings, way in MEAN_DRIFTS)
         fit = jr.fit(system, rounds, free=list(names), **fit_options)
         values.append([getattr(fit.params, name) for name in names])
         errors.append([fit.standard_error[name] for name in names])

@@ -64,6 +64,8 @@ TEAMS = {
                        growth=60.0, match_growth=7.0, initial_deviation=140.0),
     "margin": jr.skills("margin", noise=280.0, margin="points", margin_scale=9.0, compression=8.0, team_noise=90.0,
                         deviation_max=400.0, growth=60.0, initial_deviation=140.0, size_advantage=50.0),
+    "quits": jr.skills(noise=280.0, draw_margin=60.0, statistics="kills", kills_scale=90.0, kills_noise=310.0,
+                       quit="quit", quit_threshold=1300.0, deviation_max=400.0, growth=60.0, initial_deviation=140.0),
 }  # fmt: skip
 
 
@@ -79,15 +81,20 @@ def team_history(n):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TEAMS)
-def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case):
-    """With players in several teams, and teams that tie within a draw margin."""
-    rounds = short_history(n=12, teams=(2, 2, 3, 5)) if case == "draws" else team_history(12)
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [
+        ("draws", ("team_noise", "draw_margin", "experience", "match_growth")),
+        ("margin", ("team_noise", "margin_scale", "compression", "size_advantage")),
+        ("quits", ("kills_scale", "kills_noise", "quit_threshold")),
+    ],
+)
+def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case, names):
+    """With players in several teams, teams that tie within a draw margin, statistics and quits."""
+    teams, n = ((3,), 6) if case == "quits" else ((2, 2, 3, 5), 12)
+    rounds = team_history(n) if case == "margin" else short_history(n=n, teams=teams)
     assert rounds.events.seat is not None
-    names = ("growth", "initial_deviation", "team_noise")
-    names += ("draw_margin", "experience", "match_growth") if case == "draws" else ("margin_scale", "compression")
-    names += () if case == "draws" else ("size_advantage",)
-    slopes_beside_differences(monkeypatch, TEAMS[case], rounds, names, 1e-4)
+    slopes_beside_differences(monkeypatch, TEAMS[case], rounds, ("growth", "initial_deviation", *names), 1e-4)
 
 
 def test_contests_are_fitted_by_evidence_and_by_margins():
@@ -105,13 +112,8 @@ def test_contests_are_fitted_by_evidence_and_by_margins():
 
 
 def test_contests_without_a_likelihood_are_refused():
-    rounds = short_history(n=12)
-    for system, message in (
-        (jr.skills(), "teams tie, which is no win and no loss"),
-        (jr.skills(draw_margin=50.0, statistics="kills"), "statistics and quits of contests have no joint likelihood"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            jr.fit(system, rounds, method="evidence")
+    with pytest.raises(ValueError, match="teams tie, which is no win and no loss"):
+        jr.fit(jr.skills(), short_history(n=12), method="evidence")
 
 
 def test_the_greatest_evidence_is_found():

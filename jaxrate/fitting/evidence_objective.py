@@ -3,9 +3,10 @@
 At its fixed point the evidence does not change with the sites, to first order (Minka 2001, "Expectation propagation for
 approximate Bayesian inference"; Seeger 2005, "Expectation propagation for exponential families"). So its slopes by
 hyperparameters are those with the sites held fixed, and nothing has to be differentiated through the sweeps. That
-holds where a site keeps the moments of a likelihood: not for half a win, for weights, or for Glicko's messages. And it
-holds for chains that the sites do not change: where time leads a variance to `deviation_max`, what is added depends on
-what was believed, and slopes are off by about one in a hundred.
+holds where a site keeps the moments of a likelihood: not for half a win, for weights, or for Glicko's messages, which
+are refused, and not for statistics and quits of contests, where adjoints of the sites add what is missing. And it holds
+for chains that the sites do not change: where time leads a variance to `deviation_max`, what is added depends on what
+was believed, and slopes are off by about one in a hundred.
 """
 
 from functools import partial
@@ -23,8 +24,12 @@ from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.rules import Params
-from jaxrate.smoothing.expectation_propagation import run_sweeps
-from jaxrate.smoothing.smoothed_ratings import log_evidence_terms
+from jaxrate.smoothing.evidence_adjoints import (
+    evidence_adjoints,
+    evidence_depends_on_sites,
+    settled_log_evidence_terms,
+)
+from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps
 from jaxrate.smoothing.smoother import check_smoothable_events, resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem
@@ -85,8 +90,6 @@ def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, eve
     flat: Any = events.events
     if not isinstance(flat, Rounds):
         raise ValueError("the evidence is of matches or contests, each at its own time; take method='ahead'")
-    if model.statistics or model.quit is not None:
-        raise ValueError("statistics and quits of contests have no joint likelihood; take method='ahead'")
     if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
         raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
     timelines = build_timelines(check_smoothable_events(events), int(np.max(flat.player)) + 1, model)
@@ -95,14 +98,24 @@ def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, eve
 
 
 @jit_with_small_matrix_compile_options
-def _match_evidence_losses_and_slopes(
-    statics: StaticEvidenceArguments, timelines: Timelines, site: Any, x: Array, unit: Array, params: Params
+def _event_evidence_losses_and_slopes(
+    statics: StaticEvidenceArguments,
+    timelines: Timelines,
+    sweep_result: SweepResult,
+    x: Array,
+    unit: Array,
+    params: Params,
 ) -> Any:
     """[size] minus the log evidence of each match or contest, and the slopes [k, size]."""
     model, free = statics
+    adjoint = None
+    if evidence_depends_on_sites(model, timelines):
+        adjoint = evidence_adjoints(model, to_hyperparameters(free, x, unit, params), timelines, sweep_result)
 
     def negative_log_evidence(x: Array) -> Array:
-        return -log_evidence_terms(model, to_hyperparameters(free, x, unit, params), timelines, site)
+        return -settled_log_evidence_terms(
+            model, to_hyperparameters(free, x, unit, params), timelines, sweep_result.site, adjoint
+        )
 
     return negative_log_evidence(x), lax.map(
         lambda along: jax.jvp(negative_log_evidence, (x,), (along,))[1], jnp.eye(len(x))
@@ -141,10 +154,10 @@ def _negative_evidence_at(
     )
     if not sweep_result.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    match_terms = _match_evidence_losses_and_slopes(
-        StaticEvidenceArguments(model, free), timelines, sweep_result.site, point, units, other_params
+    event_terms = _event_evidence_losses_and_slopes(
+        StaticEvidenceArguments(model, free), timelines, sweep_result, point, units, other_params
     )
-    losses, slope = (np.asarray(y, np.float64) for y in match_terms)
+    losses, slope = (np.asarray(y, np.float64) for y in event_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
 
 

@@ -81,8 +81,7 @@ def fit(
         those before do not, such as the last of those in points, where only ratios matter.
       method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by how likely all results
         are together (see `smooth`), of which `loss` is minus the mean logarithm of a match or contest. It takes none of
-        the options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic", and
-        no statistics and quits of contests.
+        the options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
       loss: "log_loss", "brier", of skills that learn from margins "margin", of rounds "pairwise" or, with statistics
         and quits, "joint" (see `losses`); or a function in JAX of predictions [n] (of a system that predicts in full
         [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.

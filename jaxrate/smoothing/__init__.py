@@ -10,6 +10,7 @@ match_sites.py                   what each match says of its players, given all 
 contest_sites.py                 the same of contests of teams, and predictions
 event_sites.py                   the same of events of either kind
 expectation_propagation.py       sweeps: passes and sites by turns, until nothing changes
+evidence_adjoints.py             what the log evidence owes to the sites, for its slopes
 anderson_mixing.py               the sites of the next sweep from those of the last ones
 smoothed_ratings.py              ratings, predictions, state and evidence that follow from sites
 """

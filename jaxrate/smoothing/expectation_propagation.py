@@ -13,6 +13,7 @@ from jaxrate.smoothing.event_sites import event_sites, known_strength_offsets, p
 from jaxrate.smoothing.forward_backward import (
     GaussianSite,
     NodeDynamics,
+    NodePrediction,
     backward_pass,
     forward_pass,
     make_node_dynamics,
@@ -66,6 +67,24 @@ def gather_nodes(values: Array, nodes: Array) -> Array:
     return flat[nodes]
 
 
+def predict_and_smooth_strengths(
+    model: ModelSettings, inputs: SweepInputs, timelines: Timelines, site: GaussianSite
+) -> tuple[NodePrediction, StrengthBelief]:
+    """Of nodes what the past predicts, and of participants [...] the cavities: all that is known but their site."""
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
+    cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
+    return prediction, StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
+
+
+def renew_sites(
+    model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity_strength: StrengthBelief
+) -> GaussianSite:
+    """[...] the sites of participants, given their cavities; nothing where nobody plays."""
+    sites = event_sites(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
+    return jax.tree.map(lambda x: jnp.where(timelines.is_participant, x, 0.0), sites)
+
+
 class SweepLoopState(NamedTuple):
     """The state of the loop of sweeps."""
 
@@ -94,18 +113,13 @@ def run_sweeps(
 
     def sweep_once(progress: SweepLoopState) -> SweepLoopState:
         (site, previous, count, _), *anderson = progress
-        node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-        cavity_nodes, _ = backward_pass(
-            inputs.dynamics, forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0], node_sites
-        )
-        cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity_nodes[1:]))
+        _, cavity_strength = predict_and_smooth_strengths(model, inputs, timelines, site)
         movement = jnp.abs(cavity_strength.mean - previous.mean) * lax.rsqrt(cavity_strength.variance)
         movement = jnp.maximum(
             movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(previous.variance / cavity_strength.variance - 1.0)
         )
         change = jnp.max(jnp.where(is_participant, movement, 0.0))
-        image = event_sites(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
-        image = jax.tree.map(lambda x: jnp.where(is_participant, x, 0.0), image)
+        image = renew_sites(model, inputs, timelines, cavity_strength)
         scale = jnp.where(is_participant, jnp.sqrt(cavity_strength.variance), 0.0)
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
         return SweepLoopState(SweepResult(site, cavity_strength, count + 1, change), *anderson)

@@ -14,7 +14,9 @@ from jaxrate.smoothing.expectation_propagation import (
     SweepInputs,
     gather_nodes,
     nodes_to_participants,
+    predict_and_smooth_strengths,
     prepare_sweep,
+    renew_sites,
 )
 from jaxrate.smoothing.forward_backward import (
     GaussianSite,
@@ -68,14 +70,14 @@ def smoothed_quantities(
     )
 
 
-def log_evidence_terms(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> Array:
-    """The terms of matches [size] or contests in the log evidence, with these sites."""
+def log_evidence_terms_and_next_sites(
+    model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite
+) -> tuple[Array, GaussianSite]:
+    """The terms of matches [size] or contests in the log evidence, with these sites, and those after one more sweep."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-    prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
-    cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
-    cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
-    return _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength))
+    prediction, cavity_strength = predict_and_smooth_strengths(model, inputs, timelines, site)
+    terms = _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength))
+    return terms, renew_sites(model, inputs, timelines, cavity_strength)
 
 
 def _event_log_evidence(
