@@ -141,15 +141,6 @@ def legends(options):
     return {"log loss of the last half": rows}
 
 
-def right_pairs(prediction, event):
-    """[E] the share of pairs of a race, which stand in the official order, that predictions have in this order."""
-    shares = []
-    for p in np.split(prediction, np.flatnonzero(np.diff(event)) + 1):
-        ahead = (p[:, None] - p[None, :])[np.triu_indices(len(p), 1)]
-        shares.append(np.mean(0.5 + 0.5 * np.sign(ahead)))
-    return np.array(shares)
-
-
 def races(options):
     """Formula 1: fitted to the first half of the races, and scored on the last; errors are of means of races."""
     path = None if options.quick else find(options, "f1.parquet")
@@ -159,7 +150,7 @@ def races(options):
     event, rows, before = table["event"], [], None
     late = event > event.max() // 2
     usual = {"growth": 10.0, "initial_deviation": 120.0, "match_growth": 5.0, "experience": 20.0, "reversion": 2000.0}
-    trueskill = TRUESKILL(tau=10.0)
+    trueskill, drivers = TRUESKILL(tau=10.0), races_rounds(table, ("driver",))[0]
     for way, system, free, members in (
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver",)),
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver", "car")),
@@ -174,10 +165,12 @@ def races(options):
         loss = (behind - 1.0) * np.log(p) - behind * np.log1p(-p)
         loss = (np.bincount(event, loss) / np.bincount(event))[event.max() // 2 + 1 :]
         before = loss if before is None else before
-        pairs, (gain, error) = right_pairs(p[late], event[late]), mean_and_error(loss - before)
+        gain, error = mean_and_error(loss - before)
         rows.append(
             {"way": way, "members": ", ".join(members), "races": len(loss), "log_loss": float(loss.mean())}
-            | {"beside_the_first": gain, "standard_error": error, "pairs_right": float(pairs.mean()), **values}
+            | {"beside_the_first": gain, "standard_error": error}
+            | {"pairs_right": jr.metrics.pairwise_accuracy(drivers, p, mask=late)}
+            | {"rank_deviation": jr.metrics.rank_deviation(drivers, p, mask=late), **values}
         )
         print(rows[-1], flush=True)
     return {"log loss of the last half": rows}

@@ -37,8 +37,10 @@ def contests(n=60, seed=1):
             rank = int(random.integers(1, 3))
             for _ in range(size):
                 weight = float(random.choice([0.5, 1.0]))
-                rows.append((contest, who.pop(), team, rank, weight, mode, float(random.normal()), 3.0 * contest))
-    names = "contest", "player", "team", "rank", "weight", "mode", "party", "t"
+                rows.append(
+                    (contest, who.pop(), team, rank, weight, mode, float(random.normal()), 3.0 * contest, 1.0 - team)
+                )
+    names = "contest", "player", "team", "rank", "weight", "mode", "party", "t", "side"
     return {
         name: np.array(x, object if name in ("player", "mode") else None)
         for name, x in zip(names, zip(*rows, strict=True), strict=True)
@@ -85,7 +87,7 @@ def test_parts_of_matches_sum_to_the_lead(double, wrapped):
         assert one.parts.get("side_advantage", [0.0, 0.0])[int(home < 0)] == pytest.approx(35.0 * abs(home))
 
 
-@pytest.mark.parametrize("settings", [{}, {"size_advantage": 90.0}, {"team_performance": "mean"}])
+@pytest.mark.parametrize("settings", [{"own_side": True}, {"size_advantage": 90.0}, {"team_performance": "mean"}])
 def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
     system = jr.skills(
         categories=2, covariates="party", party=9.0, experience=15.0, noise=250.0, growth=0.0, initial_rating=40.0,
@@ -93,10 +95,10 @@ def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
     )  # fmt: skip
     table = contests()
     table["mode"] = np.where(table["mode"] == "solo", "solo", "team").astype(object)
-    rated = jr.rate(system, jr.read(table, team="team", weight="weight", category="mode", covariates="party"))
+    columns = {"team": "team", "weight": "weight", "category": "mode", "covariates": "party", "columns": "side"}
+    rated = jr.rate(system, jr.read(table, **columns))
     rated = without_doubt(rated)
     coming = {name: x for name, x in table.items() if name != "rank"} | {"t": np.full(len(table["t"]), rated.last)}
-    columns = {"team": "team", "weight": "weight", "category": "mode", "covariates": "party"}
     found = jr.forecasts.explain_fixtures(rated, coming, **columns)
     share = jr.forecasts.predict_fixtures(rated, coming, **columns)["share"]
     assert len(found) == 60
@@ -118,7 +120,10 @@ def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
 
 def test_line_ups_in_lists():
     table = contests()
-    rated = jr.rate(jr.skills(categories=3), jr.read(table, team="team", category="mode"))
+    columns = {"team": "team", "category": "mode", "columns": "side"}
+    rated = jr.rate(jr.skills(categories=3, own_side=True), jr.read(table, **columns))
+    balanced = jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"], category="duo")
+    assert balanced.share.sum() == pytest.approx(1.0)
     line_ups = [(["Ada", "Bo"], ["Cy", "Di"]), ("Eve", ["Flo"])]
     (duo, solo) = jr.forecasts.explain_fixtures(rated, line_ups, category="duo")
     assert duo.parts["player"].tolist() == ["Ada", "Bo", "Cy", "Di"] and duo.parts["side"].tolist() == [1, 1, 2, 2]

@@ -19,6 +19,7 @@ from tests.reference.teams_twin import TeamSkills, participant
 PLAYERS, CONTESTS, SEASONS = 14, 60, (31.0, 62.5, 63.0, 100.0)
 PARTS = {"growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "noise": 280.0}
 MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
+OWN_SIDE = {"own_side_growth": 2.0, "initial_own_side_deviation": 33.0}
 MORE = {"experience": 15.0, "match_growth": 7.0, "season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0}
 STATISTICS = {"kills_scale": 90.0, "kills_noise": 310.0, "laps_scale": 20.0, "laps_noise": 400.0}
 CASES = {  # settings and hyperparameters
@@ -29,8 +30,8 @@ CASES = {  # settings and hyperparameters
         PARTS | STATISTICS | {"draw_margin": 40.0, "size_advantage": 120.0, "match_growth": 7.0},
     ),
     "quits": (
-        {"categories": 3, "statistics": ("kills",), "quit": "quit"},
-        PARTS | MODIFIERS | {"kills_scale": 90.0, "kills_noise": 310.0, "quit_threshold": 1300.0},
+        {"categories": 3, "own_side": True, "statistics": ("kills",), "quit": "quit"},
+        PARTS | MODIFIERS | OWN_SIDE | {"kills_scale": 90.0, "kills_noise": 310.0, "quit_threshold": 1300.0},
     ),
     "margin": (
         {"outcome": "margin", "categories": 3, "margin": "points"},
@@ -62,6 +63,7 @@ def history(mixed=False, seed=0, n=CONTESTS, teams=(1, 2, 2, 2, 3, 4, 8), larges
         "quit": random.choice([0.0, 1.0, np.nan], count, p=[0.8, 0.1, 0.1]),
         "kills": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 2, count)),
         "laps": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 9, count)),
+        "side": team % 3 - 1.0,
     }  # fmt: skip
     contest = contest.astype(int)
     return build_rounds(
@@ -74,7 +76,7 @@ def by_twin(case, rounds):
     """The twin after a history, and its predictions [sum P]."""
     settings, params = CASES[case]
     outcome = settings.get("outcome", "win")
-    own = {x: settings[x] for x in ("categories", "seasons", "team_performance") if x in settings}
+    own = {x: settings[x] for x in ("categories", "seasons", "team_performance", "own_side") if x in settings}
     names = settings.get("statistics", ())
     covariates = {name: params[name] for name in settings.get("covariates", ())}
     params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
@@ -231,7 +233,7 @@ def test_contests_without_what_the_model_needs_are_refused():
             "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants",
         ),
         (jr.skills("logistic"), plain, "skills rates Matches or Periods, not Rounds"),
-        (jr.skills(own_side=True), plain, "skills rates Matches or Periods, not Rounds"),
+        (jr.skills(own_side=True), plain, "skills needs the column 'side' of the participants of contests"),
     ):
         with refused(message):
             jr.run(system, events)

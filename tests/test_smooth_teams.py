@@ -23,17 +23,18 @@ PEERS = json.loads((Path(__file__).parent / "reference" / "team_smooth_peers.jso
 
 
 def short_history(mixed=False, seed=0, n=CONTESTS, **options):
-    """As of the filter, where a player in several teams meets one category in all of them."""
+    """As of the filter, where a player in several teams meets one category and has one side in all of them."""
     rounds = history(mixed=mixed, seed=seed, n=n, **options)
     flat, start = rounds.events, rounds.player_start
     first = np.repeat(start[:-1], np.diff(start)) + (0 if flat.seat is None else flat.seat)
-    return rounds._replace(events=flat._replace(category=flat.category[first]))
+    columns = flat.columns | {"side": flat.columns["side"][first]}
+    return rounds._replace(events=flat._replace(category=flat.category[first], columns=columns))
 
 
 def twin_of(case, rounds):
     settings, params = CASES[case]
     outcome = settings.get("outcome", "win")
-    own = {x: settings[x] for x in ("categories", "seasons", "team_performance") if x in settings}
+    own = {x: settings[x] for x in ("categories", "seasons", "team_performance", "own_side") if x in settings}
     covariates = {name: params[name] for name in settings.get("covariates", ())}
     statistics = {x: (params[f"{x}_scale"], params[f"{x}_noise"]) for x in settings.get("statistics", ())}
     params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
@@ -237,6 +238,11 @@ def test_contests_that_are_refused():
     seats = jr.rounds([0] * 4, [0, 1, 0, 2], [1, 1, 2, 2], team=[0, 0, 1, 1], category=[0, 0, 1, 0])
     with refused("player 0 meets another category in another of their teams"):
         jr.smooth(jr.skills(categories=2), seats)
+    sides = seats._replace(
+        events=seats.events._replace(category=None, columns={"side": np.array([1.0, 0.0, -1.0, 0.0])})
+    )
+    with refused("player 0 has another side in another of their teams"):
+        jr.smooth(jr.skills(own_side=True), sides)
     with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
         assert jr.smooth(jr.skills(), jr.rounds(*plain)).matches
     with refused("there are no contests to smooth"):

@@ -25,6 +25,7 @@ from jaxrate.league.prediction_columns import contest_prediction_columns
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.league.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
+from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
 NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player
@@ -168,10 +169,10 @@ def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray], cate
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
     player, zeros = np.concatenate(members), np.zeros(len(team), int)
-    covariates = dict.fromkeys(system.settings.get("covariates", ()), zeros.astype(float))
+    columns = dict.fromkeys(contest_prior_columns(system.settings), zeros.astype(float))
     more = {} if rated.categories is None else {"category": zeros + rated.categories.tolist().index(category)}
     time = np.full(len(team), rated.last or 0.0)
-    coming = rounds(zeros, player, team, team=team, time=time, columns=covariates or None, **more)
+    coming = rounds(zeros, player, team, team=team, time=time, columns=columns or None, **more)
     coming = fill_result_columns(system, coming)
     share = contest_prediction_columns(predict(system, rated.state, coming), coming)["prediction"]
     return np.asarray(share[np.unique(team, return_index=True)[1]])

@@ -23,6 +23,7 @@ from jaxrate.league.system_construction_by_name import split_unsupported_teams
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
+from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events
@@ -130,7 +131,7 @@ def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Da
     """Upcoming events with what the system needs and lists of names do not tell: no side, covariates of 0."""
     if not isinstance(data.events, Matches):
         flat: Any = data.rounds.events
-        zeros = dict.fromkeys(system.settings.get("covariates", ()), np.zeros(len(flat.player)))
+        zeros = dict.fromkeys(contest_prior_columns(system.settings), np.zeros(len(flat.player)))
         flat = flat._replace(columns={**zeros, **(flat.columns or {})} or None)
         return data._replace(events=data.rounds._replace(events=flat))
     context, neutral = data.matches.context, neutral_match_arguments(system, len(data.matches.score))

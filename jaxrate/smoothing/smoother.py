@@ -29,7 +29,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.skills.rules import find_smoothing_model
-from jaxrate.systems.skills.settings_and_state import ModelSettings
+from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, ModelSettings
 
 
 @enforce_argument_annotations
@@ -144,7 +144,7 @@ def prepare_smoothing(
     check_system_takes_events(system, history, None)
     params = resolve_params(system, params)
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
-    checked_events = check_smoothable_events(history)
+    checked_events = check_smoothable_events(model, history)
     if len(flat.time) == 0:
         raise ValueError(f"there are no {'matches' if isinstance(checked_events, Matches) else 'contests'} to smooth")
     id_count = int(np.max(flat.player)) + 1
@@ -156,17 +156,20 @@ def prepare_smoothing(
     return SmoothingProblem(model, params, checked_events, participations, timelines)
 
 
-def check_smoothable_events(events: Matches | Ragged) -> Matches | Ragged:
+def check_smoothable_events(model: ModelSettings, events: Matches | Ragged) -> Matches | Ragged:
     """The matches or contests; ValueError for bad ones, see `smooth`."""
     if isinstance(events, Matches):
         return check_matches(events)
     check_contest_time_order(events)
     flat: Any = events.events
-    if flat.seat is not None and flat.category is not None:
-        first = np.repeat(events.player_start[:-1], np.diff(events.player_start)) + flat.seat
-        differs = np.asarray(flat.category) != np.asarray(flat.category)[first]
-        differs = differs if differs.ndim == 1 else differs.any(axis=1)
-        fail_where(differs, lambda row: f"player {flat.player[row]} meets another category in another of their teams")
+    if flat.seat is None:
+        return events
+    first = np.repeat(events.player_start[:-1], np.diff(events.player_start)) + flat.seat
+    sides = (flat.columns or {}).get(SIDE_COLUMN) if model.own_side else None
+    for values, what in ((flat.category, "meets another category"), (sides, "has another side")):
+        if values is not None:
+            differs = (np.asarray(values) != np.asarray(values)[first]).reshape(len(first), -1).any(axis=1)
+            fail_where(differs, lambda row: f"player {flat.player[row]} {what} in another of their teams")  # noqa: B023
     return events
 
 

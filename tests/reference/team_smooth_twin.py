@@ -185,7 +185,7 @@ class TeamSmoother(Smoother):
             for row, one in zip(self.rows[-1], contest, strict=True):
                 self.games_before.append(played.get(one.player, 0.0))
                 added = twin.kinds[0].match_growth ** 2 * (learns and one.player not in seen)
-                x = twin.pick(one.category, 0.0)
+                x = twin.pick(one.category, one.columns.get("side", 0.0))
                 node = SimpleNamespace(match=row, side=0, x=x, time=time, added=added, learns=learns)
                 self.nodes.setdefault(one.player, []).append(node)
                 seen.add(one.player)

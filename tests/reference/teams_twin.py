@@ -69,7 +69,7 @@ class TeamSkills(Skills):
             mean[place], cov[place, place] = row.m, row.P
             cov[i * size, i * size] += row.kind.match_growth**2
             cov[count * size + i, count * size + i] = self.beta**2
-            rows[i, place] = self.pick(one.category, 0.0)
+            rows[i, place] = self.pick(one.category, one.columns.get("side", 0.0))
             constants[i] = row.kind.experience * math.log(1.0 + row.games)
             constants[i] += sum(worth * one.columns[name] for name, worth in self.covariates.items())
         for j in range(len(several)):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
-from jaxrate.systems.skills.settings_and_state import SIDES, ModelSettings
+from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, SIDES, ModelSettings
 
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
 DEFAULT_FORM_REVERSION = 30.0  # days
@@ -76,6 +76,12 @@ def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return (*match_result_columns(settings), *filter(None, [settings.get("quit")]))
 
 
+def contest_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of participants that are known before a contest: covariates and, with own sides, theirs."""
+    side = (SIDE_COLUMN,) if settings.get("own_side") else ()
+    return tuple(dict.fromkeys((*settings.get("covariates", ()), *side)))
+
+
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
     flat: Any = events.events if isinstance(events, Ragged) else events
@@ -107,6 +113,7 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
     if model.outcome == "margin" and len(model.margin) > 1:
         raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
     names = {*model.covariates, *model.statistics, *filter(None, [model.league_season, model.quit])}
+    names |= {SIDE_COLUMN} if model.own_side else set()
     names |= {*model.margin} if model.outcome == "margin" else set()
     for name in sorted(names):
         columns: dict[str, Any] = contests.columns or {}

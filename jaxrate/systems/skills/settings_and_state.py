@@ -16,6 +16,7 @@ from jaxrate.system import full_leaf
 
 GROWTH_UNIT = "points per sqrt(period)"
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
+SIDE_COLUMN = "side"  # of participants of contests, whose side advantages are their own: 1 at home, -1 away
 YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
 

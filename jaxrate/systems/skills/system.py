@@ -254,7 +254,8 @@ def skills(
       categories: how many there are, such as surfaces; with one there are no modifiers.
       covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
         each is a hyperparameter of its name (points per unit, any number), at first 0.
-      own_side: whether players have a side advantage of their own, beside the common one.
+      own_side: whether players have a side advantage of their own, beside the common one. Contests then need a column
+        "side" of participants, 1 at home, -1 away and 0 elsewhere; as a covariate it has the common one.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
         counts; its sign is the score's, and a draw has no margin.
@@ -334,7 +335,7 @@ def skills(
         "skills",
         params,
         space,
-        (Matches, Periods) if outcome == "logistic" or own_side or kinds else (Matches, Periods, Rounds),
+        (Matches, Periods) if outcome == "logistic" or kinds else (Matches, Periods, Rounds),
         bind(init, model),
         make_rules(model),
         bind(summary, model),

@@ -9,7 +9,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, sum_by_team
 from jaxrate.systems.skills.match_strengths import StrengthBelief, make_strength_belief, match_growth_variance
-from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
+from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, Constants, ModelSettings, State
 
 
 class MemberStrengths(NamedTuple):
@@ -65,7 +65,7 @@ def member_shares(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
 
 
 def make_member_loadings(model: ModelSettings, event: Rounds) -> Array | None:
-    """x [P, D] of participants: the common skill, the category that each meets, form; None if D = 1."""
+    """x [P, D] of participants: the common skill, the category that each meets, their side, form; None if D = 1."""
     if model.size == 1:
         return None
     one = jnp.ones_like(event.weight)[:, None]
@@ -75,6 +75,8 @@ def make_member_loadings(model: ModelSettings, event: Rounds) -> Array | None:
         if jnp.issubdtype(share.dtype, jnp.integer):
             share = jax.nn.one_hot(share, model.categories, dtype=one.dtype)
         parts.append(share)
+    if model.own_side:
+        parts.append(further_columns(event)[SIDE_COLUMN][:, None])
     if model.form:
         parts.append(one)
     return jnp.concatenate(parts, axis=-1)

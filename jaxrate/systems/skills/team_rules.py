@@ -1,8 +1,8 @@
 """What skills expect before a contest of teams, and learn after it.
 
 A participant performs at p = x^T theta + experience log(1 + games) + (covariates) + noise of variance noise^2 / 2, so
-that two who play alone are a match. x picks the common skill, the modifier of the category that they meet, and form.
-A team k performs
+that two who play alone are a match. x picks the common skill, the modifier of the category that they meet, their own
+side, and form. A team k performs
 
     t_k = sum_i w_i p_i + size_advantage log(sum_i w_i) + noise of variance team_noise^2, if they are several
 
