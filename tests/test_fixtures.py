@@ -160,6 +160,15 @@ def test_contests_to_come(league):
     assert listed["expected_rank"].tolist() == found["expected_rank"].tolist()
 
 
+def test_shares_of_play_are_not_known_before():
+    """A saved history told of its column of weights refused line-ups to come, which have none."""
+    table = {"contest": ["x", "x"], "player": ["Ada", "Bo"], "rank": [1, 2], "played": [1.0, 0.5]}
+    rated = jr.rate(jr.skills(), jr.read(table, weight="played"))
+    rated = rated._replace(options={"columns": {"weight": "played"}})
+    found = jr.forecasts.predict_fixtures(rated, {"contest": ["y", "y"], "player": ["Ada", "Bo"]})
+    assert found["share"][0] > 0.5
+
+
 def test_no_time_before_the_end():
     """What has happened since would be known: the run has its own predictions of the past."""
     rated = jr.rate(jr.elo(), jr.data.datasets.nfl())

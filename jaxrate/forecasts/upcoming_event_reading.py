@@ -35,7 +35,7 @@ CONTEST_OPTIONS = (
     *("category", "mixtures", "covariates", "columns"),
     *COMMON_OPTIONS,
 )
-OPTIONAL_OPTIONS = "time", "score", "neutral", "season", "columns"  # saved columns that upcoming events may lack
+OPTIONAL_OPTIONS = "time", "score", "neutral", "season", "columns", "weight"  # columns that upcoming events may lack
 RESULT_OPTIONS = (
     "a",
     "b",
