@@ -50,12 +50,12 @@ def evidence_adjoints(
     (terms, renewed), pull_back = jax.vjp(terms_and_next_sites, jax.tree.map(jnp.divide, sweep_result.site, unit))
     (direct,) = pull_back((jnp.ones_like(terms), jax.tree.map(jnp.zeros_like, renewed)))
 
-    def without_sweep(adjoint: GaussianSite) -> GaussianSite:
+    def subtract_swept_adjoint(adjoint: GaussianSite) -> GaussianSite:
         (swept,) = pull_back((jnp.zeros_like(terms), adjoint))
         return jax.tree.map(jnp.subtract, adjoint, swept)
 
     adjoint = jax.scipy.sparse.linalg.gmres(
-        without_sweep, direct, tol=TOLERANCE, restart=RESTART, maxiter=MAX_RESTARTS, solve_method="incremental"
+        subtract_swept_adjoint, direct, tol=TOLERANCE, restart=RESTART, maxiter=MAX_RESTARTS, solve_method="incremental"
     )[0]
     return jax.tree.map(jnp.divide, adjoint, unit)
 
