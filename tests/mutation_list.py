@@ -96,6 +96,9 @@ MUTATIONS = [
       "participations.time < query_time", "tests/test_smooth.py -k 'any_time'"),
     M("smoothing integral of a site", "(pull - 0.5 * precision * mean)", "(pull - precision * mean)",
       "tests/test_smooth.py -k 'margins_are_exact'"),
+    M("evidence of statistics and quits", "terms + event_sums(jnp.where(timelines.is_participant, change",
+      "terms + event_sums(jnp.where(timelines.is_participant, 0.0 * change",
+      "tests/test_evidence.py -k 'contests_are_those and quits'"),
     M("smoothing first forecast", "np.searchsorted(time, start)), len(time)",
       'np.searchsorted(time, start, side="right")), len(time)', "tests/test_smooth.py -k 'forecasts'"),
     # Numbers and events
