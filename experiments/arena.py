@@ -4,7 +4,7 @@
     python experiments/arena.py --quick   # seconds, on few simulated sets; writes nothing unless --out is given
     python experiments/arena.py --only speed --arena-rank PYTHON   # that has arena-rank, and an old JAX
 
-Intervals are those of 95 %. Coverage is that of the truth of simulated sets: of all ratings less their mean, and of all
+Intervals are those of 95%. Coverage is that of the truth of simulated sets: of all ratings less their mean, and of all
 ranks of a set together. In sets with clusters each voter has a taste of their own for some of the players, so that
 votes of one voter go together; strengths are then what all votes together would give, found from very many of them.
 """

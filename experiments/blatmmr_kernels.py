@@ -3,7 +3,7 @@
     python experiments/blatmmr_kernels.py           # minutes; writes experiments/results/blatmmr_kernels.json
     python experiments/blatmmr_kernels.py --quick   # seconds, on a league; writes nothing unless --out is given
 
-Every system is fitted to the first 70 % of 10,000 matches of Go, by six steps, and scored on the rest by the mean log
+Every system is fitted to the first 70% of 10,000 matches of Go, by six steps, and scored on the rest by the mean log
 loss, one step ahead. Standard errors are those of the mean of paired differences from the Gaussian kernel. The grid has
 181 points to 4.5 natural units on either side.
 

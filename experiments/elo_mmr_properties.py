@@ -188,7 +188,7 @@ def farm(name, system, strength, seeds):
 
 
 def interval(values):
-    """Half the 95 % interval of a mean."""
+    """Half the 95% interval of a mean."""
     return 1.96 * values.std(ddof=1) / np.sqrt(len(values))
 
 

@@ -3,7 +3,7 @@
     python experiments/fit_cold_start.py          # 45 minutes; writes experiments/results/fit_cold_start.json
     python experiments/fit_cold_start.py --quick  # seconds, a simulated league; writes nothing unless --out is given
 
-Every fit sees the first 75 % of a history, cut to its first 200,000 matches, or a later stretch of as many. All of
+Every fit sees the first 75% of a history, cut to its first 200,000 matches, or a later stretch of as many. All of
 them are rated; a remedy says what each counts. Scored is the mean log loss of the rest, one step ahead: the ratings go
 on learning there, the hyperparameters do not. A newcomer's match is one in which somebody has played fewer than 10
 before. The remedies:

@@ -3,7 +3,7 @@
     python experiments/fit_data.py           # an hour; writes experiments/results/fit_data.json, set by set
     python experiments/fit_data.py --quick   # seconds, on a simulated one; writes nothing unless --out is given
 
-What is fitted knows the first 80 % of the events, cut between two weeks. Scored is the mean log loss of the rest, one
+What is fitted knows the first 80% of the events, cut between two weeks. Scored is the mean log loss of the rest, one
 step ahead: the ratings go on learning there, the hyperparameters do not. In matches a draw is half a win; in rounds
 what is predicted is the share of the others that each one beats. Standard errors are those of the mean of paired
 differences, match by match or contest by contest.

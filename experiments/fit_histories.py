@@ -93,7 +93,7 @@ def of_rounds():
 
 
 def between_weeks(day):
-    """The first match of the first week after 80 % of the matches."""
+    """The first match of the first week after 80% of the matches."""
     week = np.floor(np.asarray(day) / WEEK)
     return int(np.searchsorted(week, week[int(SHARE * len(week))]))
 

@@ -114,7 +114,7 @@ def hindsight():
         filtered, known = jr.career(then, team), jr.career(now, team)
         at, mean, wide = known["time"], known["rating"], 1.96 * known["deviation"]
         panel.plot(filtered["time"], filtered["rating"], "--", color=style.GREY, linewidth=1.0, label="at the time")
-        panel.plot(at, mean, color=plots.COLOURS[0], linewidth=1.8, label="in hindsight, with its 95 % interval")
+        panel.plot(at, mean, color=plots.COLOURS[0], linewidth=1.8, label="in hindsight, with its 95% interval")
         panel.fill_between(at, mean - wide, mean + wide, color=plots.COLOURS[0], alpha=0.2, linewidth=0)
         panel.set_xlim(np.datetime64(f"{begin}-07-01"), np.datetime64(f"{end}-03-01"))
         panel.set_title(team, loc="left", fontsize=11, fontweight="bold", color=style.INK)

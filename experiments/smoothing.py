@@ -294,7 +294,7 @@ def part_held_out(options):
 
 
 def part_drift(options):
-    """Leagues whose skills drift as the model says: errors of means, and what 95 % intervals cover."""
+    """Leagues whose skills drift as the model says: errors of means, and what 95% intervals cover."""
     rows = []
     n = 3_000 if options.quick else 100_000
     for players, growth in ((50, 12.0), (50, 40.0), (500, 12.0)):

@@ -140,7 +140,7 @@ def quick_races():
 
 
 def line_with_gaps(seasons, mine):
-    """Years, worths and half widths of 95 % intervals of some seasons, with NaN where years are missing."""
+    """Years, worths and half widths of 95% intervals of some seasons, with NaN where years are missing."""
     year = np.arange(seasons["year"][mine].min(), seasons["year"][mine].max() + 1)
     worth, wide = np.full((2, len(year)), np.nan)
     at = seasons["year"][mine] - year[0]
@@ -196,7 +196,7 @@ def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
     )
     panels[0].set_ylabel("points above the other starters", color=style.GREY)
     figure.text(
-        0.01, 0.01, "Formula 1, all races from 1950. Seasons with hindsight; bands are 95 % intervals. "
+        0.01, 0.01, "Formula 1, all races from 1950. Seasons with hindsight; bands are 95% intervals. "
         f"Who is 100 points better wins {100 * ndtr(100 / NOISE):.0f} of 100 duels.", color=style.GREY, fontsize=8.5,
     )  # fmt: skip
     figure.tight_layout(rect=(0, 0.03, 1, 1))
