@@ -18,6 +18,13 @@ LONG_DAYS = 330.0  # a lead that is older lasts "still"
 TOP_RISERS = 50  # ranks among which the greatest rise is sought
 
 
+class FallenLeader(NamedTuple):
+    """Who lost the lead without a match of the leader of today."""
+
+    name: str
+    is_listed: bool  # whether they were still on the list of current players then
+
+
 class Headline(NamedTuple):
     title: str
     sentence: str
@@ -40,30 +47,47 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     rated = data.rated
     since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
     held = None if since is None or rated.last is None else rated.last - since
-    is_close = (certainty := _lead_certainty(data)) == "level"
+    certainty = _lead_certainty(data)
     fallen = _find_fallen_leader(data, since) if since is not None and _is_news(held) else None
     title = _write_title(data, names, gap_text, held, certainty, fallen)
-    leader = names[0] if is_close and not _is_news(held) else "They"
-    has, leads = ("have", "lead") if not is_close or noun.is_collective else ("has", "leads")
-    sentence = f"{leader} {leads} by {gap_text}"
-    if since is not None:
-        day = format_times(np.array([since]), dates=True)[0]
-        led = "took the lead on" if _is_news(held) and fallen is None else f"{has} led since"
-        sentence = f"{leader} {led} {day[:10]}{'' if gap_text in title else f', now by {gap_text}'}"
+    day = "" if since is None else format_times(np.array([since]), dates=True)[0][:10]
+    if fallen is not None:
+        sentence = _write_lead_by_fall(data, names, gap_text, fallen, day)
+    else:
+        is_named = certainty == "level" and not _is_news(held)  # the title names two
+        leader, is_plural = names[0] if is_named else "They", not is_named or noun.is_collective
+        sentence = f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}"
+        if day:
+            led = "took the lead on" if _is_news(held) else f"{'have' if is_plural else 'has'} led since"
+            sentence = f"{leader} {led} {day}{'' if gap_text in title else f', now by {gap_text}'}"
     parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
-def _find_fallen_leader(data: SiteData, since: float) -> str | None:
+def _find_fallen_leader(data: SiteData, since: float) -> FallenLeader | None:
     """Who lost the lead at a time at which the leader of today did not play; None if the leader took it."""
     careers, leader = data.careers, int(data.listed[0])
     played = careers.time[careers.start[leader] : careers.start[leader + 1]]
-    if (np.floor(played) == np.floor(since)).any():
+    earlier = careers.time[careers.time < np.floor(since)]
+    if (np.floor(played) == np.floor(since)).any() or not len(earlier):
         return None
-    day_before = format_times(np.array([np.floor(since) - 1.0]), dates=True)[0]
-    before = leaderboard(data.rated, as_of=day_before, top=1, **data.leaderboard_options).player.tolist()
+    last_before, day = format_times(np.floor([earlier.max(), since]), dates=True)
+    options = data.leaderboard_options
+    before = leaderboard(data.rated, as_of=last_before, top=1, **options).player.tolist()
     fallen = find_player_id(data.rated.players, before[0]) if before else leader
-    return data.names[fallen] if fallen != leader else None
+    if fallen == leader:
+        return None
+    listed = leaderboard(data.rated, as_of=day, top=len(data.names), **options).player.tolist()
+    return FallenLeader(data.names[fallen], before[0] in listed)
+
+
+def _write_lead_by_fall(data: SiteData, names: list[str], gap_text: str, fallen: FallenLeader, day: str) -> str:
+    """By how much the leader leads whom, after another lost the lead on this day."""
+    leader, second = names
+    ahead_of = "" if second == fallen.name else f" {second}"
+    lead = "lead" if data.noun.is_collective else "leads"
+    fell = f"fell back on {day}" if fallen.is_listed else f"left the list of current {data.noun.many}"
+    return f"{leader} {lead}{ahead_of} by {gap_text} after {fallen.name} {fell}"
 
 
 def _write_title(
@@ -72,16 +96,18 @@ def _write_title(
     gap_text: str,
     held: float | None,
     certainty: FirstPlace,
-    fallen: str | None = None,
+    fallen: FallenLeader | None = None,
 ) -> str:
-    """The finding about the leader; `fallen` is who lost the lead to them without a match of theirs."""
+    """The finding about the leader."""
     leader, second = names
     plural = data.noun.is_collective
-    takes = f"{leader} {'take' if plural else 'takes'} the lead"
-    on_top = f"{leader} {'are' if plural else 'is'} on top as {fallen} {'fall' if plural else 'falls'} back"
-    if certainty == "level" and fallen is not None:
+    takes, on_top = f"{leader} {'take' if plural else 'takes'} the lead", ""
+    if fallen is not None:
+        falls = ("fall back", "leave the list") if plural else ("falls back", "leaves the list")
+        on_top = f"{leader} {'are' if plural else 'is'} on top as {fallen.name} {falls[not fallen.is_listed]}"
+    if certainty == "level" and fallen is not None and fallen.name == second:
         return f"{on_top} \N{EN DASH} too close to call"
-    if certainty == "level" and _is_news(held):
+    if certainty == "level" and fallen is None and _is_news(held):
         return f"{takes}, {gap_text} ahead of {second} \N{EN DASH} too close to call"
     if certainty == "level":
         return f"{leader} and {second} are almost level at the top"
@@ -90,7 +116,7 @@ def _write_title(
     if certainty == "probably best":
         return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
     if _is_news(held):
-        return takes if fallen is None else on_top
+        return on_top or takes
     if held is not None and held >= LONG_DAYS and certainty == "best":
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
     return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"

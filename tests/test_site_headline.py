@@ -1,0 +1,42 @@
+"""The headline of pages: who is told to lead whom where the one who led has lost the lead to others."""
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+import jaxrate as jr
+from jaxrate.site.headline import write_headline
+from jaxrate.site.site_data import build_site_data
+
+
+def site_data(winner, loser, date, active):
+    rated = jr.rate(jr.elo(), jr.read({"a": winner, "b": loser, "score": [1.0] * len(winner), "date": date}))
+    return build_site_data(rated, {}, {}, None, None, {"active": active})
+
+
+def test_who_is_level_with_the_leader_is_named_and_not_who_fell_back():
+    """Ada and Di won as often and have not played since; Bo led and lost twice, on the last day.
+
+    The headline named Bo beside Ada, and told the last day as that since which she has led.
+    """
+    winner = ["Ada"] * 3 + ["Di"] * 3 + ["Bo"] * 4 + ["C7", "C8"]
+    loser = [f"C{i}" for i in (0, 1, 2, 0, 1, 2, 3, 4, 5, 6)] + ["Bo", "Bo"]
+    date = ["2020-01-01"] * 6 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
+    data = site_data(winner, loser, date, "all")
+    data.current["deviation"] = np.full(len(data.current.rating), 100.0)
+    found = write_headline(data)
+    assert found.title == "Ada and Di are almost level at the top"
+    assert re.match(r"Ada leads Di by .* after Bo fell back on 2020-01-08[;.]", found.sentence)
+
+
+def test_who_is_no_longer_current_has_not_fallen_back():
+    """Bo led, and has not played for more than ten days; the days of others go on."""
+    winner, loser = ["Bo"] * 4 + ["Ada"] * 3 + ["C7"], [*(f"C{i}" for i in range(7)), "C8"]
+    date = ["2020-01-01"] * 4 + ["2020-01-06"] * 3 + ["2020-01-15"]
+    found = write_headline(site_data(winner, loser, date, 10))
+    assert found.title == "Ada is on top as Bo leaves the list"
+    assert "after Bo left the list of current players" in found.sentence and "2020" not in found.sentence
