@@ -51,8 +51,8 @@ def test_a_page_says_what_jaxrate_says(rated):
     data, table = data_of(page), jr.league.rating_table(rated)
     board = data["board"]
     assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
-    np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0051)
-    np.testing.assert_allclose(board["spread"], 1.96 * table["deviation"], atol=0.0051)
+    np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
+    np.testing.assert_allclose(board["spread"], 1.96 * table["deviation"], atol=0.0101)
     listed = jr.leaderboard(rated, top=30)
     heads = re.findall(r'<td class="words name" data-name="name">.*?<bdi>(.*?)</bdi>', page)
     assert heads == listed.player.tolist()
@@ -74,11 +74,11 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
     ):
         told, career = data["sections"][str(places[name])], jr.career(rated, name)
         last = slice(-min(count, len(career["rating"])), None)
-        np.testing.assert_allclose(told["rating"], (career["rating"] + career["change"])[last], atol=0.056)
-        np.testing.assert_allclose(told["change"], career["change"][last], atol=0.056)
-        np.testing.assert_allclose(told["spread"][-1], 1.96 * table["deviation"][places[name]], atol=0.056)
+        np.testing.assert_allclose(told["rating"], (career["rating"] + career["change"])[last], atol=0.501)
+        np.testing.assert_allclose(told["change"], career["change"][last], atol=0.501)
+        np.testing.assert_allclose(told["spread"][-1], 1.96 * table["deviation"][places[name]], atol=0.501)
         assert told["score"] == career["score"][last].tolist() and told["played"] == len(career["rating"])
-        np.testing.assert_allclose(told["chance"], career["probability"][last], atol=6e-4)
+        np.testing.assert_allclose(told["chance"], career["probability"][last], atol=1.6e-3)
         assert [data["board"]["name"][i] for i in told["opponent"]] == career["opponent"][last].tolist()
         assert [str(np.datetime64(x, "D")) for x in told["time"]] == career["time"][last].astype(str).tolist()
         before = len(career["rating"]) - len(told["score"])
@@ -299,5 +299,5 @@ def test_what_is_downloaded_has_the_decimals(opened, history):
     rating = jr.league.rating_table(history)["rating"]
     at = kept[0].split(",").index("rating") - len(kept[0].split(","))
     found = np.array([row.split(",")[at] for row in kept[1:]], float)
-    np.testing.assert_allclose(found, rating, atol=0.0051)
+    np.testing.assert_allclose(found, rating, atol=0.0101)
     assert (found != found.round()).any() and "." not in texts(opened, "#board tbody td:nth-child(3)")[0]

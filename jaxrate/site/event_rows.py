@@ -12,7 +12,7 @@ from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
-from jaxrate.text_format import use_minus_sign
+from jaxrate.text_format import format_decimals, use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
@@ -76,13 +76,16 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
     add(
         "rating",
-        _cells(np.round(careers.mean, digits), lambda x: figure_cell("rating", use_minus_sign(f"{x:,.{digits}f}"))),
+        _cells(
+            np.round(careers.mean, digits),
+            lambda x: figure_cell("rating", use_minus_sign(format_decimals(x, digits))),
+        ),
     )
     add(
         "change",
         _cells(
             np.round(careers.mean - careers.before, digits) + 0.0,
-            lambda x: figure_cell("change", use_minus_sign(f"{x:+,.{digits}f}")),
+            lambda x: figure_cell("change", use_minus_sign(format_decimals(x, digits, signed=True))),
         ),
     )
     for name in data.columns:

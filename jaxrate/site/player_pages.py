@@ -22,6 +22,7 @@ from jaxrate.site.event_rows import (
 from jaxrate.site.home_sides import grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
+    EXTRA_DIGITS,
     SiteData,
     half_widths_for_json,
     leaderboard_columns,
@@ -165,15 +166,18 @@ def _remove_files(folder: Path, suffix: str) -> None:
                 os.unlink(entry.path)
 
 
-def career_columns(site_data: SiteData, pauses: HostArray) -> dict[str, Any]:
-    """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event."""
+def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = EXTRA_DIGITS) -> dict[str, Any]:
+    """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event.
+
+    Ratings have `extra_digits` decimals beyond those that are shown.
+    """
     careers, table = site_data.careers, site_data.rated.predictions
     columns: dict[str, Any] = {
-        "rating": ratings_for_json(site_data, careers.mean),
-        "change": ratings_for_json(site_data, careers.mean - careers.before),
+        "rating": ratings_for_json(site_data, careers.mean, extra_digits),
+        "change": ratings_for_json(site_data, careers.mean - careers.before, extra_digits),
     }
     if careers.deviation is not None:
-        columns["spread"] = half_widths_for_json(site_data, careers.deviation)
+        columns["spread"] = half_widths_for_json(site_data, careers.deviation, extra_digits)
     if site_data.rated.clock is not None:
         columns["time"] = times_for_json(site_data, careers.time)
         columns["pauses"] = pauses
@@ -205,8 +209,8 @@ def career_columns(site_data: SiteData, pauses: HostArray) -> dict[str, Any]:
     if site_data.hindsight is not None:
         mean, deviation = (careers.gather_own_ratings(x) for x in site_data.hindsight)
         columns |= {
-            "known": ratings_for_json(site_data, mean),
-            "knownSpread": half_widths_for_json(site_data, deviation),
+            "known": ratings_for_json(site_data, mean, extra_digits),
+            "knownSpread": half_widths_for_json(site_data, deviation, extra_digits),
         }
     for name, values in site_data.columns.items():
         own_points = careers.gather(values)

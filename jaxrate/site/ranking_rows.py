@@ -12,11 +12,13 @@ from jaxrate.site.site_data import (
     MEAN_YEAR_DAYS,
     SiteData,
     event_nouns,
+    half_widths_for_json,
     has_peaks,
     peak_definition,
+    ratings_for_json,
     uncertain_half_width,
 )
-from jaxrate.text_format import use_minus_sign
+from jaxrate.text_format import format_decimals, use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
 SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all lines
@@ -99,6 +101,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
     uncertain = uncertain_half_width(data)
+    intervals = _ratings_and_half_widths(data, begin_rank, end_rank)
     for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
         rating = float(board.rating[at])
@@ -115,15 +118,15 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         if board.change is not None and board.rank_then is not None:
             cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
         cells.append(f'<td class="words name" data-name="name">{name}')
-        cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(f"{rating:,.{digits}f}")}')
-        cells.append(f'<td class="interval">{interval_bar(axis, rating, half)}')
+        cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(format_decimals(rating, digits))}')
+        cells.append(f'<td class="interval">{interval_bar(axis, *intervals[at - begin_rank], digits)}')
         if board.change is not None:
             change = float(board.change[at])
-            text = "" if change != change else use_minus_sign(f"{change:+,.{digits}f}")
+            text = "" if change != change else use_minus_sign(format_decimals(change, digits, signed=True))
             cells.append(f'<td class="figure change" data-name="change">{text}')
         cells.append(f'<td class="course">{course_line(lines.levels[at])}')
         if with_peaks:
-            text = use_minus_sign(f"{peak:,.{digits}f}") + year if peak == peak else ""
+            text = use_minus_sign(format_decimals(peak, digits)) + year if peak == peak else ""
             cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:
@@ -132,6 +135,13 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
                 cells.append(f'<td class="words more" data-name="{heading}">{_time_text(time, dated)}')
         rows.append(f"<tr>{''.join(cells)}\n")
     return "".join(rows)
+
+
+def _ratings_and_half_widths(data: SiteData, begin_rank: int, end_rank: int) -> list[tuple[float, float | None]]:
+    """Ratings with the decimals that scripts know, so that both tell the same ends of intervals."""
+    rating, deviation = data.current.rating[begin_rank:end_rank], data.current.deviation
+    half = [None] * len(rating) if deviation is None else half_widths_for_json(data, deviation[begin_rank:end_rank])
+    return list(zip(ratings_for_json(data, rating), half, strict=True))
 
 
 def _move(rank: int, rank_then: int) -> str:

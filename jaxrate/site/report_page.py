@@ -19,6 +19,7 @@ from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
+from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale, system_title
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
@@ -101,7 +102,7 @@ def report_html(
     for i, levels in zip(listed, lines.levels, strict=True):
         board["course"][place[i]] = levels
     pauses = mark_events_after_pauses(site_data)
-    columns, summaries = career_columns(site_data, pauses), summarise_players(site_data, context)
+    columns, summaries = career_columns(site_data, pauses, 0), summarise_players(site_data, context)
     notes = write_chart_notes(site_data, pauses)
     charts = draw_career_charts(site_data, pauses, [*long_ids, *short_ids][:1])  # that which is shown without scripts
     shown_notes = list(dict.fromkeys(notes[i] for i in (*long_ids, *short_ids)))
@@ -200,21 +201,16 @@ def _player_section_data(
         at = np.unique([*at, site_data.careers.peak[player]])
         career["drawn"] = (at[at >= first] - first).tolist()
         at = at[at < first].tolist()
-        past: dict[str, Any] = {
-            name: [columns[name][i] for i in at] for name in ("time", "rating", "spread") if name in columns
-        }
-        digits = site_data.digits or None
-        career["past"] = past | {x: [round(y, digits) for y in past[x]] for x in ("rating", "spread") if x in past}
+        kept = ("time", "rating", "spread", "known", "knownSpread")
+        career["past"] = {name: [columns[name][i] for i in at] for name in kept if name in columns}
         if "pauses" in columns:
             career["past"]["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
-        if "known" in columns:
-            career["past"] |= {name: [columns[name][i] for i in at] for name in ("known", "knownSpread")}
         career["past"]["number"] = [i - begin + 1 for i in at]
-    return _encode_section_data(career, site_data.digits + 1) | {"summary": summary, "played": end - begin}
+    return _encode_section_data(career) | {"summary": summary, "played": end - begin}
 
 
-def _encode_section_data(career: dict[str, Any], digits: int) -> dict[str, Any]:
-    """The same in fewer characters, with so many decimals of ratings; report.js decodes it."""
+def _encode_section_data(career: dict[str, Any]) -> dict[str, Any]:
+    """The same in fewer characters; report.js decodes it."""
     encoded = dict(career)
     if "past" in career:
         past = career["past"].items()
@@ -224,10 +220,16 @@ def _encode_section_data(career: dict[str, Any], digits: int) -> dict[str, Any]:
     if "points" in career:
         encoded["points"] = " ".join(x.replace("\u2013", ":") for x in career["points"])
     for name in career.keys() & {"chance", "draw"}:
-        encoded[name] = [None if x is None else round(CHANCE_UNITS * x) for x in career[name]]
-    for name in career.keys() & {"rating", "change", "spread", "known", "knownSpread"}:
-        encoded[name] = [None if x is None else round(x, digits) for x in career[name]]
+        encoded[name] = [None if x is None else _round_chance(x) for x in career[name]]
     return encoded
+
+
+def _round_chance(chance: float) -> int:
+    """The number of `CHANCE_UNITS` that is nearest to a probability, of those that are shown as it is."""
+    nearest = round(CHANCE_UNITS * chance)
+    shown = format_percentage(chance)
+    around = (nearest, nearest - 1, nearest + 1)
+    return next((x for x in around if format_percentage(x / CHANCE_UNITS) == shown), nearest)
 
 
 def encode_as_differences(values: list[Any]) -> list[Any]:

@@ -244,13 +244,18 @@ def round_for_json(values: HostArray, digits: int) -> list[Any]:
     return [None if x != x else x for x in rounded.tolist()]
 
 
-def ratings_for_json(data: SiteData, ratings: HostArray) -> list[Any]:
-    """Ratings for JSON, with more decimals than are shown."""
-    return round_for_json(ratings, data.digits + EXTRA_DIGITS)
+def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
+    """Ratings for JSON, with more decimals than are shown: scripts, which round them again, show what pages do."""
+    values, digits = ratings.astype(float), data.digits + extra_digits
+    step = 10**extra_digits  # of the stored decimals, to one of those that are shown
+    stored = np.rint(np.abs(values) * 10.0**digits)
+    half_up = np.floor(stored / step + 0.5)  # as scripts round
+    stored -= half_up > np.rint(np.abs(values) * 10.0**data.digits)
+    return round_for_json(np.copysign(stored / 10.0**digits, values) + 0.0, digits)
 
 
-def half_widths_for_json(data: SiteData, deviation: HostArray) -> list[Any]:
-    return ratings_for_json(data, 1.96 * deviation)
+def half_widths_for_json(data: SiteData, deviation: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
+    return ratings_for_json(data, 1.96 * deviation, extra_digits)
 
 
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:

@@ -21,7 +21,11 @@ const joinFigures = (name) => name.replace(/(?<=\d)-(?=\d)/g, "\u2011");
 const LANGUAGES = navigator.languages.filter((x) => /^[\w-]+$/.test(x));
 
 const minus = (text) => text.replace("-", "−");
-const grouped = (x, digits, options = {}) => minus(x.toLocaleString(LANGUAGES, { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }));
+const grouped = (x, digits, options = {}) => {
+  const format = { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options };
+  const isZero = x < 0 && Number(x.toFixed(format.maximumFractionDigits)) === 0; // which has no sign
+  return minus((isZero ? 0 : x).toLocaleString(LANGUAGES, format));
+};
 const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
 const percentage = (x, digits) => grouped(x / 100, digits, { style: "percent" });
 const percent = (p) => {
