@@ -42,7 +42,9 @@ def test_the_command(jaxrate, games, tmp_path):
             assert cells[:4] == [format_metric(name, result[name]) for name in names]
     data = jr.read(games, side="home")
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
-    bins = jr.metrics.calibration(guess, data.matches.score)
+    favoured, score = np.asarray(guess) >= 0.5, np.asarray(data.matches.score)
+    guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
+    bins = jr.metrics.calibration(guess, score, bins=20)
     wanted = merge_small_bins(np.transpose(bins[:3])[bins.weight > 0].tolist())
     cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T

@@ -133,6 +133,8 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     assert wilson_interval(0.75, 20) == pytest.approx((0.5313, 0.8881), abs=1e-4)
     plot = reliability_dot_plot([[0.25, 0.75, 20.0]])
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
+    plot = reliability_dot_plot([[0.75, 0.75, 400.0]])  # of favourites both axes begin at one half
+    assert plot.dots == "M500 500h0" and plot.across[0] == (0.0, "50%") and plot.down[-1] == (0.0, "100%")
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -157,7 +157,8 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     rated = SimpleNamespace(predictions=pa.table(table), contests=None, options={})
     said = summarise_accuracy(rated)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
-    assert "The home side won 75.0% of the 4 matches that were not on neutral ground." in said.texts[0]
+    home = "The home side won 75.0% of the 4 matches that were not on neutral ground; 52.5% were predicted."
+    assert home in said.texts[0]
     table["score"][0] = 0.5
     said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}))
     assert said.title == "The favourite won 50% of matches and drew 17%"
@@ -166,6 +167,17 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
         SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={})
     )
     assert "home" not in said.texts[0] and "Chance alone gives 50%." in said.texts[0]
+
+
+def test_calibration_is_that_of_favourites_on_either_side():
+    """Those listed first win 80 of 100 at 72%, those listed second 64: it was told of the first alone."""
+    prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
+    rated = SimpleNamespace(predictions=pa.table({"prediction": prediction, "score": score}), contests=None, options={})
+    said = summarise_accuracy(rated)
+    (told,) = said.bins
+    assert told == pytest.approx([0.72, 0.72, 200])
+    assert "Favourites' chances were off by 0.0 percentage points, on average: of 100" in said.texts[2]
+    assert said.texts[2].endswith("about 70 won.")
 
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():

@@ -26,7 +26,7 @@ def test_words_about_contests_of_teams():
         if teams == 2:
             found = evaluate_predictions(rated, data)
             assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} contests." in said.texts[0]
-            assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 1
+            assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 2
         else:
             first = rated.predictions["prediction"].to_numpy()[::2].reshape(n, teams)
             i, j = np.triu_indices(teams, 1)

@@ -79,7 +79,7 @@ def report(
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
-    from jaxrate.league.evaluation import format_metric, prediction_calibration
+    from jaxrate.league.evaluation import format_metric
     from jaxrate.league.rated_history import find_player_id
     from jaxrate.league.system_comparison import BASELINES
     from jaxrate.league.system_construction_by_name import make_system
@@ -132,7 +132,6 @@ def report(
             top=top,
             players=players,
             quality={measure: format_metric(measure, value) for measure, value in metrics.items()},
-            calibration=prediction_calibration(rated, task.data),
             comparison=comparison,
             smoothed=smoothed,
             active=active,

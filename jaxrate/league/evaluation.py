@@ -9,13 +9,10 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games, count_teams
 from jaxrate.league.rated_history import Rated
-from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.metrics.prediction_metrics import (
-    calibration,
     contests_as_matches,
     log_loss,
     match_metrics,
-    mirror_winner_first,
     ranking_metrics,
 )
 
@@ -111,18 +108,6 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
     sided = "The best constant forecast, which gives whoever has the side the same chance,"
     forecast = sided if has_side else "A constant forecast, one half for all,"
     return [] if np.isnan(loss) else [f"{forecast} has log loss {loss:.4f}."]
-
-
-def prediction_calibration(rated: Rated, data: Dataset) -> Calibration | None:
-    """The calibration of the predictions of these events; None for contests of many."""
-    two_sided = as_two_sided(data)
-    if two_sided is None:
-        return None
-    predictions = rated.predictions.slice(len(rated.predictions) - len(data.rows))
-    p, score, weight = mirror_winner_first(
-        predictions["prediction"].to_numpy()[two_sided.row], two_sided.score, two_sided.weight
-    )
-    return calibration(p, score, weight=weight)
 
 
 def format_metric(metric: str, value: float) -> str:

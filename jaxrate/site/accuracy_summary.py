@@ -13,7 +13,6 @@ from jaxrate.metrics.prediction_metrics import (
     calibration,
     experience_mask,
     match_metrics,
-    mirror_winner_first,
     ranking_metrics,
 )
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
@@ -22,15 +21,23 @@ from jaxrate.text_format import format_count
 
 MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
 ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
+CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on draws are told apart
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
 
+class HomeScores(NamedTuple):
+    """Of those who were at home; matches on neutral ground are not in it."""
+
+    prediction: HostArray
+    score: HostArray
+
+
 class AccuracySummary(NamedTuple):
     title: str  # the finding; empty without matches
     texts: list[str]  # sentences
-    bins: list[list[float]]  # predicted, observed, count; empty for contests of many
+    bins: list[list[float]]  # chance of the favourite, their mean score, count; empty for contests of many
 
 
 def summarise_accuracy(rated: Rated) -> AccuracySummary:
@@ -40,26 +47,22 @@ def summarise_accuracy(rated: Rated) -> AccuracySummary:
 
 def _summarise_matches(rated: Rated) -> AccuracySummary:
     table = rated.predictions
-    score = table["score"].to_numpy()
+    score, prediction = table["score"].to_numpy(), table["prediction"].to_numpy()
     side = home_sides(rated)
-    home_score = None if side is None else np.where(side > 0, score, 1.0 - score)[side != 0]
-    return _summarise_two_sided(table["prediction"].to_numpy(), score, "match", home_score, side_words(rated))
+    home = (
+        None if side is None else HomeScores(*(np.where(side > 0, x, 1.0 - x)[side != 0] for x in (prediction, score)))
+    )
+    return _summarise_two_sided(prediction, score, "match", home, side_words(rated))
 
 
 def _summarise_two_sided(
-    prediction: HostArray, score: HostArray, event: str, home_score: HostArray | None = None, words: SideWords = HOME
+    prediction: HostArray, score: HostArray, event: str, home: HomeScores | None = None, words: SideWords = HOME
 ) -> AccuracySummary:
-    """Summarise events of two sides, from the prediction and the score of one of them.
-
-    `home_score` has the scores of those who were at home; matches on neutral ground are not in it.
-    """
+    """Summarise events of two sides, from the prediction and the score of one of them."""
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics = match_metrics(predictions, score)
-    p, won, weight = mirror_winner_first(predictions, score)
-    bins = calibration(p, won, weight=weight)
-    filled_bins = [list(x) for x in np.transpose(bins[:3])[bins.weight > 0].tolist()]
+    metrics, bins = match_metrics(predictions, score), _favourite_calibration(predictions, score)
     has_draws = bool(((score > 0) & (score < 1)).any())
-    calibration_error, share, drew = 100 * metrics["calibration error"], metrics["accuracy"], (score == 0.5).mean()
+    share, drew = metrics["accuracy"], (score == 0.5).mean()
     events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
     with_draws = drew > MIN_DRAW_SHARE
     if with_draws:  # then a favourite's wins alone are far from their score
@@ -72,45 +75,50 @@ def _summarise_two_sided(
         title = f"The favourite won {share:.0%} of {many}"
         draws = ", counting a draw as half a win" if has_draws else ""
         finding = f"The favourite won {share:.1%} of {events}{draws}."
-    if home_score is not None and len(home_score) and home_score.mean() > 0.5:
-        title += "" if with_draws else f", {words.holder} {home_score.mean():.0%}"
-        finding += f" {_describe_home_score(home_score, with_draws, words)}"
+    if home is not None and len(home.score) and home.score.mean() > 0.5:
+        title += "" if with_draws else f", {words.holder} {home.score.mean():.0%}"
+        finding += f" {_describe_home_scores(home, with_draws, words)}"
     texts = [
         f"{finding} Chance alone gives 50%.",
         f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
         "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
         f"The Brier score is {metrics['Brier score']:.4f}.)",
-        _describe_calibration(calibration_error, bins, has_draws),
+        _describe_calibration(bins, has_draws),
     ]
+    filled_bins = np.transpose(bins[:3])[bins.weight > 0].tolist()
     return AccuracySummary(title, texts, merge_small_bins(filled_bins))
 
 
-def _describe_home_score(score: HostArray, with_draws: bool, words: SideWords) -> str:
-    """How often those at home won, of the matches in which somebody was."""
+def _favourite_calibration(prediction: HostArray, score: HostArray) -> Calibration:
+    """The calibration of the chances of favourites, whichever side they are listed on; of equals, each counts half."""
+    favours_second = prediction < 0.5
+    favourite_score = np.where(favours_second, 1.0 - score, np.where(prediction > 0.5, score, 0.5))
+    return calibration(np.where(favours_second, 1.0 - prediction, prediction), favourite_score, bins=CHANCE_BINS)
+
+
+def _describe_home_scores(home: HomeScores, with_draws: bool, words: SideWords) -> str:
+    """How often those at home won, of the matches in which somebody was, and what had been predicted."""
+    score = home.score
     where = f"of the {format_count(len(score), 'match')} {words.known}"
-    holder = words.holder[0].upper() + words.holder[1:]
+    holder, predicted = words.holder[0].upper() + words.holder[1:], f"{home.prediction.mean():.1%} were predicted"
     if not with_draws:
-        return f"{holder} won {score.mean():.1%} {where}."
+        return f"{holder} won {score.mean():.1%} {where}; {predicted}."
     won, drew = (score == 1.0).mean(), (score == 0.5).mean()
-    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way."
+    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way; {predicted}."
 
 
-def _describe_calibration(error: float, bins: Calibration, has_draws: bool) -> str:
-    """How far chances were off in percentage points, and whether favourites won more or less often than predicted.
+def _describe_calibration(bins: Calibration, has_draws: bool) -> str:
+    """How far favourites' chances were off in percentage points, and whether they won more or less than predicted.
 
     Where there are draws, each counts as half a win.
     """
     draws = ", with draws as half a win" if has_draws else ""
-    number = np.arange(len(bins.weight))
-    favourite_bin = np.maximum(number, len(number) - 1 - number)  # the one of the favourite, from either side
-    surplus = 100 * np.nan_to_num(np.where(number == favourite_bin, 1, -1) * (bins.observed - bins.predicted))
-    weight = np.bincount(favourite_bin, bins.weight)
-    shift = np.bincount(favourite_bin, bins.weight * surplus) / np.maximum(weight, 1e-9)
-    bias = float(weight @ shift) / float(weight.sum())
-    text = f"Chances were off by {error:.1f} percentage points, on average"
+    weight, shift = bins.weight, 100 * np.nan_to_num(bins.observed - bins.predicted)
+    bias, error = float(np.average(shift, weights=weight)), 100 * bins.error
+    text = f"Favourites' chances were off by {error:.1f} percentage points, on average"
     if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
-        near = slice(6, 8)  # chances of 60 to 80%
+        near = slice(round(0.6 * CHANCE_BINS), round(0.8 * CHANCE_BINS))
         if weight[near].sum() > 0:
             bias = float(np.average(shift[near], weights=weight[near]))
         text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"

@@ -8,6 +8,9 @@ MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
 
 
+AXIS_STARTS = (50, 10), (40, 10), (0, 25)  # percents at which both axes may begin, and their steps
+
+
 class DotPlot(NamedTuple):
     """Dots and bars within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
 
@@ -37,14 +40,23 @@ def merge_small_bins(bins: list[list[float]]) -> list[list[float]]:
 
 
 def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
-    """A dot for each bin [predicted, observed, count]: predicted to the right, observed upwards."""
+    """A dot for each bin [predicted, observed, count]: predicted to the right, observed upwards.
+
+    Both axes begin at one half, or below it where dots or bars are there.
+    """
     intervals = [wilson_interval(observed, count) for _, observed, count in bins]
-    across = [round(PICTURE_SIZE * predicted) for predicted, _, _ in bins]
-    dots = (f"M{x}{_height(observed)}h0" for x, (_, observed, _) in zip(across, bins, strict=True))
-    bars = (f"M{x}{_height(low)}V{_height(high)}" for x, (low, high) in zip(across, intervals, strict=True))
-    marks = [(25.0 * i, f"{25 * i}%") for i in range(5)]
+    least = 100 * min((x for ends in zip(intervals, bins, strict=True) for x in (ends[0][0], ends[1][0])), default=0.5)
+    begin, step = next((x for x in AXIS_STARTS if x[0] <= least), AXIS_STARTS[-1])
+
+    def position(share: float) -> int:
+        """Of a share on either axis."""
+        return round(PICTURE_SIZE * (100 * share - begin) / (100 - begin))
+
+    across = [position(predicted) for predicted, _, _ in bins]
+    dots = (f"M{x} {PICTURE_SIZE - position(y)}h0" for x, (_, y, _) in zip(across, bins, strict=True))
+    bars = (
+        f"M{x} {PICTURE_SIZE - position(low)}V {PICTURE_SIZE - position(high)}"
+        for x, (low, high) in zip(across, intervals, strict=True)
+    )
+    marks = [(100 * (x - begin) / (100 - begin), f"{x}%") for x in range(begin, 101, step)]
     return DotPlot("".join(dots), "".join(bars), intervals, marks, [(100 - at, text) for at, text in marks])
-
-
-def _height(share: float) -> str:
-    return f" {round(PICTURE_SIZE * (1 - share))}"

@@ -14,7 +14,6 @@ from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
-from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
@@ -26,7 +25,7 @@ from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_templa
 from jaxrate.site.pair_fields import encode_matchups, pair_fields
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
-from jaxrate.site.reliability_plot import merge_small_bins, reliability_dot_plot
+from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
     SiteData,
     build_site_data,
@@ -56,7 +55,6 @@ def report_html(
     top: int = 50,
     players: Iterable[Any] = (),
     quality: Mapping[str, str] | None = None,
-    calibration: Calibration | None = None,
     comparison: Comparison | None = None,
     smoothed: Smoothed | None = None,
     active: Any = None,
@@ -75,7 +73,6 @@ def report_html(
         current players have shorter sections.
       players: names of further players with such a section.
       quality: metrics of the predictions as text, by name. None: not shown.
-      calibration: calibration of the predictions. None: not shown.
       comparison: comparison with other systems. None: not shown.
       smoothed: the smoothed history of the same matches, from `jr.smooth`: charts then have a second line, in
         hindsight. None: one line.
@@ -116,8 +113,6 @@ def report_html(
     matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
-    bins = [] if calibration is None else np.transpose(calibration[:3])[calibration.weight > 0].tolist()
-    bins = merge_small_bins(bins)
     accuracy = summarise_accuracy(rated)
     shown = min(RANKING_ROWS, len(listed))
     axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)
@@ -147,8 +142,8 @@ def report_html(
             first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
             quality=quality or {},
             compared=_compared_rows(comparison),
-            bins=bins,
-            reliability=reliability_dot_plot(bins),
+            bins=accuracy.bins,
+            reliability=reliability_dot_plot(accuracy.bins),
             comparison=comparison,
             comparison_title=write_comparison_title(comparison),
             behind=draw_system_bars(comparison),
