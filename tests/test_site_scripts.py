@@ -1,4 +1,4 @@
-"""Pages with scripts say what the same pages say without: scripts round what is stored once more."""
+"""Pages with scripts, on phones and on paper say what the same pages say otherwise."""
 
 import re
 from decimal import ROUND_HALF_UP, Decimal
@@ -16,7 +16,7 @@ from jaxrate.data import simulate
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.report_page import CHANCE_UNITS, _round_chance
 from jaxrate.site.site_data import ratings_for_json
-from tests.browser import texts, wait_for
+from tests.browser import narrowed, texts, wait_for
 
 
 @pytest.mark.parametrize("extra_digits", [0, 1, 2])
@@ -87,3 +87,58 @@ def test_tables_of_scripts_are_those_of_the_page(browser, rated, tmp_path):
             wait_for(browser, lambda: texts(browser, "#board th[aria-sort]") == ["rating"])
         found = [[tuple(x) for x in row] for row in shown_cells(browser, table)]
         assert found and found == wanted[: len(found)], (path, table)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Of 120 of whom one is uncertain, with a comparison of systems and forecasts by somebody with a long name."""
+    random = np.random.default_rng(5)
+    a = random.integers(0, 120, 2400)
+    b = (a + random.integers(1, 120, 2400)) % 120
+    a[-1], names = 120, np.array([*(f"Town of the {i}th" for i in range(120)), "Newcomer"], object)
+    date = (np.arange(2400) // 10 + 18_000).astype("datetime64[D]")
+    data = jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, 2400).astype(float), "date": date})
+    published = {"FiveThirtyEight": np.full(2400, 0.5)}
+    return jr.rate(jr.glicko(), data), jr.compare(data, ["elo", "glicko"], published=published)
+
+
+@pytest.fixture
+def opened(browser, crowd, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(jr.site.report_html(crowd[0], comparison=crowd[1], active="all"), encoding="utf-8")
+    browser.get(path.as_uri())
+    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    yield browser
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_words_and_ranks_have_room_on_a_phone(opened):
+    """FiveThirtyEight was broken within the word, and "~121" ran into the name beside it."""
+    narrowed(opened, 360, "light")
+    lines = "return [...document.querySelectorAll('.systems td.name')].map((x) => x.offsetHeight)"
+    heights = opened.execute_script(lines)
+    assert len(heights) == 4 and len(set(heights)) == 1 and heights[0] < 30
+    opened.find_element("id", "search").send_keys("newcomer")
+    wait_for(opened, lambda: texts(opened, "#board td.rank") == ["~121"] or len(texts(opened, "#board td.rank")) == 1)
+    ends = """const [rank, name] = ["rank", "name"].map((x) => document.querySelector(`#board td.${x}`));
+    const range = document.createRange();
+    range.selectNodeContents(rank);
+    return [range.getBoundingClientRect().right, name.getBoundingClientRect().left]"""
+    rank_end, name_begin = opened.execute_script(ends)
+    assert texts(opened, "#board td.rank")[0].startswith("~") and rank_end + 3 < name_begin
+
+
+def test_opponents_lead_to_their_sections(opened):
+    opponent = texts(opened, "#events td:nth-child(2)")[0]
+    opened.find_element("css selector", "#events td:nth-child(2) a").click()
+    wait_for(opened, lambda: texts(opened, "#name") == [opponent])
+
+
+def test_paper_says_how_many_are_left_out(opened):
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    said = "return [...document.querySelectorAll('#leaderboard .pages')].map((x) => x.innerText.trim()).filter(Boolean)"
+    assert opened.execute_script(said) == ["1 to 50 of 121"]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    opened.find_element("id", "rest").click()
+    wait_for(opened, lambda: texts(opened, "#leaderboard [role=status]") == ["1 to 50 of 121"])
+    assert opened.execute_script(said)[0].startswith("First") and not texts(opened, "#rest")

@@ -8,6 +8,7 @@ MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
 
 
+BAR_ROOM = 2  # percentage points by which a bar may reach below the beginning of its axis
 AXIS_STARTS = (50, 10), (40, 10), (0, 25)  # percents at which both axes may begin, and their steps
 
 
@@ -42,11 +43,11 @@ def merge_small_bins(bins: list[list[float]]) -> list[list[float]]:
 def reliability_dot_plot(bins: list[list[float]]) -> DotPlot:
     """A dot for each bin [predicted, observed, count]: predicted to the right, observed upwards.
 
-    Both axes begin at one half, or below it where dots or bars are there.
+    Both axes begin at one half, or below it where dots or bars are farther below.
     """
     intervals = [wilson_interval(observed, count) for _, observed, count in bins]
     least = 100 * min((x for ends in zip(intervals, bins, strict=True) for x in (ends[0][0], ends[1][0])), default=0.5)
-    begin, step = next((x for x in AXIS_STARTS if x[0] <= least), AXIS_STARTS[-1])
+    begin, step = next((x for x in AXIS_STARTS if x[0] <= least + BAR_ROOM), AXIS_STARTS[-1])
 
     def position(share: float) -> int:
         """Of a share on either axis."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
-from jaxrate.league.comparison_table import Comparison
+from jaxrate.league.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
@@ -160,10 +160,14 @@ def report_html(
 
 
 def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
-    """The rows of a comparison as text, with names of systems in print."""
+    """The rows of a comparison as text, with names of systems in print, and with the interval of the blend."""
     if comparison is None:
         return []
-    return [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
+    rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
+    if comparison.blend is not None and comparison.has_differences:
+        difference = use_minus_sign(format_loss_difference(comparison.blend.log_loss_difference))
+        rows[len(comparison.results)][comparison.head.index(LOSS_DIFFERENCE_HEAD)] = difference
+    return rows
 
 
 def _leaderboard_data_with_modifiers(site_data: SiteData, rated: Rated) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemR
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.method_texts import system_title
-from jaxrate.text_format import join_names
+from jaxrate.text_format import format_decimals, join_names, use_minus_sign
 
 
 class SystemRow(NamedTuple):
@@ -23,6 +23,7 @@ class SystemBars(NamedTuple):
     axis: Axis
     rows: list[SystemRow]
     others: list[SystemRow]  # a blend of the systems, and forecasts that were published
+    is_beaten: bool  # whether one of the others is better than the best system
 
 
 def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
@@ -43,7 +44,8 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
         for (name, quality, _), gap in zip([*systems, *others], gaps, strict=True)
     ]
     rows[0] = rows[0]._replace(text="best")
-    return SystemBars(axis, rows[: len(systems)], rows[len(systems) :])
+    is_beaten = any(gap < 0 for gap, _ in gaps)
+    return SystemBars(axis, rows[: len(systems)], rows[len(systems) :], is_beaten)
 
 
 def _gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | None]:
@@ -54,8 +56,8 @@ def _gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | N
 
 
 def _describe_gap(gap: float, half: float | None) -> str:
-    """How far behind or ahead of the best system, as "+0.0041 ± 0.0012" or "ahead by 0.0012 ± 0.0009"."""
-    text = f"{gap:+.4f}" if gap >= 0 else f"ahead by {-gap:.4f}"
+    """How far behind the best system, as "+0.0041 ± 0.0012"; less than 0 is ahead of it."""
+    text = use_minus_sign(format_decimals(gap, 4, signed=True))
     return text if half is None else f"{text} ± {half:.4f}"
 
 

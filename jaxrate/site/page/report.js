@@ -16,7 +16,7 @@ byId("rest")?.addEventListener("click", () => rankingTable.find(""));
 
 const [choice, other] = ["choice", "other"].map(byId);
 other?.append(...[...choice.options].map((x) => x.cloneNode(true)));
-const others = new Proxy([], { get: (_, i) => [null, board.name[i]] });
+const others = new Proxy([], { get: (_, i) => [i, board.name[i]] });
 const fromDifferences = (values, sum = 0) => values.map((x) => (x === null ? null : (sum += x)));
 for (const career of Object.values(sections)) {
   career.others = others;
@@ -51,7 +51,7 @@ function open(place) {
     draw();
   }
   const rows = latestFirst(career);
-  const columns = eventColumns(career, data, ([, name]) => make("bdi", {}, name));
+  const columns = eventColumns(career, data, ([place]) => linked(board, place));
   table?.below.remove();
   const fresh = byId("events").cloneNode(false);
   byId("events").replaceWith(fresh);

@@ -31,8 +31,13 @@ class Table {
       return button;
     });
     this.below = make("div", { class: "below" }, this.status, this.pages, make("p", { class: "note" }, "Download: ", ...saved));
-    const after = table.nextElementSibling?.matches(".pages") ? table.nextElementSibling : table;
-    after.after(this.below);
+    this.former = []; // what the page says of its rows, until there are all
+    let last = table;
+    while (last.nextElementSibling?.matches(".pages, .short")) {
+      last = last.nextElementSibling;
+      if (last.matches(".pages")) this.former.push(last);
+    }
+    last.after(this.below);
     search?.addEventListener("input", () => this.find(search.value));
   }
 
@@ -46,7 +51,7 @@ class Table {
     const rows = await this.loading;
     if (this.source) {
       this.source = null;
-      if (this.table.nextElementSibling.matches(".pages")) this.table.nextElementSibling.remove();
+      this.former.forEach((x) => x.remove());
       if (!this.rows.length) this.rows = this.kept = rows;
     }
   }
