@@ -138,7 +138,8 @@ def test_what_is_coming(rated, folder):
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     assert " · ".join(f"{wanted[f'odds_{name}'][0]:.2f}" for name in ("win", "draw", "loss")) in row
-    assert re.search(r'class="lead">.+ \u2013 .+ is the closest, \d+% to \d+%; the clearest favourite is ', page)
+    assert re.search(r"<h1>.+ \u2013 .+ is the closest match, \d+% to \d+%</h1>", page)
+    assert '<p class="lead">The clearest favourite is ' in page
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads((folder / "data" / "coming.json").read_text(encoding="utf-8"))
@@ -191,7 +192,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     assert "at the time, in hindsight" in (out / "about.html").read_text(encoding="utf-8")
     careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
     outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
-    assert np.concatenate(outside).mean() < 0.0005 and "it hardly ever leaves the band" in page_of(out, "player 00")
+    assert np.concatenate(outside).mean() < 0.0005 and "hardly ever leaves it." in page_of(out, "player 00")
     page = jr.site.report_html(rated, top=1, smoothed=smoothed)
     assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
     told = inside(page, "data")["sections"]["0"]

@@ -47,13 +47,17 @@ def test_every_system_has_a_name_in_print():
 
 
 def test_points_are_worth_what_predictions_say():
+    own_side = jr.skills(own_side=True, side_advantage=54)
     data = SimpleNamespace(
-        leaderboard_ids=np.arange(3), listed=np.arange(3), full_leaderboard=SimpleNamespace(rating=LogisticPairs.rating)
+        rated=SimpleNamespace(system=own_side),
+        leaderboard_ids=np.arange(3),
+        listed=np.arange(3),
+        full_leaderboard=SimpleNamespace(rating=LogisticPairs.rating),
     )
     tables = SimpleNamespace(even=LogisticPairs(), home=LogisticPairs(60.0))
     rows = [("100", "64%"), ("200", "76%"), ("400", "91%")]  # no pair is 50 points apart
-    assert rating_scale(data, tables) == RatingScale(rows, ("60", "59%"))
-    assert rating_scale(data, SimpleNamespace(even=LogisticPairs(), home=None)) == RatingScale(rows, None)
+    assert rating_scale(data, tables) == RatingScale(rows, ("60", "59%"), "54")
+    assert rating_scale(data, SimpleNamespace(even=LogisticPairs(), home=None)) == RatingScale(rows, None, "54")
     assert rating_scale(data, None) == RatingScale([], None)
 
 

@@ -87,7 +87,7 @@ def test_a_wide_band_leaves_the_chart_and_is_not_flat(duel):
     page = text_of(duel[1] / "players" / "ada.html")
     heights = [int(y) for y in re.findall(r" (-?\d+)", re.search('class="area first" d="(.*?)"', page)[1])]
     assert min(heights) < 0 and max(heights) > 1000  # the first intervals
-    assert "19 times in 20" not in page and "margin of error at the time" in page
+    assert "19 times in 20" not in page and "the 95% interval from the results until then" in page
 
 
 @pytest.fixture(scope="module")

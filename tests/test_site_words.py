@@ -47,21 +47,21 @@ def test_matches_to_come_name_who_is_at_home_first():
     found = [(match.first, match.second, match.has_home, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", True, 0.25), ("Cy", "Bo", True, 0.625), ("Cy", "Ada", False, 0.875)]
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
-        "Cy \u2013 Bo B. is the closest, 63% to 37%; the clearest favourite is Cy, 88% against Ada."
+        "Cy \u2013 Bo B. is the closest match, 63% to 37%; the clearest favourite is Cy, 88% against Ada."
     )
 
 
 @pytest.mark.parametrize(
     ("wins", "sentence"),
     [
-        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest, 50% to 50%; "
+        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest match, 50% to 50%; "
          "the clearest favourites are Cy, 75% against Di, and Ed, 75% against Flo."),
-        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Cy \u2013 Di are the closest, 52% to 48% either way; "
+        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Cy \u2013 Di are the closest matches, 52% to 48% either way; "
          "the clearest favourite is Ed, 90% against Flo."),
-        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest, 50% to 50%; "
+        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest matches, 50% to 50%; "
          "the clearest favourites are Gus and 2 others, all with 75%."),
-        ([0.48, 0.9], "Ada \u2013 Bo is the closest, 48% to 52%; the clearest favourite is Cy, 90% against Di."),
-        ([0.48, 0.54], "Ada \u2013 Bo is the closest, 48% to 52%; no match has a clear favourite."),
+        ([0.48, 0.9], "Ada \u2013 Bo is the closest match, 48% to 52%; the clearest favourite is Cy, 90% against Di."),
+        ([0.48, 0.54], "Ada \u2013 Bo is the closest match, 48% to 52%; no match has a clear favourite."),
         ([0.75, 0.25, 0.75], ""),
     ],
 )  # fmt: skip
@@ -143,7 +143,10 @@ def test_predictions_have_a_finding():
     told = "Ada would be favoured against all others of the top 3, at 58% or more"
     assert write_matrix_finding([ada, bo, cy], "team") == told
     level = [("ada", "Ada", [None, 51.3]), ("bo", "Bo", [48.7, None])]  # which the ranking calls too close to call
-    assert write_matrix_finding(level, "team") == "No team of the top 2 would be a clear favourite against all others"
+    told = "Ada would be narrowly favoured against the other one, at 51%"  # as titles of plots say
+    assert write_matrix_finding(level, "team") == told
+    level = [("ada", "Ada", [None, 50.4]), ("bo", "Bo", [49.6, None])]
+    assert write_matrix_finding(level, "team") == "No team of the top 2 would be favoured against all others"
     assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 

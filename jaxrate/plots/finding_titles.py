@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.close_leads import classify_first_place, classify_lead
+from jaxrate.league.close_leads import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.plots.name_labels import list_names
 from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 MIN_LEANING = 6  # players whose surprises by chance lean to one side in 1 of 32 plots
-EVEN_PERCENT = 50.5  # expected score from which on a player is the favourite
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
 CLEAR_STRETCH = 0.03  # and by which share they then are at least
 

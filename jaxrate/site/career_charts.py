@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, peak_definition
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
@@ -107,25 +108,21 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
 def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     """What the chart of each player shows besides the line."""
     careers, hindsight = data.careers, data.hindsight
-    _, events = event_nouns(data.rated)
+    event, events = event_nouns(data.rated)
     band = ""
     if careers.deviation is not None:
-        band = "The band is the margin of error at the time: the 95% interval from the results until then."
+        band = "The band is the 95% interval from the results until then."
         if hindsight is not None and len(careers.mean):
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
             percent = f"{100 * outside:.1f}"
-            leaves = f"leaves the band in {percent}% of {events}" if float(percent) else "hardly ever leaves the band"
-            band += (
-                f" The line in hindsight has the same level and spread over all {data.noun.many}, since results tell "
-                f"differences only; it {leaves}. Where a line ends, the two "
-                "may be some points apart: hindsight also revises what was thought of opponents."
-            )
+            leaves = f"leaves it in {percent}% of {events}" if float(percent) else "hardly ever leaves it"
+            band += f" Hindsight, which is drawn at the level and spread of the ratings at the time, {leaves}."
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {
         f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak, {peak_definition(data.rated)}.": careers.peak >= 0,
+        f"The dot is the peak from the {PEAK_MIN_EVENTS}th {event} on.": careers.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),
     }

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
+from jaxrate.league.close_leads import EVEN_PERCENT
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 
@@ -151,8 +152,8 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     pairs = pairs if len(pairs) <= MAX_TIES else [pairs[0], f"{len(pairs) - 1:,} others"]
     first_chances = chances(open_matches[0])
     either_way = "" if all(chances(x) == first_chances for x in open_matches) else " either way"
-    are = "are" if len(open_matches) > 1 else "is"
-    finding = f"{' and '.join(pairs)} {are} the closest, {' to '.join(first_chances)}{either_way}"
+    closest_ones = "are the closest matches" if len(open_matches) > 1 else "is the closest match"
+    finding = f"{' and '.join(pairs)} {closest_ones}, {' to '.join(first_chances)}{either_way}"
     favourites = [favourite_first(x, sides(x)) for x in clear_matches]
     if max(clearest.chances[0][1], clearest.chances[-1][1]) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."
@@ -165,7 +166,7 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
 
 
 def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str) -> str:
-    """Who of these would be a clear favourite against all others, as a finding; nothing for fewer than two.
+    """Who of these would be favoured against all others, as a finding; nothing for fewer than two.
 
     Each has a slug, a name, and their chances in percent against each other, None against themselves.
     """
@@ -173,12 +174,12 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
         return ""
     least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
     best = max(range(len(matrix)), key=lambda i: least[i])
-    if least[best] < 100 * CLEAR_FAVOURITE_CHANCE:
-        return f"No {noun} of the top {len(matrix)} would be a clear favourite against all others"
+    if least[best] <= EVEN_PERCENT:
+        return f"No {noun} of the top {len(matrix)} would be favoured against all others"
+    narrowly = "" if least[best] >= 100 * CLEAR_FAVOURITE_CHANCE else "narrowly "
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    return (
-        f"{matrix[best][1]} would be favoured against {others}, at {least[best]:.0f}%{' or more' * (len(matrix) > 2)}"
-    )
+    at_least = f"at {format_percentage(least[best] / 100)}{' or more' * (len(matrix) > 2)}"
+    return f"{matrix[best][1]} would be {narrowly}favoured against {others}, {at_least}"
 
 
 def format_percentage(chance: float) -> str:

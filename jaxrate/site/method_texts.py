@@ -41,6 +41,7 @@ class RatingScale(NamedTuple):
 
     rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
     side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
+    general_side: str = ""  # the points of the settings, where the system learns each player's own besides
 
 
 def system_title(name: str) -> str:
@@ -117,7 +118,9 @@ def rating_scale(data: SiteData, tables: MatchupTables | None) -> RatingScale:
         if is_near.any():
             logit = points * float(np.median(odds[is_near] / lead[is_near]))
             rows.append((format_number(points), _format_chance(logit)))
-    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit))
+    system = data.rated.system
+    general = format_number(system.params.side_advantage) if system.settings.get("own_side") else ""
+    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general)
 
 
 def _side_worth(

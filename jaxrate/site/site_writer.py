@@ -28,7 +28,13 @@ from jaxrate.site.forecast_tables import (
     write_matrix_finding,
 )
 from jaxrate.site.headline import Headline, write_headline
-from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale
+from jaxrate.site.method_texts import (
+    describe_settings,
+    describe_source,
+    describe_system,
+    rating_scale,
+    system_title,
+)
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.pair_fields import encode_matchups, pair_fields
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
@@ -198,6 +204,7 @@ def write_site(
         "about",
         "Method",
         page_summary=f"How the ratings are made. {context['summary']}",
+        title=f"{system_title(rated.system.name)} rates {site_data.noun.many} by {context['evidence']}",
         spread=site_data.careers.deviation is not None,
         system=describe_system(rated.system.name),
         period=describe_period(rated),

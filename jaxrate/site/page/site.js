@@ -49,7 +49,7 @@ async function player() {
   if (byId("upsets")) {
     const expected = ({ i }) => career.chance[i] + 0.5 * (career.draw?.[i] ?? 0);
     const wins = rows.filter((row) => career.score[row.i] === 1 && expected(row) < 0.5).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
-    new Table(byId("upsets"), columns, { caption: "Biggest upsets", file: `${file}-wins`, length: 5 }).fill(wins.slice(0, 5));
+    new Table(byId("upsets"), columns, { caption: "Biggest upset wins", file: `${file}-wins`, length: 5 }).fill(wins.slice(0, 5));
   }
   if (byId("chart")) comparisons(new Chart(byId("chart"), { title: `Rating of ${name}`, digits }), [name, career]);
   else document.querySelector(".choose").hidden = true;
