@@ -166,7 +166,13 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     code, said, errors = jaxrate("rate", "nfl", "--margin", "home_points", "away_points", *until)
     assert code == 0 and "elo: 90 matches of 49" in said and "elo does not use --margin" in errors
     assert "the home advantage is 50 points by default" in errors  # it ignored who is at home
-    (tmp_path / "nfl").mkdir()  # a file or folder of that name comes first
+    (tmp_path / "nfl").mkdir()  # a folder without data is not meant
+    assert jaxrate("rate", "nfl", *until)[0] == 0
+    assert jaxrate("rate", "nfl", "--out", "nfl", *until)[0] == jaxrate("rate", "nfl", *until)[0] == 0
+    (tmp_path / "nfl" / "run.json").unlink()  # a file or a folder of data of that name comes first
+    (tmp_path / "nfl" / "games.csv").write_text("a,b,score\n", encoding="utf-8")
+    for path in (tmp_path / "nfl").glob("*.parquet"):
+        path.unlink()
     assert "nfl is a folder" in jaxrate("rate", "nfl", *until)[2]
 
 

@@ -62,6 +62,15 @@ def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jax
     assert re.search(r">won 3\u20131|>lost 1\u20133", page) and ">drew 2\u20132" in page
 
 
+def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
+    """Their column was left out without a word."""
+    table = "a,b,score,home_goals,away_goals\nAda,Bo,1,3,1\nBo,Ada,0.5,2,two\n"
+    (tmp_path / "games.csv").write_text(table, encoding="utf-8")
+    out = tmp_path / "page.html"
+    code, _, errors = jaxrate("report", tmp_path / "games.csv", "--plain", "--out", out)
+    assert code == 0 and "points are not shown: " in errors and "'two'" in errors
+
+
 def test_the_command_for_contests(jaxrate, tmp_path):
     out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
     jaxrate("simulate", path, "--players", 30, "--rounds", 20, "--size", 10)

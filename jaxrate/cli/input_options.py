@@ -152,12 +152,18 @@ def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]
     return dict(statistics)
 
 
+OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
+DATA_SUFFIXES = ".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
 def is_shipped_dataset(file: Any) -> bool:
-    """Whether FILE is the name of the league that ships with the package, and no file."""
-    return file == "nfl" and not Path(file).exists()
+    """Whether FILE is the name of the league that ships with the package, and neither a file nor a folder of data."""
+    if file != "nfl" or Path(file).is_file():
+        return False
+    folder = Path(file)
+    is_output = any((folder / name).exists() for name in OUTPUT_MARKERS)
+    return is_output or not any(x.suffix.lower() in DATA_SUFFIXES for x in folder.glob("*"))
 
 
 def _parse_mixture(text: str) -> tuple[str, Any]:
@@ -230,6 +236,8 @@ def is_pgn_file(file: str) -> bool:
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
     path = Path(file)
+    if is_shipped_dataset(file):
+        return False
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
 
 
@@ -263,11 +271,12 @@ def read_events(
     file_format = options.pop("format", "pgn" if is_pgn else None)
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is None:
-            if source is None and Path(file).is_dir():
+            is_shipped = source is None and is_shipped_dataset(file)
+            if source is None and Path(file).is_dir() and not is_shipped:
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
                 )
-            shipped = jr.data.datasets.nfl_columns() if source is None and is_shipped_dataset(file) else file
+            shipped = jr.data.datasets.nfl_columns() if is_shipped else file
             return jr.read(shipped if source is None else source, **options, **arguments)
         if file_format not in jr.data.formats.FORMATS:
             formats = ", ".join(jr.data.formats.FORMATS)

@@ -24,9 +24,10 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.rate import rate_and_evaluate_task
 from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
-from jaxrate.cli.site import load_display_names, load_shown_columns_by_prediction_row, names_option, noun_option
+from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.smoothed_output import smooth_task
 from jaxrate.cli.system_selection import check_system_request, choose_system
+from jaxrate.text_format import to_one_line
 
 OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
 
@@ -92,7 +93,7 @@ def report(
     check_system_request(request)
     for other in others:
         make_system(other, {})
-    data, request = read_events_with_evidence(report, file, request, plain=plain)
+    data, request, points = _read_events_and_points(report, file, request, plain=plain)
     if names is not None:
         data = data._replace(
             players=np.array(unique_display_names(data.players, load_display_names(names, data.players)), object)
@@ -137,30 +138,39 @@ def report(
             active=active,
             min_games=min_games,
             noun=noun,
-            points=_points_of_file(file, request.columns, rated),
+            points=points,
         )
     out.write_text(page, encoding="utf-8")
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 
-def _points_of_file(file: str, columns: dict[str, Any], rated: Any) -> tuple[Any, Any] | None:
-    """[n] the points of both players, where the system does not learn from them but the file has them; else None."""
-    if rated.contests is not None or "points_a" in rated.predictions.column_names:
-        return None
-    margin = recognise_evidence_columns_of_file(file, columns).get("margin", ())
-    if len(margin) != 2:
-        return None
-    try:
-        if is_shipped_dataset(file):
-            rows, table = rated.predictions["row"].to_numpy(), jr.data.datasets.nfl_columns()
-            points = [np.asarray(table[name])[rows] for name in margin]
-        else:
-            points = [*load_shown_columns_by_prediction_row(Path(file), [*margin], rated).values()]
-    except (ValueError, OSError):  # a file of another kind
-        return None
-    first, second = (np.asarray(x) for x in points)
-    return (first, second) if {first.dtype.kind, second.dtype.kind} <= set("iuf") else None
+def _read_events_and_points(
+    report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
+) -> tuple[jr.data.Dataset, RatingRequest, tuple[Any, Any] | None]:
+    """The events and the request, as `read_events_with_evidence` has them, and the points [n] of both players.
+
+    The points are those that the file has and the system does not learn from; None where there are none.
+    """
+    given = {} if request.fitted is None else request.fitted.values
+    is_margin_learned = bool(request.columns.get("margin") or given.get("margin"))
+    if (plain or request.name is not None or request.changes) and not is_margin_learned:
+        evidence = recognise_evidence_columns_of_file(file, request.columns)
+        columns = request.columns | {role: evidence[role] for role in ("margin", "score") if role in evidence}
+        if len(evidence.get("margin", ())) == 2:
+            try:
+                asked = request._replace(columns=columns)
+                data, asked = read_events_with_evidence(report, file, asked, plain=plain)
+            except ValueError as error:
+                report.note(f"points are not shown: {to_one_line(str(error))}")
+            else:
+                points = None
+                if isinstance(data.events, jr.Matches):
+                    read: Any = data.matches.context.columns
+                    points = np.asarray(read[data.margin[0]]), np.asarray(read[data.margin[1]])
+                columns = {role: x for role, x in asked.columns.items() if role in request.columns}
+                return data._replace(margin=()), request._replace(columns=columns), points
+    return *read_events_with_evidence(report, file, request, plain=plain), None
 
 
 def _published_forecasts(file: str, data: Any) -> dict[str, Any] | None:
