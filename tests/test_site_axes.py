@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.all_careers import build_careers
 from jaxrate.site.accuracy_summary import _summarise_two_sided
-from jaxrate.site.drawings import MAX_MARKS, make_axis, preview_image
+from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.method_texts import system_title
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
@@ -336,9 +336,3 @@ def test_a_ranking_without_peaks_has_no_columns_of_them(tmp_path):
     jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert ">last played</th>" in page and "peak on" not in page and ">peak</th>" not in page
-
-
-def test_a_preview_shows_the_data():
-    assert preview_image([1700.0, 1600.0], [50.0, 60.0]) != preview_image([1700.0, 1500.0], [50.0, 60.0])
-    for image in (preview_image([1700.0], None), preview_image([], None)):
-        assert image[:8] == b"\x89PNG\r\n\x1a\n"

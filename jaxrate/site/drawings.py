@@ -1,14 +1,12 @@
 """Drawings of one line each as SVG: intervals on an axis, the course of a career, the mark of the site."""
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.site.palette_png import encode_palette_png
 from jaxrate.text_format import use_minus_sign
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
@@ -16,7 +14,6 @@ MAX_MARKS = 4  # labels of an axis, so that they have room in a column
 MARK_ROOM = 0.06  # of the length of an axis before its first label and behind its last, so that these are not cut
 MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
 NAVY = "#14213d"
-PREVIEW_MARGIN, PREVIEW_MARK = 80, 6  # pixels around the bars of previews, and half of the width of their marks
 
 
 class Axis(NamedTuple):
@@ -129,21 +126,3 @@ def site_icon() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path fill="{NAVY}" d="M0 0h32v32H0z"/>'
         f"{bars}</svg>"
     )
-
-
-def preview_image(
-    rating: Sequence[float], half_width: Sequence[float] | None, width: int = 1200, height: int = 630
-) -> bytes:
-    """The first ratings as a PNG for previews, from the top: marks on bars of their intervals, on navy."""
-    pixels = np.zeros((height, width), np.uint8)
-    if len(rating):
-        half = [0.0] * len(rating) if half_width is None else half_width
-        low = min(x - y for x, y in zip(rating, half, strict=True))
-        axis = make_axis(low, max(x + y for x, y in zip(rating, half, strict=True)))
-        room, step = PREVIEW_MARGIN, (height - 2 * PREVIEW_MARGIN) // len(rating)
-        for i, (x, y) in enumerate(zip(rating, half, strict=True)):
-            rows = slice(room + i * step + step // 5, room + (i + 1) * step - step // 5)
-            begin, at, end = (room + axis.position(z, width - 2 * room) for z in (x - y, x, x + y))
-            pixels[rows, room if half_width is None else begin : end] = 3
-            pixels[rows, at - PREVIEW_MARK : at + PREVIEW_MARK] = 1
-    return encode_palette_png(pixels, bytes.fromhex("".join(x[1:] for x in (NAVY, *MARK_COLOURS))))

@@ -20,7 +20,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.drawings import preview_image, site_icon, site_mark
+from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import (
     build_forecast_tables,
@@ -39,6 +39,8 @@ from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate
 from jaxrate.site.pair_fields import encode_matchups, pair_fields
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
+from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
+from jaxrate.site.preview_image import preview_image
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
@@ -54,7 +56,6 @@ from jaxrate.text_format import join_names
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
-PREVIEW_PLAYERS = 5  # the best, in the image of previews
 MATRIX_PLAYERS = 12  # the best, against each other
 
 
@@ -227,7 +228,7 @@ def write_site(
         }
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)
-        (folder / "assets" / "preview.png").write_bytes(_preview_image(site_data))
+        (folder / "assets" / "preview.png").write_bytes(preview_image(site_data, title))
     files[SITE_MARKER] = _script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -251,12 +252,6 @@ def _load_marker(folder: Path) -> Any:
         return json.loads((folder / SITE_MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def _preview_image(site_data: SiteData) -> bytes:
-    current = site_data.current
-    half = None if current.deviation is None else (1.96 * current.deviation[:PREVIEW_PLAYERS]).tolist()
-    return preview_image(current.rating[:PREVIEW_PLAYERS].tolist(), half)
 
 
 def _last_day_or_event_count(context: dict[str, Any]) -> str:
