@@ -40,3 +40,13 @@ def test_who_is_no_longer_current_has_not_fallen_back():
     found = write_headline(site_data(winner, loser, date, 10))
     assert found.title == "Ada is on top as Bo leaves the list"
     assert "after Bo left the list of current players" in found.sentence and "2020" not in found.sentence
+
+
+def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
+    """Cy, who is last, rose more than Ada."""
+    monkeypatch.setattr("jaxrate.site.headline.TOP_RISERS", 2)
+    data = site_data(["Ada", "Ada", "Bo"], ["Bo", "Cy", "Cy"], ["2019-01-01", "2019-01-01", "2020-06-01"], "all")
+    data.current["change"], data.current["rank_then"] = np.array([5.0, -1.0, 7.0]), np.array([2, 1, 3])
+    assert "Ada rose most of the top 2 since " in write_headline(data).sentence
+    data.current["change"] = np.array([8.0, -1.0, 7.0])
+    assert "Ada rose most since " in write_headline(data).sentence

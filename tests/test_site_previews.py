@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
 from jaxrate.site.pixel_letters import HEIGHT, ROWS, draw_text
 from jaxrate.site.preview_image import PLAYERS, PreviewRow, draw_preview
 

@@ -143,6 +143,10 @@ def test_predictions_have_a_finding():
     told = "Ada would be favoured against all others of the top 3, at 58% or more"
     assert write_matrix_finding([ada, bo, cy], "team") == told
     level = [("ada", "Ada", [None, 51.3]), ("bo", "Bo", [48.7, None])]  # which the ranking calls too close to call
+    near = [("ada", "Ada", [None, 51.3, 61.4]), ("bo", "Bo", [48.7, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])]
+    told = "Ada would be favoured against all others of the top 3, but only narrowly against Bo,"
+    assert write_matrix_finding(near, "team") == f"{told} at 51%"
+    assert write_matrix_finding(near, "team", has_draws=True) == f"{told} with an expected score of 51%"
     told = "Ada would be narrowly favoured against the other one, at 51%"  # as titles of plots say
     assert write_matrix_finding(level, "team") == told
     level = [("ada", "Ada", [None, 50.4]), ("bo", "Bo", [49.6, None])]
@@ -181,6 +185,14 @@ def test_calibration_is_that_of_favourites_on_either_side():
     assert told == pytest.approx([0.72, 0.72, 200])
     assert "Favourites' chances were off by 0.0 percentage points, on average: of 100" in said.texts[2]
     assert said.texts[2].endswith("about 70 won.")
+
+
+def test_half_of_the_draws_makes_a_clear_favourite():
+    """49% against 25% was no clear favourite."""
+    columns = {"a": ["Ada", "Cy"], "b": ["Bo", "Di"], "win": [0.49, 0.35], "draw": [0.26, 0.3], "loss": [0.25, 0.35]}
+    (table,) = build_forecast_tables(ColumnTable(columns), None)
+    told = "Cy \u2013 Di is the closest match, 35% to 35%; the clearest favourite is Ada, 49% against Bo."
+    assert closest_match_sentence(table.matches, {}) == told
 
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():

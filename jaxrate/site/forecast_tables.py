@@ -1,5 +1,6 @@
 """Tables of forecasts: future events with their predictions, and the end of a season."""
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ SEASON_HEADINGS = {
     "relegated": "relegated",
 }
 MAX_TIES = 2  # matches with equal chances up to which all are told
-CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite
+CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite; a draw counts as half
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -155,7 +156,7 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     closest_ones = "are the closest matches" if len(open_matches) > 1 else "is the closest match"
     finding = f"{' and '.join(pairs)} {closest_ones}, {' to '.join(first_chances)}{either_way}"
     favourites = [favourite_first(x, sides(x)) for x in clear_matches]
-    if max(clearest.chances[0][1], clearest.chances[-1][1]) < CLEAR_FAVOURITE_CHANCE:
+    if 0.5 + 0.5 * abs(lead(clearest)) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."
     chance = favourite_first(clearest, chances(clearest))[0]
     if len(favourites) > MAX_TIES:
@@ -165,10 +166,13 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     return f"{finding}; the clearest favourite{'s are' if len(favourites) > 1 else ' is'} {told}."
 
 
-def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str) -> str:
+def write_matrix_finding(
+    matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str, has_draws: bool = False
+) -> str:
     """Who of these would be favoured against all others, as a finding; nothing for fewer than two.
 
-    Each has a slug, a name, and their chances in percent against each other, None against themselves.
+    Each has a slug, a name, and their chances in percent against each other, None against themselves. With draws, which
+    count as half, these are expected scores.
     """
     if len(matrix) < 2:
         return ""
@@ -176,10 +180,14 @@ def write_matrix_finding(matrix: Sequence[tuple[str, str, Sequence[float | None]
     best = max(range(len(matrix)), key=lambda i: least[i])
     if least[best] <= EVEN_PERCENT:
         return f"No {noun} of the top {len(matrix)} would be favoured against all others"
-    narrowly = "" if least[best] >= 100 * CLEAR_FAVOURITE_CHANCE else "narrowly "
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    at_least = f"at {format_percentage(least[best] / 100)}{' or more' * (len(matrix) > 2)}"
-    return f"{matrix[best][1]} would be {narrowly}favoured against {others}, {at_least}"
+    score = f"{'with an expected score of' if has_draws else 'at'} {format_percentage(least[best] / 100)}"
+    if least[best] < 100 * CLEAR_FAVOURITE_CHANCE:
+        chances = [math.inf if x is None else x for x in matrix[best][2]]
+        rival = matrix[int(np.argmin(chances))][1]
+        but = "" if len(matrix) == 2 else f", but only narrowly against {rival}"
+        return f"{matrix[best][1]} would be {'narrowly ' * (not but)}favoured against {others}{but}, {score}"
+    return f"{matrix[best][1]} would be favoured against {others}, {score}{' or more' * (len(matrix) > 2)}"
 
 
 def format_percentage(chance: float) -> str:

@@ -139,14 +139,15 @@ def _greatest_rise_sentence(data: SiteData) -> str:
     current = data.current
     if current.change is None or current.rank_then is None:
         return ""
-    change = np.where(current.rank_then > 0, current.change, np.nan)[:TOP_RISERS]
+    changes = np.where(current.rank_then > 0, current.change, np.nan)
+    change = changes[:TOP_RISERS]
     if np.isnan(change).all() or np.nanmax(change) <= 0:
         return ""
     at = int(np.nanargmax(change))
     since = data.current.scope.partition("since ")[2]
-    return (
-        f"{data.names[data.listed[at]]} rose most since {since}, by {change[at]:,.{data.digits}f} to number {at + 1:,}"
-    )
+    most = "most" if change[at] == np.nanmax(changes) else f"most of the top {TOP_RISERS}"
+    points = f"{change[at]:,.{data.digits}f}"
+    return f"{data.names[data.listed[at]]} rose {most} since {since}, by {points} to number {at + 1:,}"
 
 
 def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:

@@ -20,6 +20,7 @@ class SideWords(NamedTuple):
     nobody: str  # in this choice
     absence: str  # of matches in which nobody has it
     having: str  # it
+    with_and_without: str  # it
 
 
 HOME = SideWords(
@@ -31,6 +32,7 @@ HOME = SideWords(
     "neutral ground",
     "on neutral ground",
     "be at home",
+    "at home and away",
 )
 COLOURS = SideWords(
     "colour",
@@ -41,6 +43,7 @@ COLOURS = SideWords(
     "no colours",
     "without colours",
     "have White",
+    "with White and with Black",
 )
 
 

@@ -160,7 +160,7 @@ def write_site(
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchups:
         matrix = _win_matrix(site_data, next(iter(matchups.values())))
-        finding = write_matrix_finding(matrix, context["noun"])
+        finding = write_matrix_finding(matrix, context["noun"], context["draws"])
         render_page(
             "pairs.html",
             "pairs",
