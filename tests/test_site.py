@@ -192,7 +192,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     assert "at the time, in hindsight" in (out / "about.html").read_text(encoding="utf-8")
     careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
     outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
-    assert np.concatenate(outside).mean() < 0.0005 and "hardly ever leaves it." in page_of(out, "player 00")
+    assert np.concatenate(outside).mean() < 0.0005 and "hardly ever leaves the band" in page_of(out, "player 00")
     page = jr.site.report_html(rated, top=1, smoothed=smoothed)
     assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
     told = inside(page, "data")["sections"]["0"]

@@ -116,8 +116,11 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
             percent = f"{100 * outside:.1f}"
-            leaves = f"leaves it in {percent}% of {events}" if float(percent) else "hardly ever leaves it"
-            band += f" Hindsight, which is drawn at the level and spread of the ratings at the time, {leaves}."
+            leaves = f"in {percent}% of {events} it leaves" if float(percent) else "it hardly ever leaves"
+            band = (
+                "Bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
+                f"{leaves} the band from the results until then."
+            )
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     texts = {
