@@ -38,6 +38,8 @@ def test_settings_are_told_in_words():
     assert told["side advantage"].endswith(" points \u2013 rating points that the better side is worth")
     rated.seasons = None
     assert dict(describe_settings(rated))["seasons"] == "2, from 1920-09-26"
+    told = dict(describe_settings(SimpleNamespace(**vars(rated) | {"system": jr.glicko2()})))
+    assert told["initial volatility"].startswith("0.06 \u00d7 173.7 points")  # it read "0.06 173.7 points"
 
 
 def test_every_system_has_a_name_in_print():

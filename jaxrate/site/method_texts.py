@@ -78,7 +78,8 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
     if about is None:
         return text
     unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
-    return f"{text}{'' if unit == '1' or not unit else f' {unit}'} \u2013 {about.meaning}"
+    unit = "" if unit == "1" else f"\u00d7 {unit}" if unit[:1].isdigit() else unit
+    return f"{text}{f' {unit}' if unit else ''} \u2013 {about.meaning}"
 
 
 def _format_setting(name: str, value: Any, rated: Rated) -> str:

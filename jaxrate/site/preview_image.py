@@ -44,7 +44,7 @@ def draw_preview(title: str, rows: list[PreviewRow]) -> bytes:
     pixels = np.zeros(SIZE, np.uint8)
     for i, colour in enumerate((AMBER, WHITE, BLUE)):  # the mark of sites
         pixels[MARGIN + 21 * i : MARGIN + 21 * i + 12, MARGIN : MARGIN + 30] = colour
-    _put(pixels, title, (MARGIN, MARGIN + 54), TITLE_SCALE, WHITE, width - 2 * MARGIN - 54)
+    _draw_words(pixels, title, (MARGIN, MARGIN + 54), TITLE_SCALE, WHITE, width - 2 * MARGIN - 54)
     if rows:
         ends = [(x.rating - (x.half_width or 0.0), x.rating + (x.half_width or 0.0)) for x in rows]
         axis = make_axis(min(low for low, _ in ends), max(high for _, high in ends))
@@ -52,17 +52,17 @@ def draw_preview(title: str, rows: list[PreviewRow]) -> bytes:
         step = (height - TOP - MARGIN // 2) // PLAYERS
         for i, (row, (low, high)) in enumerate(zip(rows, ends, strict=True)):
             top = TOP + i * step
-            _put(pixels, row.name, (top, MARGIN), NAME_SCALE, WHITE, NAME_WIDTH - 30)
+            _draw_words(pixels, row.name, (top, MARGIN), NAME_SCALE, WHITE, NAME_WIDTH - 30)
             begin, at, end = (left + axis.position(x, right - left) for x in (low, row.rating, high))
             bar = slice(top, top + NAME_SCALE * HEIGHT)
             pixels[bar, left if row.half_width is None else begin : end] = BLUE
             pixels[bar, at - HALF_MARK : at + HALF_MARK] = AMBER
             start = width - MARGIN - NAME_SCALE * (ADVANCE * len(row.text) - 1)
-            _put(pixels, row.text, (top, start), NAME_SCALE, WHITE, RATING_WIDTH)
+            _draw_words(pixels, row.text, (top, start), NAME_SCALE, WHITE, RATING_WIDTH)
     return encode_palette_png(pixels, bytes.fromhex("".join(x[1:] for x in (NAVY, *MARK_COLOURS))))
 
 
-def _put(pixels: HostArray, text: str, corner: tuple[int, int], scale: int, colour: int, room: int) -> None:
+def _draw_words(pixels: HostArray, text: str, corner: tuple[int, int], scale: int, colour: int, room: int) -> None:
     """Draw a text from its top left corner, cut to the pixels there are; nothing of one in other scripts."""
     drawn = draw_text(text, room // (scale * ADVANCE))
     if drawn is not None:
