@@ -15,7 +15,7 @@ import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.report_page import CHANCE_UNITS, _round_chance
-from jaxrate.site.site_data import ratings_for_json
+from jaxrate.site.site_data import chances_for_json, ratings_for_json
 from tests.browser import narrowed, texts, wait_for
 
 
@@ -36,8 +36,11 @@ def test_what_is_stored_reads_as_what_is_shown(extra_digits):
 
 def test_chances_in_sections_read_as_what_is_shown():
     """0.4446 was stored as 0.445 and read as 45%; 0.0204 is 2%, and 0.020 is 2.0%."""
-    for chance in [0.4446, 0.0204, 0.9796, 0.02, 0.9994, 0.0004, *np.random.default_rng(0).uniform(size=500).round(4)]:
-        assert format_percentage(_round_chance(chance) / CHANCE_UNITS) == format_percentage(chance)
+    special = [0.4446, 0.44496, 0.445, 0.0204, 0.020004, 0.9796, 0.97996, 0.98, 0.02, 0.9994, 0.0004, 0.0, 1.0]
+    chances = np.array([*special, *np.random.default_rng(0).uniform(size=3000)])
+    for chance, stored in zip(chances.tolist(), chances_for_json(chances), strict=True):
+        assert format_percentage(stored) == format_percentage(chance) and abs(stored - chance) < 1.01e-4
+        assert format_percentage(_round_chance(stored) / CHANCE_UNITS) == format_percentage(chance)
 
 
 @pytest.fixture(scope="module")

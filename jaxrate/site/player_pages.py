@@ -24,6 +24,7 @@ from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     SiteData,
+    chances_for_json,
     half_widths_for_json,
     leaderboard_columns,
     ratings_for_json,
@@ -36,7 +37,6 @@ from jaxrate.text_format import format_count, use_minus_sign
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 ARCHIVE_EVENTS = 450  # on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
-CHANCE_DIGITS = 4  # of probabilities in data, of which pages show percents
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
 FIELDS = (
     "heading",
@@ -227,11 +227,11 @@ def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
     careers, table = site_data.careers, site_data.rated.predictions
     if not {"win", "draw", "loss"} <= set(table.column_names):
-        return {"chance": round_for_json(careers.score_of_own_side(table["prediction"].to_numpy()), CHANCE_DIGITS)}
+        return {"chance": chances_for_json(careers.score_of_own_side(table["prediction"].to_numpy()))}
     win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
     return {
-        "chance": round_for_json(careers.select_own_side(win, loss), CHANCE_DIGITS),
-        "draw": round_for_json(careers.gather(draw), CHANCE_DIGITS),
+        "chance": chances_for_json(careers.select_own_side(win, loss)),
+        "draw": chances_for_json(careers.gather(draw)),
     }
 
 

@@ -33,6 +33,8 @@ FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long 
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
 UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
+CHANCE_DIGITS = 4  # of probabilities in data
+TENTHS_BEYOND = 2, 98  # percents below and above which pages show tenths
 PAGE_TITLES = {"index": "Ranking", "pairs": "Predict a match", "quality": "Accuracy", "about": "Method"}
 
 
@@ -256,6 +258,20 @@ def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXT
 
 def half_widths_for_json(data: SiteData, deviation: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
     return ratings_for_json(data, 1.96 * deviation, extra_digits)
+
+
+def chances_for_json(chance: HostArray) -> list[Any]:
+    """Probabilities for JSON, with more decimals than pages show in percent, which read as what they show."""
+    p, unit = chance.astype(float), 10.0**CHANCE_DIGITS
+    low, high = (x / 100 for x in TENTHS_BEYOND)
+    stored = np.rint(unit * p)
+    stored = np.where(p > low, np.maximum(stored, unit * low + 1.0), stored)
+    stored = np.where(p < high, np.minimum(stored, unit * high - 1.0), stored)
+    step = np.where((p > low) & (p < high), unit / 100, unit / 1000)
+    is_half = stored % step == step / 2  # which may read either way
+    is_rounded_up = np.floor(100 * p * (unit / 100 / step) + 0.5) > np.floor(stored / step)
+    stored += np.where(is_half, np.where(is_rounded_up, 1.0, -1.0), 0.0)
+    return round_for_json(stored / unit, CHANCE_DIGITS)
 
 
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:
