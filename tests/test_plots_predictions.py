@@ -79,7 +79,9 @@ def test_loss_by_difference(ax):
     (_, elo), (_, glicko) = past("elo"), past("glicko")
     score = np.asarray(games().matches.score, float)
     assert plots.loss_by_difference({"Elo": elo, "Glicko": glicko}, score, bins=6, ax=ax) is ax
-    assert texts(ax) == ["if predictions were right", "Elo", "Glicko"]
+    means = [float(jr.metrics.log_loss(history.prediction, score)) for history in (elo, glicko)]
+    assert texts(ax) == ["if predictions were right", f"Elo, {means[0]:.3f}", f"Glicko, {means[1]:.3f}"]
+    assert ax.get_legend().get_title().get_text() == "mean over all matches"
     expected = [line for line in ax.lines if line.get_gid() == "right predictions"]
     assert [line.get_color() for line in expected] == [one[0].get_color() for one in ax.containers]
     for container, grey, history in zip(ax.containers, expected, (elo, glicko), strict=True):
@@ -150,7 +152,23 @@ def test_residuals_are_of_who_still_plays(ax):
         plots.residuals(np.full(24, 0.5), data, active=0, ax=ax)
     figure = plots.residuals(np.full(24, 0.5), data, top=1).figure
     said = " ".join(figure.artists[0].get_text().split())
-    assert "of the 1 most surprising of 2 players of the last 365 days" in said
+    assert "of the 1 most surprising of 2 of the last 365 days" in said
+    assert "beyond ±2.2 it is more than chance" in said
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("wins", "title"),
+    [(32, "None of 4 stands out alone, but all 4 shown scored more than expected"), (24, "None of 4 stands out")],
+)
+def test_a_lean_of_surprises_is_tested(wins, title):
+    """Four won so many of 40 matches against four who stopped; 24 may be chance."""
+    days = np.datetime64("2022-01-01") + np.append(np.arange(40), [2000, 2000])
+    a, b = ([f"{side}{i % 4}" for i in range(40)] for side in "SW")
+    score = [1.0 if i < wins else 0.0 for i in range(40)]
+    data = jr.read({"a": [*a, "S0", "S2"], "b": [*b, "S1", "S3"], "score": [*score, 0.5, 0.5], "date": days})
+    figure = plots.residuals(np.full(42, 0.5), data).figure
+    assert " ".join(figure.get_suptitle().split()) == title
     pyplot.close(figure)
 
 

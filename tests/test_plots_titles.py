@@ -111,33 +111,60 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert titles.calibration_title(two).startswith("right calibrated best, off by 0.0")
 
 
-def test_losses_name_the_difference_or_the_best():
-    difference, expected, error, count = (
-        np.array([10.0, 300.0]),
-        np.array([0.6, 0.4]),
-        np.full(2, 0.01),
-        np.array([3, 1]),
-    )
+def loss_bins(difference, loss, expected, count, match_loss, error=0.01):
+    difference = np.array(difference, float)
+    loss, expected = (np.broadcast_to(x, difference.shape).astype(float) for x in (loss, expected))
+    error = np.full(len(difference), error)
+    return titles.LossBins(difference, loss, error, expected, np.array(count), np.array(match_loss, float))
 
-    def title(*excess):
-        return titles.loss_title(
-            {f"S{i}": (difference, expected + x, error, expected, count) for i, x in enumerate(excess)}
-        )
+
+def test_losses_of_one_system_name_the_difference():
+    def title(excess):
+        expected = np.array([0.6, 0.4])
+        return titles.loss_title({"": loss_bins([10, 300], expected + excess, expected, [3, 1], np.full(4, 0.5))})
 
     assert title(0.0) == "Predictions right at every difference, within chance"
     assert title(np.array([0.0, 0.05])) == "Predictions too bold, most clearly at a difference of 300"
     assert title(np.array([-0.05, 0.0])) == "Predictions too cautious, most clearly at a difference of 10"
-    assert title(0.1, 0.0) == "S1 loses least on average, 0.550 nats a match"
+
+
+def test_losses_of_several_systems_are_compared_over_all_matches():
+    """A title that names the best over all says so, and that it is not the best where its curve is higher."""
+    noise = np.tile([-0.1, 0.1], 200)
+    low, high = 0.55 + noise, 0.60 - noise
+
+    def bins(loss, match_loss, difference=(10, 300)):
+        return loss_bins(difference, loss, 0.5, [200, 200], match_loss)
+
+    two = {"A": bins([0.7, 0.5], high), "B": bins([0.6, 0.45], low)}
+    assert titles.loss_title(two) == "B loses less than A over all matches, 0.550 rather than 0.600 nats"
+    three = two | {"C": bins([0.7, 0.5], high + 0.1)}
+    assert titles.loss_title(three) == "B loses least over all matches, 0.550 nats a match"
+    late = two | {"B": bins([0.5, 0.6], low)}
+    assert titles.loss_title(late) == (
+        "B loses less than A over all matches, 0.550 rather than 0.600 nats, but more at large differences"
+    )
+    wider = two | {"B": bins([0.45, 0.55], low, (10, 600))}  # at 300, where A ends, it is no higher
+    assert "but" not in titles.loss_title(wider)
+    even = two | {"A": bins([0.7, 0.5], 0.551 - noise)}
+    assert titles.loss_title(even) == "B and A lose about equally over all matches, 0.550 and 0.551 nats"
 
 
 def test_surprises_comparisons_and_ranks_respect_chance():
-    assert titles.surprise_title("Ada", 0.2, 2.5, 100) == "No single player stands out among 100"
-    leaning = titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, 2.4, 2.3, 2.3, 2.2, 2.1]))
-    assert leaning == "No single player stands out among 100, but all 6 shown scored more than expected"
-    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, 2.4, 2.3, 2.3, 2.2, -2.1]))
-    assert titles.surprise_title("Ada", -0.2, -4.2, 100) == "Ada scored less than expected, by 0.20 a match"
-    assert titles.surprise_title("Ada", 0.2, 1.95, 1) == "Nobody stands out"
-    assert titles.surprise_title("Ada", 0.2, 1.97, 1) == "Ada scored more than expected, by 0.20 a match"
+    shown = np.array([2.5, 2.4, 2.3])
+    assert titles.surprise_title("Ada", 0.2, 2.5, 100, shown, 1.9) == "None of 100 stands out"  # the lean may be chance
+    leaning = titles.surprise_title("Ada", 0.2, 2.5, 100, shown, 2.1)
+    assert leaning == "None of 100 stands out alone, but all 3 shown scored more than expected"
+    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, shown, -2.1)
+    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, -2.4]), 2.1)
+    assert (
+        titles.surprise_title("Ada", -0.2, -4.2, 100, -shown, 0.0) == "Ada scored less than expected, by 0.20 a match"
+    )
+    assert titles.surprise_title("Ada", 0.2, 1.95, 1, shown[:1], 1.95) == "Ada scored as expected, within chance"
+    assert titles.surprise_title("Ada", 0.2, 1.97, 1, shown[:1], 1.97) == (
+        "Ada scored more than expected, by 0.20 a match"
+    )
+    assert np.round(titles.surprise_limit(1), 2) == 1.96 and np.round(titles.surprise_limit(100), 2) == 3.48
     behind = np.array([0.0, 0.01])
     assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
     assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"

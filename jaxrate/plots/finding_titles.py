@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_t
 
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
-MIN_LEANING = 6  # players whose surprises by chance lean to one side in 1 of 32 plots
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
 CLEAR_STRETCH = 0.03  # and by which share they then are at least
 
@@ -179,35 +178,74 @@ def _misprediction(predicted: HostArray, observed: HostArray, weight: HostArray)
     return int(np.sign(excess)), abs(excess) > max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible)
 
 
-def loss_title(bins: Mapping[str, Sequence[HostArray]]) -> str:
+class LossBins(NamedTuple):
+    """Losses of a system by rating difference: [k] of bins with about equally many matches, and [n] of each match."""
+
+    difference: HostArray  # [k] mean of the bin
+    loss: HostArray  # [k]
+    error: HostArray  # [k] standard error of the loss
+    expected: HostArray  # [k] the loss if predictions were right
+    num_matches: HostArray  # [k]
+    match_loss: HostArray  # [n]
+
+
+def loss_title(bins: Mapping[str, LossBins]) -> str:
     """Which system loses least; of one, at which differences its predictions are too bold or too cautious.
 
-    Values of each system are [k] differences, losses, standard errors, expected losses and counts of bins.
+    The mean over all matches decides. It is said if the curve of the best is above another one at large differences.
     """
     if len(bins) > 1:
-        mean = {name: float(np.average(one[1], weights=one[4])) for name, one in bins.items()}
-        best = min(mean, key=lambda name: mean[name])
-        return f"{best} loses least on average, {mean[best]:.3f} nats a match"
-    ((difference, loss, error, expected, _),) = bins.values()
+        mean = {name: float(one.match_loss.mean()) for name, one in bins.items()}
+        best, second = sorted(mean, key=lambda name: mean[name])[:2]
+        behind = bins[second].match_loss - bins[best].match_loss
+        if behind.mean() <= CLEAR_DEVIATIONS * behind.std() / math.sqrt(len(behind)):
+            return (
+                f"{best} and {second} lose about equally over all matches, {mean[best]:.3f} and {mean[second]:.3f} nats"
+            )
+        is_higher = any(_is_higher_at_large_differences(bins[best], one) for one in bins.values())
+        where = ", but more at large differences" * is_higher
+        if len(bins) == 2:
+            amounts = f"{mean[best]:.3f} rather than {mean[second]:.3f} nats"
+            return f"{best} loses less than {second} over all matches, {amounts}{where}"
+        return f"{best} loses least over all matches, {mean[best]:.3f} nats a match{where.replace('more', 'not')}"
+    ((difference, loss, error, expected, _, _),) = bins.values()
     z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
-    if abs(z[worst]) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / len(z)):
+    if abs(z[worst]) < surprise_limit(len(z)):
         return "Predictions right at every difference, within chance"
     manner = "bold" if z[worst] > 0 else "cautious"
     return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(difference[worst]), '')}"
 
 
-def surprise_title(name: str, mean: float, z: float, count: int, shown: HostArray | None = None) -> str:
+def _is_higher_at_large_differences(one: LossBins, other: LossBins) -> bool:
+    """Whether one curve is above the other, beyond their bars, at the largest difference that both reach."""
+    at = min(one.difference[-1], other.difference[-1])
+    (loss, error), (other_loss, other_error) = (
+        [float(np.interp(at, x.difference, y)) for y in (x.loss, x.error)] for x in (one, other)
+    )
+    return loss - other_loss > CLEAR_DEVIATIONS * math.hypot(error, other_error)
+
+
+def surprise_limit(count: int) -> float:
+    """The standard errors beyond which the largest of so many surprises is more than chance."""
+    return NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count)
+
+
+def surprise_title(name: str, mean: float, z: float, count: int, shown: HostArray, z_of_all: float) -> str:
     """Who scored otherwise than expected, if that is more than chance among so many players.
 
-    `shown` are the surprises of those who are drawn: it is said if all of them lean to one side.
+    `shown` are the surprises of those who are drawn. It is said if they lean to one side, and if the scores of all
+    together, whose surprise is `z_of_all`, do so beyond chance.
     """
-    if abs(z) < NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count):
-        among = "Nobody stands out" if count == 1 else f"No single player stands out among {count:,}"
-        if shown is not None and len(shown) >= MIN_LEANING and (np.all(shown > 0) or np.all(shown < 0)):
-            return f"{among}, but all {len(shown):,} shown scored {'more' if shown[0] > 0 else 'less'} than expected"
-        return among
-    return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
+    if abs(z) >= surprise_limit(count):
+        return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
+    if count == 1:
+        return f"{name} scored as expected, within chance"
+    is_one_sided = bool(np.all(shown * z_of_all > 0)) and abs(z_of_all) >= surprise_limit(1)
+    if is_one_sided:
+        manner = "more" if z_of_all > 0 else "less"
+        return f"None of {count:,} stands out alone, but all {len(shown):,} shown scored {manner} than expected"
+    return f"None of {count:,} stands out"
 
 
 def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: HostArray) -> str:

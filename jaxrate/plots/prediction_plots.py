@@ -12,7 +12,7 @@ from jaxrate.fitting.losses import cross_entropy
 from jaxrate.league.comparison_table import Comparison, system_result_label
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.plots.finding_titles import comparison_title, loss_title, surprise_title
+from jaxrate.plots.finding_titles import LossBins, comparison_title, loss_title, surprise_limit, surprise_title
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
 from jaxrate.plots.plotted_data_and_checks import (
@@ -46,7 +46,8 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
         jr.plots.loss_by_difference(jr.league.rating_history(system, data), data.matches.score)
 
     Bins hold about equally many matches, by the difference without side advantages. Bars are 95% intervals. Above the
-    dotted line of the same colour predictions are overconfident, below it underconfident.
+    dotted line of the same colour predictions are overconfident, below it underconfident. The legend of several systems
+    has their mean losses.
 
     Args:
       history: a history from `jr.league.rating_history` of matches, or those of several systems by name.
@@ -62,12 +63,12 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     subtitle = "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right"
     title = loss_title({format_plot_name(name): one for name, one in rows.items()})
     ax = make_axes(ax, (6.8, 4.6), title, subtitle, source=f"Source: {np.size(score):,} matches")
-    for name, (difference, loss, error, expected, _) in rows.items():
+    for name, (difference, loss, error, expected, _, match_loss) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
         line = ax.errorbar(
             difference, loss, Z_95 * error, marker=marker, markersize=4, capsize=2, elinewidth=0.8, linewidth=1.0,
-            label=format_plot_name(name) if name else "observed", **line_style(number),
+            label=f"{format_plot_name(name)}, {match_loss.mean():.3f}" if name else "observed", **line_style(number),
         )  # fmt: skip
         line[0].set_gid("loss")
         if not number:  # the key to the dotted lines of all systems
@@ -76,12 +77,11 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
         ax.plot(difference, expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
     ax.set(xlabel="rating difference", ylabel="log loss (nats)")
     ax.set_ylim(bottom=0.0)
-    add_legend(ax)
+    add_legend(ax, "mean over all matches" if all(rows) else "")
     return ax
 
 
-def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> tuple[HostArray, ...]:
-    """For each bin: mean difference, mean loss, its standard error, and the expected mean loss; and the number."""
+def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> LossBins:
     if not isinstance(history, History):
         raise ValueError(
             "expected a history, as from jr.league.rating_history, or several by name, "
@@ -101,7 +101,7 @@ def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> t
     count = np.bincount(bin_index)
     means = [np.bincount(bin_index, x) / count for x in (difference, loss, loss**2, expected)]
     error = np.sqrt(np.maximum(means[2] - means[1] ** 2, 0.0) / np.maximum(count - 1, 1))
-    return means[0], means[1], error, means[3], count
+    return LossBins(means[0], means[1], error, means[3], count, loss)
 
 
 @enforce_argument_annotations
@@ -149,11 +149,13 @@ def residuals(
     mean, half_width = (x[chosen] / games[chosen] for x in (total, Z_95 * error))
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
-    title = surprise_title(labels[most], float(mean[most]), largest, int(enough.sum()), surprise[chosen])
+    num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
+    title = surprise_title(labels[most], float(mean[most]), largest, num_players, surprise[chosen], z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" of the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
-    scope = f"{shown} {enough.sum():,} players{current}"
-    subtitle = f"Score above expected of {scope}, with 95% intervals; z in standard errors"
+    scope = f"{shown} {num_players:,}{current}"
+    rule = f"z in standard errors, and beyond ±{surprise_limit(num_players):.1f} it is more than chance"
+    subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, half_width, COLOURS[0])
@@ -161,6 +163,17 @@ def residuals(
     about = draw_player_rows(ax, labels, values, head="z (matches)")
     ax.set_xlabel("score above expected, a match" + about)
     return ax
+
+
+def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
+    """The surprise of the scores of all chosen players together, in standard errors; 0 if they only met each other.
+
+    `player` [n, 2] are both players of each match, `excess` [n] is the score of player 0 above the expected `p`.
+    """
+    is_chosen = chosen[np.asarray(player)].astype(float)
+    sign = is_chosen[:, 0] - is_chosen[:, 1]  # what one of two chosen players scores more, the other scores less
+    error = float(np.sqrt((sign**2 * p * (1.0 - p)).sum()))
+    return float((sign * excess).sum()) / error if error > 0.0 else 0.0
 
 
 @enforce_argument_annotations
