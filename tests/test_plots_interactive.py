@@ -162,7 +162,19 @@ def test_labels_of_lines_hide_no_line_and_no_other_label():
     assert end.x is not None and end.x >= 40.0 and end.y + 5.0 < 50.0  # the label stands below the other line
     walls = [(x, np.full(101, height)) for height in np.arange(0.0, 100.0, 8.0)]
     (crowded,) = place_line_end_labels(ends[2:], walls, (100.0, 100.0))
-    assert crowded.x is None and crowded.leader is None  # and no long line leads to it
+    assert crowded.x is not None and abs(crowded.y - 40.0) <= 12.0  # where there is no room it is near its line
+
+
+def test_the_label_of_a_line_that_ended_stands_at_its_peak():
+    """A label that tells of a peak stands there, not beside a comeback; without room above it a line leads to it."""
+    x = np.linspace(0.0, 300.0, 301)
+    hill = x[:101], np.append(np.linspace(0.0, 50.0, 51), np.linspace(49.0, 0.0, 50))
+    end = LineEnd(100.0, 0.0, 30.0, 10.0, (50.0, 50.0))
+    (place,) = place_line_end_labels([end], [hill], (300.0, 100.0))
+    assert place.is_at_peak and place.leader is None and place.x == 35.0 and place.y == 61.0
+    ceiling = x, np.full(301, 60.0)
+    (place,) = place_line_end_labels([end._replace(height=20.0)], [hill, ceiling], (300.0, 100.0))
+    assert place.x is not None and place.y + 10.0 < 60.0  # no way to it crosses the other line
 
 
 def test_names_stand_beside_interactive_lines_with_their_peaks():

@@ -8,13 +8,13 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import CHARACTER_PIXELS, HEIGHT, WIDTH, ChartText, import_altair, style_chart
-from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
 from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import times_to_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS
 
-LABEL_LINE_HEIGHT = 13  # pixels
-NAME_GAP = 6  # pixels between a chart and the names beside it
+LABEL_LINE_HEIGHT = 14  # pixels
+NAME_GAP = 14  # pixels between a chart and the names beside it
 PANEL_COLUMNS = 2
 PANEL_WIDTH = 300  # pixels of one of several small charts
 PANEL_HEIGHT = 110
@@ -203,8 +203,14 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
     texts = [[line.name, *([line.note] if line.note else [])] for line in named]
     drawn = [axes.pixels(line) for line in named]
     ends = [
-        LineEnd(x[-1], y[-1], CHARACTER_PIXELS * max(map(len, one)), LABEL_LINE_HEIGHT * len(one))
-        for one, (x, y) in zip(texts, drawn, strict=True)
+        LineEnd(
+            x[-1],
+            y[-1],
+            CHARACTER_PIXELS * max(map(len, one)),
+            LABEL_LINE_HEIGHT * len(one) + CLEARANCE * (len(one) > 1),
+            None if line.peak is None else (x[line.peak], y[line.peak]),
+        )
+        for line, one, (x, y) in zip(named, texts, drawn, strict=True)
     ]
     layers, beside = [], axes.size[0] + NAME_GAP
     for one, end, place, colour in zip(
@@ -215,8 +221,9 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
         data = altair.Chart(altair.Data(values=[{"name": one[0], "label": one}]))
         if place.leader is not None:
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
+            begin = end.peak if place.is_at_peak and end.peak is not None else (end.x, end.y)
             layers.append(leader.encode(
-                x=altair.value(end.x), y=altair.value(axes.size[1] - end.y),
+                x=altair.value(begin[0]), y=altair.value(axes.size[1] - begin[1]),
                 x2=altair.value(x - 1 + place.leader[0] * end.width),
                 y2=altair.value(middle + (0.5 - place.leader[1]) * end.height),
             ))  # fmt: skip

@@ -140,5 +140,6 @@ def careers(
     group_thousands(ax, "y")
     label_time_axis(ax, clock)
     ax.margins(x=0.01)
-    label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "career"], [line.note for line in chart_lines])
+    drawn, notes = [line for line in ax.lines if line.get_gid() == "career"], [line.note for line in chart_lines]
+    label_line_ends(ax, drawn, notes, [line.peak for line in chart_lines])
     return ax

@@ -1,4 +1,4 @@
-"""Where the labels of lines stand, in pictures and on interactive charts: at the end of a line, or beside the axes."""
+"""Where the labels of lines stand, in pictures and on interactive charts: at a line, or beside the axes at its end."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
-GAP = 6.0  # from the end of a line to its label
+GAP = 6.0  # from a point of a line to its label
 CLEARANCE = 3.0  # from a label to lines and other labels
-MAX_OFFSET = 90.0  # from the height of the end of a line to that of its label
+MAX_OFFSET = 90.0  # from the height of a point to that of the label of its line
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
 NUM_COLUMNS = 60  # positions across a label at which lines are sought
+SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
 
 
 class LineEnd(NamedTuple):
@@ -36,6 +37,7 @@ class LineEnd(NamedTuple):
     y: float
     width: float
     height: float
+    peak: tuple[float, float] | None = None  # the point that the label tells of, if it does
 
 
 class LabelPlace(NamedTuple):
@@ -43,61 +45,92 @@ class LabelPlace(NamedTuple):
 
     x: float | None  # None: beside the axes
     y: float
-    leader: tuple[float, float] | None  # to where in the label a line leads from the end, as shares of its sides
+    leader: tuple[float, float] | None  # to where in the label a line leads from the point, as shares of its sides
+    is_at_peak: bool = False  # whether it stands at the peak, not at the end
 
 
 def place_line_end_labels(
     ends: Sequence[LineEnd], lines: Sequence[tuple[HostArray, HostArray]], size: tuple[float, float]
 ) -> list[LabelPlace]:
-    """Labels of lines that go on to the right edge stand beside the axes; others at the ends of their lines.
+    """Labels of lines that go on to the right edge stand beside the axes; others at the peaks or ends of their lines.
 
-    There they hide neither a line nor another label. One that has no room there stands beside the axes, too, without a
-    long line that leads to it.
+    There they hide neither a line nor another label, and lines that lead to them cross no other. A label that has no
+    such room stands where it hides least, near its line.
 
     Args:
       ends: the ends of the lines, and the sizes of their labels.
-      lines: horizontal and vertical positions [k] of the lines that labels must not hide.
+      lines: horizontal and vertical positions [k] of the lines that labels must not hide; NaN interrupts them.
       size: width and height of the axes.
     """
     width, height = size
     goes_on = [end.x > (1.0 - EDGE_SHARE) * width for end in ends]
-    places: list[LabelPlace | None] = [None] * len(ends)
-    boxes: list[tuple[float, float, float, float]] = []  # left, right, bottom and top of the labels within the axes
-    for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
-        end = ends[i]
-        if goes_on[i]:
-            continue
-        for x, y in _candidate_places(end):
-            box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
-            is_inside = box[0] >= 0.0 and box[1] <= width and box[2] >= 0.0 and box[3] <= height
-            if is_inside and not _hides_label(box, boxes) and not _hides_line(box, lines):
-                places[i] = LabelPlace(x, y, _leader(end, x, y))
-                boxes.append(box)
-                break
-    beside = [i for i, place in enumerate(places) if place is None]
+    beside = [i for i in range(len(ends)) if goes_on[i]]
     distance = max((ends[i].height for i in beside), default=0.0)
     heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
-    for i, y in zip(beside, heights.tolist(), strict=True):
-        places[i] = LabelPlace(None, y, (0.0, 0.5) if goes_on[i] else None)
-    return [place for place in places if place is not None]
+    places = {i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(beside, heights.tolist(), strict=True)}
+    boxes: list[tuple[float, float, float, float]] = []  # left, right, bottom and top of the labels within the axes
+    for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
+        if not goes_on[i]:
+            places[i], box = _place_within_axes(ends[i], lines, boxes, (width, height))
+            boxes.append(box)
+    return [places[i] for i in range(len(ends))]
 
 
-def _candidate_places(end: LineEnd) -> list[tuple[float, float]]:
-    """Places of a label near the end of its line, the best first: after it, above or below it, before it."""
-    offsets = [sign * offset for offset in np.arange(0.0, MAX_OFFSET, 2.0).tolist() for sign in (1.0, -1.0)]
-    after = [(end.x + GAP, end.y + offset) for offset in offsets]
+def _place_within_axes(
+    end: LineEnd,
+    lines: Sequence[tuple[HostArray, HostArray]],
+    boxes: Sequence[tuple[float, float, float, float]],
+    size: tuple[float, float],
+) -> tuple[LabelPlace, tuple[float, float, float, float]]:
+    """The first place that hides nothing, or the one that hides least; and the box of the label there."""
+    best, best_cost = None, np.inf
+    for x, y, is_at_peak in _candidate_places(end):
+        box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
+        if box[0] < 0.0 or box[1] > size[0] or box[2] < 0.0 or box[3] > size[1]:
+            continue
+        point = end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
+        leader = _leader(point, box)
+        cost = NUM_COLUMNS * len(lines) * _hides_label(box, boxes) + sum(_hidden_columns(box, line) for line in lines)
+        if leader is not None:
+            tip = box[0] + leader[0] * end.width, box[2] + leader[1] * end.height
+            cost += NUM_COLUMNS * sum(_crosses(point, tip, line) for line in lines)
+        if cost < best_cost:
+            best, best_cost = (LabelPlace(x, y, leader, is_at_peak), box), cost
+        if cost == 0:
+            break
+    if best is None:  # the label is larger than the axes
+        x, y = float(np.clip(end.x, 0.0, max(size[0] - end.width, 0.0))), end.y
+        return LabelPlace(x, y, None), (x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height)
+    return best
+
+
+def _candidate_places(end: LineEnd) -> list[tuple[float, float, bool]]:
+    """Places of a label, the best first: near the peak that it tells of, near the end, and farther away from these."""
     least = 0.5 * end.height + GAP
-    above = [offset for offset in offsets if abs(offset) >= least]
-    return after + [(end.x - share * end.width, end.y + offset) for share in (0.5, 1.0) for offset in above]
+    near: list[tuple[float, float, bool]] = []
+    far: list[tuple[float, float, float, bool]] = []
+    for point, is_at_peak in ((end.peak, True), ((end.x, end.y), False)):
+        if point is None:
+            continue
+        x, y = point
+        around = [(x - share * end.width, y + sign * least) for sign in (1.0, -1.0) for share in SIDE_SHARES]
+        beside = [(x + GAP, y), (x - GAP - end.width, y)] if is_at_peak else [(x + GAP, y)]
+        near += [(*place, is_at_peak) for place in (around + beside if is_at_peak else beside + around)]
+        for offset in np.arange(2.0, MAX_OFFSET, 2.0).tolist():
+            for sign in (1.0, -1.0):
+                far.append((offset, x + GAP, y + sign * offset, is_at_peak))
+                far += [(offset, a, b + sign * offset, is_at_peak) for a, b in around if sign * (b - y) > 0.0]
+    far.sort(key=lambda place: place[0])
+    return near + [place[1:] for place in far]
 
 
-def _leader(end: LineEnd, x: float, y: float) -> tuple[float, float] | None:
-    """The point of a label that is nearest to the end of its line; None if it is near without a line to it."""
-    bottom = y - 0.5 * end.height
-    across, up = float(np.clip(end.x, x, x + end.width)), float(np.clip(end.y, bottom, bottom + end.height))
-    if np.hypot(across - end.x, up - end.y) <= LEADER_OFFSET:
+def _leader(point: tuple[float, float], box: tuple[float, float, float, float]) -> tuple[float, float] | None:
+    """The place in a label that is nearest to a point of its line, as shares; None if it is near without a leader."""
+    left, right, bottom, top = box
+    across, up = float(np.clip(point[0], left, right)), float(np.clip(point[1], bottom, top))
+    if np.hypot(across - point[0], up - point[1]) <= LEADER_OFFSET:
         return None
-    return (across - x) / end.width, (up - bottom) / end.height
+    return (across - left) / (right - left), (up - bottom) / (top - bottom)
 
 
 def _hides_label(box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]) -> bool:
@@ -105,31 +138,48 @@ def _hides_label(box: tuple[float, float, float, float], boxes: Sequence[tuple[f
     return any(left < b + CLEARANCE and a < right + CLEARANCE and bottom < d and c < top for a, b, c, d in boxes)
 
 
-def _hides_line(box: tuple[float, float, float, float], lines: Sequence[tuple[HostArray, HostArray]]) -> bool:
-    """Whether a line goes through a box, or between two neighbouring columns of it."""
+def _hidden_columns(box: tuple[float, float, float, float], line: tuple[HostArray, HostArray]) -> int:
+    """In how many columns of a box a line goes through it, or between two neighbouring ones."""
     left, right, bottom, top = box
     columns = np.linspace(left - CLEARANCE, right + CLEARANCE, NUM_COLUMNS)
-    for x, y in lines:
-        heights = np.interp(columns, x, y, left=np.nan, right=np.nan)
-        low, high = np.fmin(heights[1:], heights[:-1]), np.fmax(heights[1:], heights[:-1])
-        if ((high > bottom - CLEARANCE) & (low < top + CLEARANCE)).any():
-            return True
-    return False
+    heights = np.interp(columns, *line, left=np.nan, right=np.nan)
+    low, high = np.fmin(heights[1:], heights[:-1]), np.fmax(heights[1:], heights[:-1])
+    return int(((high > bottom - CLEARANCE) & (low < top + CLEARANCE)).sum())
 
 
-def label_line_ends(ax: "Axes", lines: "Sequence[Line2D]", notes: Sequence[str] = ()) -> None:
-    """Write the label of each line, and a note below it, where the line ends or beside the axes, in its colour."""
+def _crosses(begin: tuple[float, float], end: tuple[float, float], line: tuple[HostArray, HostArray]) -> bool:
+    """Whether the way from a point of a line to its label crosses this line, beyond the gap about the point."""
+    a, b = np.array(begin), np.array(end)
+    a = a + (b - a) * min(0.5 * GAP / max(float(np.hypot(*(b - a))), GAP), 0.5)
+    p = np.stack(line, axis=1)
+    p, q = p[:-1], p[1:]
+
+    def side(one: HostArray, two: HostArray, point: HostArray) -> HostArray:
+        across, along = two - one, point - one
+        return np.sign(across[..., 0] * along[..., 1] - across[..., 1] * along[..., 0])
+
+    return bool(((side(a, b, p) * side(a, b, q) < 0) & (side(p, q, a) * side(p, q, b) < 0)).any())
+
+
+def label_line_ends(
+    ax: "Axes", lines: "Sequence[Line2D]", notes: Sequence[str] = (), peaks: Sequence[int | None] = ()
+) -> None:
+    """Write the label of each line, and a note below it, at the line or beside the axes at its end, in its colour.
+
+    `peaks` are the points of lines that the notes tell of.
+    """
     _remove_labels(ax)
     if not lines:
         return
     ax.autoscale_view()
     names = fit_names([str(line.get_label()) for line in lines], ax)
     texts = [f"{name}\n{note}".rstrip() for name, note in zip(names, notes or [""] * len(names), strict=True)]
-    _draw_labels(ax, lines, texts)
+    peaks = peaks or [None] * len(lines)
+    _draw_labels(ax, lines, texts, peaks)
     if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
         get_figure(ax).draw_without_rendering()
         _remove_labels(ax)
-        _draw_labels(ax, lines, texts)
+        _draw_labels(ax, lines, texts, peaks)
 
 
 def _remove_labels(ax: "Axes") -> None:
@@ -137,22 +187,23 @@ def _remove_labels(ax: "Axes") -> None:
         text.remove()
 
 
-def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str]) -> None:
+def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], peaks: Sequence[int | None]) -> None:
     """Draw these labels as the axes are now."""
     scale = points_per_pixel(ax)
     size = scale * ax.bbox.width, scale * ax.bbox.height
     drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0).T for line in lines]
     ends = []
-    for (x, y), text in zip(drawn, texts, strict=True):
+    for (x, y), text, peak in zip(drawn, texts, peaks, strict=True):
         label_lines = text.split("\n")
         height = LINE_SPACING * SMALL_FONT * len(label_lines) + CLEARANCE * (len(label_lines) > 1)
-        ends.append(LineEnd(float(x[-1]), float(y[-1]), text_width(label_lines, SMALL_FONT), height))
+        highest = None if peak is None else (float(x[peak]), float(y[peak]))
+        ends.append(LineEnd(float(x[-1]), float(y[-1]), text_width(label_lines, SMALL_FONT), height, highest))
     places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
-    for line, text, place in zip(lines, texts, places, strict=True):
+    for line, text, peak, place in zip(lines, texts, peaks, places, strict=True):
         colour: Any = line.get_color()
         leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
         label = ax.annotate(
-            text, tuple(np.asarray(line.get_xydata())[-1]),
+            text, tuple(np.asarray(line.get_xydata())[peak if place.is_at_peak and peak is not None else -1]),
             (BESIDE_SHARE if place.x is None else place.x / size[0], place.y / size[1]), textcoords="axes fraction",
             va="center", ha="left", color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT, linespacing=1.15,
             gid="name", zorder=5.0,
