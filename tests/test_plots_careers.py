@@ -63,7 +63,8 @@ def test_careers_go_through_the_ends_of_steps(ax):
     table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
     rated = jr.rate(jr.elo(), jr.read(table))
     assert plots.careers(rated, ["x"], others=["y"], step=10.0, ax=ax) is ax
-    grey, line = ax.lines  # five matches are too few for a peak
+    grey, line, dot = ax.lines  # five matches are too few for a peak
+    assert dot.get_gid() == "isolated" and dot.get_xdata().tolist() == [9.0]
     career = jr.career(rated, "x")
     after = career["rating"] + career["change"]
     np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 38.0, 49.0])
@@ -150,9 +151,29 @@ def test_steps_of_many_years_are_years(ax):
     table = {"a": ["x"] * 800, "b": ["y"] * 800, "score": [1, 0] * 400, "time": days.astype("datetime64[D]")}
     figure = plots.trajectory(jr.rate(jr.elo(), jr.read(table)), players=["x", "y"]).figure
     (ax,) = figure.axes
-    assert len(ax.lines[0].get_xdata()) == 100 and 5 <= len(ax.get_xticks()) <= 9
-    assert "at the end of each year" in figure.artists[0].get_text()
+    assert len(ax.lines[0].get_xdata()) == 101 and 5 <= len(ax.get_xticks()) <= 9  # with the highest
+    assert "at the end of each year, and the highest" in figure.artists[0].get_text()
     pyplot.close(figure)
+
+
+@pytest.mark.parametrize("is_smoothed", [False, True])
+def test_trajectories_are_interrupted_by_absence(is_smoothed):
+    """A line went straight through the years from one career to the next, and below the peak that the title names."""
+    days = np.append(np.arange(200.0), 2000.0 + np.arange(200.0))
+    won = np.append(np.arange(200) < 90, np.arange(200) % 2)
+    data = jr.read({"a": ["x"] * 400, "b": ["y"] * 400, "score": won * 1.0, "time": days.astype("datetime64[D]")})
+    rated = jr.smooth(jr.skills(), data) if is_smoothed else jr.rate(jr.glicko(), data)
+    figure = plots.trajectory(rated, players="x").figure
+    (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "trajectory"]
+    x, y = line.get_xdata(orig=True).astype(float), np.asarray(line.get_ydata())
+    (gap,) = np.flatnonzero(np.isnan(y))
+    assert x[gap - 1] <= 199.0 and x[gap + 1] >= 2000.0
+    (band,) = [band for band in figure.axes[0].collections if band.get_gid() == "interval"]
+    assert len(band.get_paths()) == 2
+    assert f"{np.nanmax(y):,.0f} points" in figure.get_suptitle()
+    pyplot.close(figure)
+    chart = plots.trajectory(rated, players="x", backend="altair").to_dict()
+    assert None in [row["y"] for row in chart["layer"][1]["data"]["values"]]
 
 
 @pytest.mark.parametrize("months", [1, 7, 20, 29, 30, 31, 36, 50])

@@ -157,8 +157,20 @@ def test_ranks_of_very_many_others_are_bands(monkeypatch):
 
 def test_a_rank_that_stands_alone_is_seen(ax):
     plots.ranks(rated(), "P7", step=1e6, ax=ax)
-    (line,) = ax.lines
+    line = ax.lines[0]
     assert len(line.get_xdata()) == 1 and line.get_marker() not in ("", "None")
+
+
+def test_ranks_of_one_step_are_no_marks(ax):
+    """Dots of years between years without a rank were as large as the dot that marks the last rank."""
+    days = np.concatenate([np.arange(10.0), [1000.0], 2000.0 + np.arange(400.0)])
+    rows = len(days)
+    table = {"a": ["x"] * rows, "b": ["y"] * rows, "score": [1, 0, 1] * (rows // 3), "time": days}
+    plots.ranks(jr.rate(jr.elo(), jr.read(table)), "x", step=100.0, active=100.0, min_games=0, ax=ax)
+    line, dots = ax.lines
+    assert line.get_markevery() == [len(line.get_xdata()) - 1]
+    assert dots.get_gid() == "isolated" and len(dots.get_xdata()) == 2
+    assert dots.get_markersize() < 0.8 * line.get_markersize()
 
 
 def test_ranks_in_hindsight(ax):

@@ -11,7 +11,7 @@ from jaxrate.plots.altair_charts import CHARACTER_PIXELS, HEIGHT, WIDTH, ChartTe
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
 from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import times_to_numbers
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS, is_isolated
 
 LABEL_LINE_HEIGHT = 14  # pixels
 NAME_GAP = 14  # pixels between a chart and the names beside it
@@ -22,6 +22,7 @@ PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
 MILLISECONDS = 86_400_000  # of a day
 LINE_TICKS = 8
+ISOLATED_AREA = 7  # square pixels of the dot of a point between missing ones
 
 
 class ChartLine(NamedTuple):
@@ -95,6 +96,7 @@ def line_chart(
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
         layers.append(intervals.encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q", color=colour))
     layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
+    layers += [layer.encode(color=colour) for layer in _isolated_layers(named, axes)]
     layers.append(_hover_layer(chart, axes, text).encode(color=colour))
     if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:
         dots = altair.Chart(altair.Data(values=sorted(peaks, key=lambda row: row["y"])))  # the highest on top
@@ -117,6 +119,7 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
         layers = [*unnamed_layers, *_background_layers(others, (), axes, "linear")]
         chart = altair.Chart(altair.Data(values=_line_rows([line])))
         layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
+        layers += [layer.encode(color=altair.value(colour)) for layer in _isolated_layers([line], axes)]
         layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
         title = altair.TitleParams(line.name, subtitle=line.note, anchor="start", color=TEXT_COLOURS.get(colour, GREY),
                                    fontSize=12, subtitleColor=GREY, subtitleFontSize=11)  # fmt: skip
@@ -178,6 +181,15 @@ def _background_layers(
         look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]} if bands else {"color": PALE, "strokeWidth": 0.7}
         layers.append(grey.mark_line(interpolate=interpolate, **look).encode(x=axes.x, y=axes.y, detail="name:N"))
     return layers
+
+
+def _isolated_layers(lines: Sequence[ChartLine], axes: _Axes) -> list[Any]:
+    """Dots of points between missing ones, through which a line is invisible."""
+    altair = import_altair()
+    isolated = [is_isolated(np.asarray(line.y, float)) for line in lines]
+    rows = _line_rows(ChartLine(line.name, line.x[i], line.y[i]) for line, i in zip(lines, isolated, strict=True))
+    dots = altair.Chart(altair.Data(values=rows)).mark_circle(size=ISOLATED_AREA, opacity=1)
+    return [dots.encode(x=axes.x, y=axes.y)] if rows else []
 
 
 def _hover_layer(chart: Any, axes: _Axes, text: ChartText, number: int = 0) -> Any:

@@ -22,17 +22,17 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
-    default_step_length,
     describe_step,
-    display_times,
     format_peak_time,
-    last_ratings_by_step,
+    last_ratings_of_steps,
     peak_point,
+    step_length_of_lines,
     time_span,
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
+    draw_isolated_points,
     group_thousands,
     label_time_axis,
     make_axes,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CURRENT_SHARE = 0.04  # of the time that is drawn, at whose end a rating is one of today
-GAP_QUANTILE = 0.95  # share of the times between events of these players that steps by default are not shorter than
 
 
 @enforce_argument_annotations
@@ -86,26 +85,21 @@ def careers(
         raise ValueError(f"step must be above 0, got {step}")
     lines, clock = collect_rating_lines(rated, players)
     check_drawable_count("players", len(lines), 1, len(COLOURS))
-    gaps = np.concatenate([np.diff(times_to_numbers(line.times)) for line in lines])
-    default = default_step_length(last - begin, clock == "date")
-    length = step or max(default, float(np.quantile(gaps, GAP_QUANTILE)), 0.01)
+    length = step or step_length_of_lines(lines, last - begin, clock == "date")
     shown = {line.name for line in lines}
     other_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
     min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
-    steps = [last_ratings_by_step(line, last, length, min_events) for line in lines]
+    steps = [last_ratings_of_steps(line, last, length, min_events) for line in lines]
 
-    def line_of_last_ratings_by_step(line: RatingLine) -> ChartLine:
-        one = last_ratings_by_step(line, last, length)
-        return ChartLine("", display_times(one.time, rated), one.mean)
+    def unnamed_chart_line(line: RatingLine) -> ChartLine:
+        one = last_ratings_of_steps(line, last, length)
+        return ChartLine("", one.times, one.mean)
 
-    unnamed = lines_or_bands(other_lines, line_of_last_ratings_by_step, last, length)
-    peaks = [
-        RatingLine(x.name, display_times(x.time, rated)[[x.peak]], x.mean[[x.peak]], None)
-        for x in steps
-        if x.peak is not None
-    ]
+    unnamed = lines_or_bands(other_lines, unnamed_chart_line, last, length)
+    peaks = [RatingLine(x.name, x.times[[x.peak]], x.mean[[x.peak]], None) for x in steps if x.peak is not None]
     other_peaks = [float(x.mean[point]) for x in other_lines if (point := peak_point(x, min_events)) is not None]
-    span = max(line.time[-1] for line in steps) - min(line.time[0] for line in steps)
+    edges = [times_to_numbers(line.times[[0, -1]]) for line in steps]
+    span = float(max(edge[1] for edge in edges) - min(edge[0] for edge in edges))
     unit, peak_rule = rating_unit(rated.system), ""
     if peaks:
         title = peak_title(peaks, len(steps), clock, unit, max(other_peaks, default=-np.inf), span)
@@ -117,12 +111,12 @@ def careers(
     subtitle = f"Ratings by {rated.system.name} {describe_step(length, clock)}{peak_rule}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
-    for name, numbers, mean, highest in steps:
-        at, note = display_times(numbers, rated), ""
+    for (name, at, mean, _, highest), (_, end) in zip(steps, edges, strict=True):
+        note = ""
         if highest is not None:
             when = format_peak_time(at[highest], span)
             note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
-        if numbers[-1] > last - CURRENT_SHARE * span:
+        if end > last - CURRENT_SHARE * span:
             note = f"{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
         chart_lines.append(ChartLine(name, at, mean, peak=highest, note=note))
     if is_interactive:
@@ -133,6 +127,7 @@ def careers(
     for line, height, colour in zip(chart_lines, heights, COLOURS, strict=False):
         layer = 2.0 + 0.1 * sum(other < height for other in heights)  # the highest peak is on top
         ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career", zorder=layer)
+        draw_isolated_points(ax, line.x, line.y, colour, 1.8, layer)
         if line.peak is not None:
             ax.plot(line.x[line.peak], height, "o", color=colour, markersize=5, markeredgecolor="white",
                     zorder=layer + 1.0)  # fmt: skip

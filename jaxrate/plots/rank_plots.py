@@ -30,6 +30,8 @@ from jaxrate.plots.scoreboard_style import (
     SMALL_FONT,
     TEXT_COLOURS,
     add_halo,
+    draw_isolated_points,
+    is_isolated,
     label_time_axis,
     make_axes,
     style_axes,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
+RANK_WIDTH = 1.5  # points of a line
 PANEL_HEIGHT = 1.5  # inches of a panel and its heading
 PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it
 
@@ -117,7 +120,7 @@ def ranks(
     if len(other_ranks) > MAX_GREY_LINES:
         unnamed = quantile_bands(at, other_ranks, len(other_ranks))
     else:
-        seen = np.where(_is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
+        seen = np.where(is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
         unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
     lines = []
     for name, rank in zip(labels.values(), rank_table, strict=False):
@@ -156,14 +159,8 @@ def _describe_ranks(rank: HostArray) -> str:
     return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
 
 
-def _is_isolated(values: HostArray) -> HostArray:
-    """[..., m] whether a value stands between missing ones."""
-    is_missing = np.isnan(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)], constant_values=np.nan))
-    return is_missing[..., :-2] & is_missing[..., 2:] & ~is_missing[..., 1:-1]
-
-
 def _draw_ranks(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
-    """Draw the ranks of players; dots show the last rank, and those between times without a rank."""
+    """Draw the ranks of players; dots show the last rank, and small ones those between times without a rank."""
     draw_unnamed_players(ax, unnamed)
     for line, colour in zip(lines, (*COLOURS, GREY), strict=False):
         _draw_rank_line(ax, line, colour)
@@ -174,13 +171,12 @@ def _draw_ranks(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers,
 
 
 def _draw_rank_line(ax: "Axes", line: ChartLine, colour: str) -> None:
-    is_dotted = _is_isolated(line.y)
-    is_dotted[-1] = True
     (drawn,) = ax.plot(
-        line.x, line.y, color=colour, linewidth=1.5, label=line.name, gid="rank",
-        marker="o", markersize=3.5, markevery=np.flatnonzero(is_dotted).tolist(), solid_capstyle="round",
+        line.x, line.y, color=colour, linewidth=RANK_WIDTH, label=line.name, gid="rank",
+        marker="o", markersize=3.5, markevery=[len(line.y) - 1], solid_capstyle="round",
     )  # fmt: skip
     add_halo(drawn)
+    draw_isolated_points(ax, line.x, line.y, colour, RANK_WIDTH)
 
 
 def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:

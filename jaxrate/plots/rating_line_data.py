@@ -1,5 +1,6 @@
 """Lines of ratings through time, as plots draw them, from a system, a rated history or a smoothed one."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +26,19 @@ from jaxrate.text_format import format_number
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 YEAR = 365.25  # days
+MIN_STEP = 0.01
+GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 
 
 class RatingLine(NamedTuple):
-    """A player's ratings before each of their events, and after the last one."""
+    """A player's ratings before each of their events, and after the last one; or those after some events."""
 
     name: str
     times: HostArray  # [m + 1] times, dates, or numbers of events
-    mean: HostArray  # [m + 1]
+    mean: HostArray  # [m + 1]; NaN interrupts the line
     deviation: HostArray | None  # [m + 1]
+    peak: int | None = None  # the point of the highest rating, if that was sought
 
     def repeat_first(self) -> "RatingLine":
         """Ratings [m + 1] before and after each event, from those after each: the first stands before it, too."""
@@ -82,13 +86,37 @@ def describe_step(length: float, clock: str) -> str:
     return "at the end of each year" if years == 1.0 else f"every {years:.3g} years"
 
 
-def last_ratings_of_steps(line: RatingLine, last_time: float, step_length: float) -> RatingLine:
-    """The ratings after the last event in each step of a line that has ratings before its events."""
-    after = line.ratings_after_events()
-    step = np.floor((last_time - times_to_numbers(after.times)) / step_length)
-    kept = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    deviation = None if after.deviation is None else after.deviation[kept]
-    return RatingLine(line.name, after.times[kept], after.mean[kept], deviation)
+def step_length_of_lines(lines: Sequence[RatingLine], span: float, is_dated: bool) -> float:
+    """The default length of steps, and more if these players take part more rarely, so that their lines hang together.
+
+    `span` is the length of the time that is drawn.
+    """
+    gaps = np.concatenate([np.diff(times_to_numbers(line.times)) for line in lines])
+    return max(default_step_length(span, is_dated), float(np.quantile(gaps, GAP_QUANTILE)), MIN_STEP)
+
+
+def last_ratings_of_steps(
+    line: RatingLine, last_time: float, step_length: float, peak_min_events: int | None = None
+) -> RatingLine:
+    """The ratings after the last event in each step; NaN where steps are missing.
+
+    The line has ratings before its events. The highest rating of all after `peak_min_events` events, if these are
+    given, is there, too, also if no step ends with it.
+    """
+    after, at = line.ratings_after_events(), times_to_numbers(line.times)[:-1]
+    step = np.floor((last_time - at) / step_length)
+    points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
+    highest = None if peak_min_events is None else peak_point(line, peak_min_events)
+    if highest is not None:
+        points = np.union1d(points, [highest - 1])
+    gaps = np.flatnonzero(-np.diff(step[points]) > 1) + 1
+    time, mean, deviation = (
+        None if x is None else np.insert(x[points], gaps, x[points][gaps] if i == 0 else np.nan)
+        for i, x in enumerate((after.times, after.mean, after.deviation))
+    )
+    assert time is not None and mean is not None
+    peak = None if highest is None else int(np.searchsorted(points, highest - 1))
+    return RatingLine(line.name, time, mean, deviation, None if peak is None else peak + int((gaps <= peak).sum()))
 
 
 def collect_rating_lines(
@@ -157,9 +185,8 @@ def smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[Rating
         at = np.append(player_career["time"], player_career["time"][-1:])
         if smoothed.clock is None:
             at = np.arange(len(at))
-        lines.append(
-            RatingLine(name, at, *(np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"])))
-        )
+        mean, deviation = (np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"]))
+        lines.append(RatingLine(name, at, mean, deviation))
     by_number = "matches played" if isinstance(smoothed.events, Matches) else "contests"
     clock = {"dates": "date", "numbers": "time", None: by_number}
     return _check_lines_finite(lines), clock[smoothed.clock]
@@ -187,38 +214,9 @@ def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
     return days_to_dates(times) if rated.clock == "dates" else times
 
 
-class StepRatings(NamedTuple):
-    """A player's rating after the last event in each step; NaN where steps are missing."""
-
-    name: str
-    time: HostArray  # [k] of the last event in the step, as numbers
-    mean: HostArray  # [k]
-    peak: int | None  # the point of the highest rating; None of who has too few events for a peak
-
-    def step_numbers(self, last_time: float, step_length: float) -> HostArray:
-        """[k] the number of each step, counted back from the end of the history."""
-        return np.floor((last_time - self.time) / step_length).astype(int)
-
-
 def peak_point(line: RatingLine, min_events: int) -> int | None:
     """The point of a line with the first highest rating after so many events; None of who has fewer."""
     return min_events + int(np.argmax(line.mean[min_events:])) if len(line.mean) > min_events else None
-
-
-def last_ratings_by_step(
-    line: RatingLine, last_time: float, step_length: float, peak_min_events: int | None = None
-) -> StepRatings:
-    """The ratings at the ends of steps, and the highest of all after `peak_min_events` events if these are given."""
-    at, after = times_to_numbers(line.times)[:-1], line.mean[1:]
-    step = np.floor((last_time - at) / step_length)
-    points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    highest = None if peak_min_events is None else peak_point(line, peak_min_events)
-    if highest is not None:
-        points = np.union1d(points, [highest - 1])
-    gaps = np.flatnonzero(-np.diff(step[points]) > 1) + 1
-    time, mean = np.insert(at[points], gaps, at[points][gaps]), np.insert(after[points], gaps, np.nan)
-    peak = None if highest is None else int(np.searchsorted(points, highest - 1))
-    return StepRatings(line.name, time, mean, None if peak is None else peak + int((gaps <= peak).sum()))
 
 
 def format_peak_time(at: Any, span_days: float) -> str:

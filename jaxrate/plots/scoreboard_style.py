@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
+from jaxrate.array_types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ LINE_SPACING = 1.3  # distance of lines, relative to the font size
 CHARACTER_WIDTH = 0.56  # mean width of a character, relative to the font size
 POINTS_PER_YEAR_LABEL = 48.0  # width of the axes for each label of a year
 MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three years
+DOT_SHARE = 1.7  # diameter of the dot of an isolated point to the width of a line
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
 
 
@@ -192,6 +194,20 @@ def add_halo(line: Any) -> None:
     from matplotlib.patheffects import Normal, Stroke
 
     line.set_path_effects([Stroke(linewidth=line.get_linewidth() + 1.6, foreground=PAPER), Normal()])
+
+
+def is_isolated(values: HostArray) -> HostArray:
+    """[..., m] whether a value stands between missing ones, where a line through it is invisible."""
+    is_missing = np.isnan(np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)], constant_values=np.nan))
+    return is_missing[..., :-2] & is_missing[..., 2:] & ~is_missing[..., 1:-1]
+
+
+def draw_isolated_points(ax: "Axes", x: HostArray, y: HostArray, colour: str, width: float, layer: float = 2.0) -> None:
+    """Draw points between missing ones as dots that are little wider than the line, so that they are no marks."""
+    isolated = is_isolated(np.asarray(y, float))
+    if isolated.any():
+        ax.plot(x[isolated], y[isolated], "o", color=colour, markersize=DOT_SHARE * width, markeredgewidth=0.0,
+                gid="isolated", zorder=layer)  # fmt: skip
 
 
 def add_text_halo(text: Any) -> None:

@@ -26,17 +26,18 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
-    default_step_length,
     describe_step,
     last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
+    step_length_of_lines,
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     add_legend,
+    draw_isolated_points,
     group_thousands,
     label_time_axis,
     line_style,
@@ -77,8 +78,9 @@ def trajectory(
     A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
     `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
     hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
-    If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years. The axis
-    is time or, without times, the number of earlier events. Several calls may share axes.
+    If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years, and
+    through the highest one; they are interrupted where the player is absent for longer. The axis is time or, without
+    times, the number of earlier events. Several calls may share axes.
 
     Args:
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
@@ -114,13 +116,14 @@ def trajectory(
     title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
     known = "in hindsight" if is_smoothed or after else f"before each {'contest' if clock == 'contests' else 'match'}"
     ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
-    step = default_step_length(max(ends) - min(ends), clock == "date")
+    step = step_length_of_lines(before, max(ends) - min(ends), clock == "date")
     thin = partial(last_ratings_of_steps, last_time=max(ends), step_length=step)
+    thin_to_peak = partial(thin, peak_min_events=early + 1)
     if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
-        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{describe_step(step, clock)}"
-        before = [thin(line) for line in before]
+        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{describe_step(step, clock)}, and the highest"
+        before = [thin_to_peak(line) for line in before]
         # lines in hindsight have ratings after events already
-        now = [thin(line.repeat_first()) for line in now] if is_smoothed or after else before
+        now = [thin_to_peak(line.repeat_first()) for line in now] if is_smoothed or after else before
     other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
     shown = {line.name for line in now}
     other_lines = [line for line in other_lines if line.name not in shown]
@@ -168,6 +171,8 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
         )  # fmt: skip
     draw_style = "steps-pre" if is_stepped else "default"
     ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
+    if not is_stepped:
+        draw_isolated_points(ax, line.times, line.mean, colour, 1.5)
     if line.deviation is not None:
         half_width = Z_95 * line.deviation
         step_options: Any = {"step": "pre"} if is_stepped else {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine
-from jaxrate.plots.rating_line_data import RatingLine, StepRatings, last_ratings_by_step
+from jaxrate.plots.rating_line_data import RatingLine, last_ratings_of_steps, times_to_numbers
 from jaxrate.plots.scoreboard_style import GREY, PALE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def lines_or_bands(
     """The chart line of each player, or of very many the bands of their ratings at the ends of steps."""
     if len(lines) <= MAX_GREY_LINES:
         return unnamed_player_lines(chart_line(line) for line in lines)
-    steps = [last_ratings_by_step(line, last_time, step_length) for line in lines]
+    steps = [last_ratings_of_steps(line, last_time, step_length) for line in lines]
     return rating_bands(steps, last_time, step_length, lines[0].times.dtype.kind == "M")
 
 
@@ -59,9 +59,9 @@ def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPl
     )
 
 
-def rating_bands(lines: Sequence[StepRatings], last_time: float, step_length: float, is_dated: bool) -> UnnamedPlayers:
+def rating_bands(lines: Sequence[RatingLine], last_time: float, step_length: float, is_dated: bool) -> UnnamedPlayers:
     """The bands of ratings at the ends of steps."""
-    numbers = [line.step_numbers(last_time, step_length) for line in lines]
+    numbers = [np.floor((last_time - times_to_numbers(line.times)) / step_length).astype(int) for line in lines]
     count = max(int(number.max()) for number in numbers) + 1
     values = np.full((len(lines), count), np.nan)
     for row, line, number in zip(values, lines, numbers, strict=True):
