@@ -110,6 +110,30 @@ def test_ranks_are_those_of_leaderboards(ax):
         plots.ranks(rated(), range(9), ax=ax)
 
 
+def test_ranks_begin_while_most_players_never_are_listed(ax):
+    """Of many who play once the champion of the first years was "never listed": never half of all were."""
+    random, times, rows = np.random.default_rng(0), np.arange(3000.0), []
+    for time in times:
+        first = "Champion" if time < 600 else "A"
+        rows.append((first, random.choice([*"BCD"]), 1.0, time))
+        rows.append((f"guest {time}", f"guest {time}, too", 1.0, time))
+    table = dict(zip(("a", "b", "score", "time"), map(list, zip(*rows, strict=True)), strict=True))
+    rated = jr.rate(jr.elo(), jr.read(table))
+    plots.ranks(rated, "Champion", step=100.0, active=150.0, min_games=10, ax=ax)
+    assert ax.lines[0].get_xdata()[0] < 300.0 and np.nanmin(ax.lines[0].get_ydata()) == 1.0
+
+
+def test_ranks_say_who_is_listed_too_early(ax):
+    """Two who play often beside guests are few; the plot begins with the twelve who play often later."""
+    rows = [(f"guest {time}", f"guest {time}, too", 1.0, time) for time in np.arange(100.0)]
+    rows[:30] = [row for guests in rows[:30] for row in (guests, ("Early", "Other", 1.0, guests[3]))]
+    rows += [(f"P{i}", f"P{i + 6}", 1.0, time) for time in 100.0 + np.arange(200.0) for i in range(6)]
+    table = dict(zip(("a", "b", "score", "time"), map(list, zip(*rows, strict=True)), strict=True))
+    rated = jr.rate(jr.elo(), jr.read(table))
+    with refused("Early is only listed before 1"):
+        plots.ranks(rated, ["Early", "P1"], step=10.0, active=30.0, min_games=10, ax=ax)
+
+
 def test_ranks_of_three_or_more_have_a_panel_each(ax):
     """With the others in grey, and a note that says how often each was first; all have the same axes."""
     board = jr.leaderboard(rated(), top=20)
@@ -120,7 +144,9 @@ def test_ranks_of_three_or_more_have_a_panel_each(ax):
         assert named(panel) == [name] and mine.get_label() == name and len(panel.lines) == 3
         (note,) = [text.get_text() for text in panel.texts if text.get_gid() == "note"]
         firsts = int((mine.get_ydata() == 1).sum())
-        best = {0: f"best {np.nanmin(mine.get_ydata()):.0f}", 1: "first once"}.get(firsts, f"first {firsts} times")
+        best = {0: f"best {np.nanmin(mine.get_ydata()):.0f}", 1: "first once", 2: "first twice"}.get(
+            firsts, f"first {firsts} times"
+        )
         assert note == f"{best}, now {rank}"
         assert (panel.get_xlim(), panel.get_ylim()) == (ax.child_axes[0].get_xlim(), ax.child_axes[0].get_ylim())
 

@@ -23,7 +23,7 @@ def test_a_leader_is_ahead_or_level():
     wide = np.array([400.0, 400.0])
     assert titles.leader_title(["Ada", "Bo"], values, wide, "points") == "Ada and Bo almost level on top"
     likely = titles.leader_title(["Ada", "Bo"], values, np.array([96.4, 85.2]), "points")  # at 77%
-    assert likely == "Ada probably the best, 93 points ahead of Bo"
+    assert likely == "Ada probably the better, 93 points ahead of Bo"
     three = (
         np.array([1543.2, 1450.0, 1445.0]),
         np.array([96.4, 85.2, 90.0]),
@@ -51,29 +51,37 @@ def test_lines_end_or_peak():
     assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
     assert titles.line_end_title([ada], "date", "points", 2) == "Ada peaked at 1,601 points in May 1992"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
-    assert titles.line_end_title([ada, retired], "date", "points") == "Ada peaked highest, at 1,700 points in 1991"
+    assert titles.line_end_title([ada, retired], "date", "points") == (
+        "Ada peaked higher than Cy, at 1,700 points in 1991"
+    )
     away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
-    assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked highest")
-    among = titles.peak_title([ada, bo], 2, "date", "points", 1800.0)
-    assert among == "Ada peaked highest of these 2, at 1,700 points in May 1991"
+    assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked higher than Di")
+    three = titles.peak_title([ada, bo, retired], 3, "date", "points")
+    assert three == "Ada peaked highest, at 1,700 points in 1991"
+    among = titles.peak_title([ada, bo, retired], 3, "date", "points", 1800.0)
+    assert among == "Ada peaked highest of these 3, at 1,700 points in 1991"
+    assert titles.peak_title([ada], 2, "date", "points") == "Ada peaked at 1,700 points in May 1991"
     counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
     assert titles.peak_title([counted], 1, "matches played", "points") == "Ada peaked at 3 points after 2 matches"
 
 
 def test_ranks_count_the_firsts():
     ranks = {"Ada": np.array([np.nan, 1.0, 1.0]), "Bo": np.array([1.0, 2.0, 2.0])}
-    assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
+    assert titles.ranks_title(ranks, 3) == "Ada ranked first more often than Bo, on 2 of 3 dates"
     yearly = titles.ranks_title(ranks, 3, is_yearly=True)
-    assert yearly == "Ada ranked first most often, at the end of 2 of 3 years"
+    assert yearly == "Ada ranked first more often than Bo, at the end of 2 of 3 years"
     assert titles.ranks_title({"Ada": ranks["Ada"]}, 3) == "Ada ranked first on 2 of 3 dates"
+    ranks["Cy"] = np.full(3, 9.0)
+    assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
     often = titles.ranks_title(ranks, 3, [np.ones(3)])
-    assert often == "Ada ranked first most often of these 2, on 2 of 3 dates"
+    assert often == "Ada ranked first most often of these 3, on 2 of 3 dates"
     ranks["Ada"][2] = 3.0
     assert titles.ranks_title(ranks, 3) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
-    often = titles.ranks_title(ranks, 3, [np.ones(3)])
-    assert often == "Ada and Bo ranked first most often of these 2, each on 1 of 3 dates"
+    del ranks["Cy"]
+    assert titles.ranks_title(ranks, 3, [np.ones(3)]) == "Ada and Bo ranked first equally often, each on 1 of 3 dates"
     behind = {"Ada": np.array([5.0, 4.0]), "Bo": np.array([6.0, 7.0])}
-    assert titles.ranks_title(behind, 2) == "Ada reached rank 4, the best of these 2"
+    assert titles.ranks_title(behind, 2) == "Ada reached rank 4, Bo rank 6"
+    assert titles.ranks_title(behind | {"Cy": behind["Bo"]}, 2) == "Ada reached rank 4, the best of these 3"
     assert titles.ranks_title({"Ada": behind["Ada"]}, 2) == "Ada reached rank 4 at best"
     behind["Bo"][0] = 4.0
     assert titles.ranks_title(behind, 2) == "Ada and Bo both reached rank 4 at best"
@@ -86,9 +94,9 @@ def test_a_favourite_is_one_against_everybody():
     assert titles.favourite_title("ABC", percent, is_cut=True) == "A favoured against the next 2, at 60% or more"
     assert titles.favourite_title("AB", percent[:2, :2]) == "A favoured against B, at 60%"
     circle = np.array([[nan, 60.0, 40.0], [40.0, nan, 60.0], [60.0, 40.0, nan]])
-    assert titles.favourite_title("ABC", circle) == "Nobody favoured against all of the other 2"
+    assert titles.favourite_title("ABC", circle) == "Nobody favoured against both others"
     even = np.array([[nan, 50.2, 70.0], [49.8, nan, 70.0], [30.0, 30.0, nan]])
-    assert titles.favourite_title("ABC", even) == "A and B even, favoured against the other 1"
+    assert titles.favourite_title("ABC", even) == "A and B even, favoured against C"
     assert titles.favourite_title("AB", even[:2, :2]) == "A and B even"
     assert titles.favourite_title("ABCDE", np.full((5, 5), nan)) == "Expected scores of A and 4 others"
 
@@ -108,7 +116,8 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert title(home) == "Scores higher than predicted where that is below one half"
     assert title(p - 0.08) == "Scores higher than predicted, of underdogs and of favourites"
     two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
-    assert titles.calibration_title(two).startswith("right calibrated best, off by 0.0")
+    assert titles.calibration_title(two).startswith("right better calibrated than half, off by 0.0")
+    assert titles.calibration_title(two | {"one": two["half"]}).startswith("right calibrated best, off by 0.0")
 
 
 def loss_bins(difference, loss, expected, count, match_loss, error=0.01):
@@ -166,7 +175,14 @@ def test_surprises_comparisons_and_ranks_respect_chance():
     )
     assert np.round(titles.surprise_limit(1), 2) == 1.96 and np.round(titles.surprise_limit(100), 2) == 3.48
     behind = np.array([0.0, 0.01])
-    assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == "a predicts best, beyond chance"
+    assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == (
+        "a predicts better than b, beyond chance"
+    )
+    behind, half_widths = np.array([0.0, 0.01, 0.02]), np.array([0.0, 0.005, 0.005])
+    assert titles.comparison_title([*"abc"], behind, half_widths) == "a predicts best, beyond chance"
+    half_widths[2] = 0.03  # of the last, whose interval includes 0
+    assert titles.comparison_title([*"abc"], behind, half_widths) == "a and c predict about equally well"
+    behind = behind[:2]
     assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"
     assert titles.rank_set_title("A", np.array([1, 1, 3]), 0.95) == "2 of 3 may be first, at 95% confidence"
     assert titles.rank_set_title("A", np.array([1, 2, 3]), 0.9) == "A first, at 90% confidence"

@@ -38,7 +38,8 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
         return f"{names[0]} and {names[1]} almost level on top"
     if place == "probably ahead":
         return f"{names[0]} on top by {amount}, probably ahead of {names[1]}"
-    on_top = "probably the best" if place == "probably best" else "on top"
+    best = "best" if len(names) > 2 else "better"
+    on_top = f"probably the {best}" if place == "probably best" else "on top"
     return f"{names[0]} {on_top}, {amount} ahead of {names[1]}"
 
 
@@ -53,9 +54,8 @@ def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early
         settled = [line.skip_points(num_early) for line in lines if len(line.mean) > num_early]
         if not settled:
             last = max(lines, key=lambda line: float(line.mean[-1]))
-            return (
-                f"{last.name} ended {'highest, ' * (len(lines) > 1)}at {format_amount(float(last.mean[-1]), unit, 0)}"
-            )
+            place = ("", "higher, ", "highest, ")[min(len(lines), 3) - 1]
+            return f"{last.name} ended {place}at {format_amount(float(last.mean[-1]), unit, 0)}"
         return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begins.min()))
     order = np.argsort([-line.mean[-1] for line in lines], kind="stable")[:2]
     (first, second), deviation = (lines[i] for i in order), lines[0].deviation
@@ -91,6 +91,8 @@ def peak_title(
     if clock not in ("date", "time"):
         when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
     highest = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)}," if num_named > 1 else ""
+    if num_named == 2:
+        highest = f" higher than {lines[1 - lines.index(line)].name}," if len(lines) == 2 else ""
     return f"{line.name} peaked{highest} at {amount} {when}"
 
 
@@ -112,12 +114,18 @@ def ranks_title(
     if most:
         is_limited = any(int((rank == 1).sum()) >= most for rank in others)
         often = f" most often{_named_players_scope(len(ranks), is_limited)}," if len(ranks) > 1 else ""
+        if len(ranks) == 2:
+            second = next((name for name in ranks if name != names[0]), "")
+            often = f" more often than {second}," if len(names) == 1 else " equally often,"
         each = "each " * (len(names) > 1)
         when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
         return f"{list_names(names)} ranked first{often} {each}{when}"
     best = {name: int(np.nanmin(rank)) for name, rank in ranks.items()}
     rank = min(best.values())
     names = [name for name, x in best.items() if x == rank]
+    if len(ranks) == 2 and len(names) == 1:
+        (second,) = (name for name in ranks if name != names[0])
+        return f"{names[0]} reached rank {rank:,}, {second} rank {best[second]:,}"
     among = f", the best of these {len(ranks)}" if len(names) < len(ranks) else " at best"
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
@@ -141,14 +149,20 @@ def favourite_title(names: Sequence[str], percent: HostArray, is_cut: bool = Fal
         further = np.delete(compared[[best, rival]], [best, rival], axis=1)
         is_ahead = further.size > 0 and bool((further > EVEN_PERCENT).all())
         rest = f"the {'next' if is_cut else 'other'} {len(names) - 2:,}"
+        if len(names) == 3:
+            rest = names[3 - best - rival]
         return f"{pair} even, favoured against {rest}" if is_ahead else f"{pair} even"
-    return f"Nobody favoured against all of the other {len(names) - 1:,}"
+    return f"Nobody favoured against {'both' if len(names) == 3 else f'all of the {len(names) - 1:,}'} others"
 
 
 def calibration_title(calibrations: Mapping[str, Any]) -> str:
     """Whose predictions come true best; of one system, whether they are too bold or too cautious."""
     if len(calibrations) > 1:
         best = min(calibrations, key=lambda name: calibrations[name].error)
+        if len(calibrations) == 2:
+            (other,) = (name for name in calibrations if name != best)
+            errors = f"{calibrations[best].error:.3f} rather than {calibrations[other].error:.3f}"
+            return f"{best} better calibrated than {other}, off by {errors} on average"
         return f"{best} calibrated best, off by {calibrations[best].error:.3f} on average"
     (one,) = calibrations.values()
     filled = one.weight > 0
@@ -249,12 +263,13 @@ def surprise_title(name: str, mean: float, z: float, count: int, shown: HostArra
 
 
 def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: HostArray) -> str:
-    """Which system predicts best, and whether that is more than chance."""
+    """Which system predicts best, and whether that is more than chance; the first is the best."""
     if len(names) < 2:
         return f"Log loss of {names[0]}"
-    if loss_behind[1] <= half_widths[1]:
-        return f"{names[0]} and {names[1]} predict about equally well"
-    return f"{names[0]} predicts best, beyond chance"
+    level = [name for name, x, y in zip(names, loss_behind, half_widths, strict=True) if x <= y]
+    if len(level) > 1:
+        return f"{list_names(level)} predict about equally well"
+    return f"{names[0]} predicts {f'better than {names[1]}' if len(names) == 2 else 'best'}, beyond chance"
 
 
 def rank_set_title(leader: str, least: HostArray, level: float) -> str:

@@ -72,9 +72,9 @@ def ranks(
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
     A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
-    one. The plot begins when half of those who play are listed. A line is interrupted while the player is not listed,
-    for example because they have not played for long. A note says how often each was first, or their best rank; the
-    others stand in grey in each panel.
+    one. The plot begins when half of those who play are listed, or half as many as usual. A line is interrupted while
+    the player is not listed, for example because they have not played for long. A note says how often each was first,
+    or their best rank; the others stand in grey in each panel.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
@@ -87,8 +87,8 @@ def ranks(
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for players who are unknown or never listed, for a history without times, for a step that is not above
-        0, or as for `jr.leaderboard`.
+      ValueError: for players who are unknown, or not listed since the plot begins, for a history without times, for a
+        step that is not above 0, or as for `jr.leaderboard`.
     """
     is_interactive = is_altair_backend(backend, ax)
     trajectories, names = build_trajectories(rated), rated.players
@@ -110,7 +110,11 @@ def ranks(
     if min_games is None or min_games:
         played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
         listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
-        begin = int(np.argmax(2 * listed >= playing))
+        begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
+        for i, name in labels.items():
+            if not np.isnan(all_ranks[:begin, i]).all() and np.isnan(all_ranks[begin:, i]).all():
+                when = format_time(float(moments[begin]), rated.clock)
+                raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
         moments, all_ranks = moments[begin:], all_ranks[begin:]
     rank_table = all_ranks[:, [*labels, *grey_ids]].T
     at, clock = moments, "time"
@@ -155,7 +159,8 @@ def ranks(
 def _describe_ranks(rank: HostArray) -> str:
     """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none."""
     firsts, best = int((rank == 1).sum()), int(np.nanmin(rank))
-    often = "first once" if firsts == 1 else f"first {firsts:,} times" if firsts else f"best {best:,}"
+    times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
+    often = f"first {times}" if firsts else f"best {best:,}"
     return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
 
 
