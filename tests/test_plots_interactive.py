@@ -213,3 +213,16 @@ def test_others_with_names_are_not_drawn_as_the_median(monkeypatch):
         if layer["mark"]["type"] == "line":
             looks |= {row["name"]: layer["mark"].get("strokeDash") for row in layer["data"]["values"]}
     assert looks == {"median": [1, 2], "P7": None, "P5": None, "P3": None}
+
+
+def test_pictures_and_interactive_charts_agree_on_white_numbers(ax):
+    votes = jr.arena.count_votes(np.arange(5), np.arange(1, 6), np.full(5, 40), np.full(5, 10))
+    strengths = jr.arena.fit_strengths(votes)
+    plots.win_matrix(strengths, ax=ax)
+    drawn = {(text.get_position()[::-1], text.get_text()): text.get_color() for text in ax.texts}
+    rows = plots.win_matrix(strengths, backend="altair").to_dict()["data"]["values"]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    for row in rows:
+        at = names.index(row["row"]), names.index(row["column"])
+        assert drawn[at, row["text"]] == row["colour"]
+    assert {row["colour"] for row in rows} == {"#ffffff", "#000000"}

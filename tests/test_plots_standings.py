@@ -42,7 +42,7 @@ def test_a_distribution_counts_who_is_listed(ax):
     assert marks == [of[name] for name in two] and named(ax) == two
     missing = next(f"P{i}" for i in range(20) if f"P{i}" not in of)
     for options, message in (
-        ({"players": missing}, f"{missing} is not listed among the {len(of)} players"),
+        ({"players": missing}, f"{missing} is not among the {len(of)} who are listed"),
         ({"players": "Q"}, "no player 'Q'"),
         ({"bins": 0}, "bins must be at least 1"),
         ({"players": range(9)}, "0 to 8 players with names, not 9"),
@@ -51,10 +51,20 @@ def test_a_distribution_counts_who_is_listed(ax):
             plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
 
 
-def test_a_distribution_of_teams_says_teams():
-    figure = plots.distribution(rated()._replace(options={"teams": True})).figure
-    assert figure.axes[0].get_ylabel() == "teams" and "number of teams" in figure.artists[0].get_text()
-    pyplot.close(figure)
+def test_plots_of_teams_and_models_call_nobody_players():
+    """Data do not say what those who are rated are called."""
+    strengths = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
+    odds = jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
+    for ax in (
+        plots.distribution(rated()),
+        plots.odds(odds),
+        plots.intervals(strengths),
+        plots.residuals(np.full(60, 0.5), jr.data.simulate.league(6, 60, seed=1).matches),
+    ):
+        texts = [ax.get_ylabel(), ax.get_xlabel(), ax.figure.get_suptitle(), ax.figure.get_supxlabel()]
+        texts += [note.get_text() for note in ax.figure.artists]
+        assert "players" not in " ".join(texts)
+        pyplot.close(ax.figure)
 
 
 def test_names_above_a_distribution_stand_apart():

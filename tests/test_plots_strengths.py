@@ -7,10 +7,12 @@ import pytest
 
 pytest.importorskip("matplotlib")
 from matplotlib import pyplot
+from matplotlib.colors import to_rgb
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.plots.name_labels import pad_numbers, text_width
+from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
 from tests.conftest import refused
 
 
@@ -156,3 +158,20 @@ def test_intervals_and_rank_sets_name_the_same_who_may_be_first(found):
         titles.append(" ".join(ax.figure.get_suptitle().split()))
         pyplot.close(ax.figure)
     assert titles[0] == titles[1] and "may be first, at 95% confidence" in titles[0]
+
+
+def contrast(colour, other):
+    def luminance(channels):
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in channels]
+        return np.dot(linear, (0.2126, 0.7152, 0.0722))
+
+    low, high = sorted(luminance(x) for x in (colour, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [DIVERGING_COLOURS, SEQUENTIAL_COLOURS])
+def test_numbers_stand_out_from_every_colour_of_cells(palette):
+    """At 4.5 to 1; on colours in the middle of either half they had 2.9 to 1."""
+    for share in np.linspace(0.0, 1.0, 101):
+        behind = mix_colours(palette, share)
+        assert contrast(to_rgb(cell_text_colour(*behind)), behind) >= 4.5

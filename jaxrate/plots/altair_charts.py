@@ -9,11 +9,22 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.parity_scale import parity_limits
 from jaxrate.plots.name_labels import pad_numbers
-from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, PAPER, RULE, wrap_evenly
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    DIVERGING_COLOURS,
+    GREY,
+    INK,
+    PAPER,
+    RULE,
+    cell_text_colour,
+    mix_colours,
+    wrap_evenly,
+)
 from jaxrate.text_format import format_percent
 
 WIDTH = 640  # pixels
 HEIGHT = 360
+PADDING = 12  # pixels about a chart
 ROW_HEIGHT = 20
 CHARACTER_PIXELS = 5.8  # mean width of a character of a label
 DOT_AREA = 45  # square pixels of the dot of an interval
@@ -24,7 +35,6 @@ MAX_LABEL_LENGTH = 60
 MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
 MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
-DARK_SHARE = 0.75  # of a scale to either side of one half, beyond which numbers are white
 
 
 class ChartText(NamedTuple):
@@ -106,13 +116,16 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     altair = import_altair()
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
     low, high = parity_limits(percent)
-    dark_reach = DARK_SHARE * (high - 50.0)
     has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
     numbers = pad_numbers(range(1, len(names) + 1))
     row_labels, column_labels = names, names
     if not has_column_names:  # the first character keeps Vega from removing the spaces before a number
         row_labels = [f"\N{ZERO WIDTH SPACE}{x}\N{EN SPACE}{name}" for x, name in zip(numbers, names, strict=True)]
         column_labels = [f"{i + 1}" for i in range(len(names))]
+
+    def text_colour(value: float) -> str:
+        return cell_text_colour(*mix_colours(DIVERGING_COLOURS, (value - low) / (high - low)))
+
     rows = [
         {
             "row": names[i],
@@ -121,16 +134,13 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
             "y": row_labels[i],
             "x": column_labels[j],
         }
-        | (
-            {"text": format_percent(percent[i, j]), "dark": bool(abs(percent[i, j] - 50.0) > dark_reach)}
-            if is_written
-            else {}
-        )
+        | ({"text": format_percent(percent[i, j]), "colour": text_colour(percent[i, j])} if is_written else {})
         for i, j in np.argwhere(~np.isnan(percent)).tolist()
     ]
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
     axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
-    column_axis = axis if has_column_names else altair.Axis(labelAngle=0, labelColor=INK, domain=False, ticks=False)
+    column_axis = axis if has_column_names else altair.Axis(
+        labelAngle=0, labelColor=INK, labelOverlap="greedy", labelSeparation=5, domain=False, ticks=False)  # fmt: skip
     column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
     data = altair.Chart(altair.Data(values=rows))
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)
@@ -143,7 +153,7 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
                  altair.Tooltip("percent:Q", title=text.y, format=".1f")],
     )  # fmt: skip
     if is_written:
-        colour = altair.condition("datum.dark", altair.value("white"), altair.value(INK))
+        colour = altair.Color("colour:N", scale=None)
         chart = altair.layer(chart, data.mark_text().encode(x=x, y=y, text="text:N", color=colour))
     chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
     return style_chart(chart, text)
@@ -192,7 +202,7 @@ def style_chart(chart: Any, text: ChartText) -> Any:
     title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="bounds", color=INK, offset=14,
                                fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip
     return (
-        chart.properties(title=title, background=PAPER)
+        chart.properties(title=title, background=PAPER, padding=PADDING)
         .configure_view(stroke=None)
         .configure_axis(**axis)
         .configure_axisY(domain=False, ticks=False)

@@ -23,7 +23,6 @@ from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     check_drawable_count,
     describe_source,
-    plural_of_rated,
     rating_axis_label,
     rating_unit,
 )
@@ -85,21 +84,21 @@ def distribution(
     labels = player_labels_by_id(players, player_names, count_players(states)) if np.size(players) else {}
     check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
-    marked_ratings, plural = {}, plural_of_rated(system)
+    marked_ratings = {}
     for number, name in labels.items():
         key = number if player_names is None else player_names[number]
         if key not in rating_of:
-            raise ValueError(f"{name} is not listed among the {len(rating_of):,} {plural}; see active and min_games")
+            raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}, by the number of {plural} who have them"
+    subtitle = f"Ratings by {rated_system.name}; the height is how many have them"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel=plural if plural != "players" else "number listed")
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel="number listed")
     group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax
@@ -149,11 +148,11 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
             [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         )
         quantity, last = "probability (%)", simulation.reach[:, -1]
-        subtitle = "Percent of simulated tournaments in which the player reaches the round"
+        subtitle = "Percent of simulated tournaments in which each reaches the round"
     elif isinstance(simulation, SeasonForecast):
         chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
         quantity, last = "probability of the place (%)", simulation.place[:, 0]
-        subtitle = "Percent of simulated seasons in which the player ends at the place"
+        subtitle = "Percent of simulated seasons in which each ends at the place"
     else:
         raise ValueError(
             "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "

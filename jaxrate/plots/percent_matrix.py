@@ -14,6 +14,7 @@ from jaxrate.plots.scoreboard_style import (
     RULE,
     SMALL_FONT,
     add_colour_bar,
+    cell_text_colour,
     diverging_map,
     make_axes,
     points_per_pixel,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 MAX_MATRIX_PLAYERS = 200
 MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have labels
 CELL_SIDE = 0.42  # inches
-DARK_LUMINANCE = 0.2  # of a colour, below which white text is clearer than ink
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
@@ -85,6 +85,5 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
         add_colour_bar(ax, image, quantity)
         return
     for i, j in np.argwhere(~np.isnan(percent)):
-        is_dark = np.dot(np.power(image.to_rgba(percent[i, j])[:3], 2.2), (0.2126, 0.7152, 0.0722)) < DARK_LUMINANCE
-        ax.text(j, i, format_percent(percent[i, j]), ha="center", va="center", color="white" if is_dark else INK,
-                fontsize=size)  # fmt: skip
+        colour = cell_text_colour(*image.to_rgba(percent[i, j])[:3])
+        ax.text(j, i, format_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)

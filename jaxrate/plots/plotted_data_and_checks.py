@@ -115,11 +115,6 @@ def describe_source(history: Any) -> str:
     return f"Source: {count:,} {kind}{until}"
 
 
-def plural_of_rated(history: Any) -> str:
-    """What those who are rated are called: teams if `jaxrate rate` found the file to be about teams, else players."""
-    return "teams" if isinstance(history, Rated) and history.options.get("teams") else "players"
-
-
 def values_by_system(values: Any) -> dict[Any, Any]:
     """Values of several systems by name, or those of one system under an empty name."""
     by_name = dict(values) if isinstance(values, Mapping) else {"": values}

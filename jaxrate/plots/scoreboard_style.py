@@ -1,6 +1,7 @@
 """The style of all plots: colours, axes without a box, and titles at the left over a line that says what is shown."""
 
 import textwrap
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +26,11 @@ RULE = "#e4e1d8"  # grids, and cells without a value
 PAPER = "#fbfaf7"
 DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
 SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
+MIN_CONTRAST = 4.5  # of text to what is behind it, in luminance
 MARKERS = "os^DvPX"
 LINE_STYLES = "-", "--", "-.", ":"
 MAX_FIGURE_INCHES = 100.0
+MARGIN = 0.14  # inches about all that is drawn
 SMALL_FONT = 8.5  # font size in points
 TITLE_FONT = 13.0
 LINE_SPACING = 1.3  # distance of lines, relative to the font size
@@ -83,6 +86,7 @@ def make_axes(
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
     figure, ax = pyplot.subplots(figsize=size, layout="constrained", facecolor=PAPER)
+    figure.get_layout_engine().set(w_pad=MARGIN, h_pad=0.5 * MARGIN)  # type: ignore[union-attr,call-arg]
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
     return ax
@@ -108,13 +112,14 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
     """Write the title over its subtitle at the left edge of a figure, and the source at the bottom."""
     from matplotlib.text import Annotation
 
+    left = MARGIN / figure.get_figwidth()
     if title:
-        width = 72.0 * figure.get_figwidth()
+        width = 72.0 * (figure.get_figwidth() - 2.0 * MARGIN)
         title_lines = wrap_evenly(title, max(int(width / (1.1 * CHARACTER_WIDTH * TITLE_FONT)), 16))
         lines = wrap_evenly(subtitle, max(int(width / (CHARACTER_WIDTH * 9.5)), 16))
         room = "\n" * round(1.05 * len(lines) * 9.5 / TITLE_FONT + 0.3 * bool(lines))
         heading = figure.suptitle(
-            "\n".join(title_lines) + room, x=0.01, ha="left", color=INK, fontsize=TITLE_FONT, fontweight="bold",
+            "\n".join(title_lines) + room, x=left, ha="left", color=INK, fontsize=TITLE_FONT, fontweight="bold",
             fontfamily="serif", linespacing=1.15,
         )  # fmt: skip
         note = Annotation(
@@ -124,7 +129,7 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
         note.set_in_layout(False)
         figure.add_artist(note)
     if source:
-        figure.supxlabel(source, x=0.01, ha="left", color=GREY, fontsize=SMALL_FONT - 1.0)
+        figure.supxlabel(source, x=left, ha="left", color=GREY, fontsize=SMALL_FONT - 1.0)
 
 
 def wrap_evenly(text: str, width: int) -> list[str]:
@@ -148,6 +153,21 @@ def sequential_map() -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("white-blue", SEQUENTIAL_COLOURS)
+
+
+def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, float]:
+    """The colour [3] at this share of the way through colours at even distances, in red, green and blue from 0 to 1."""
+    values = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]) / 255.0
+    at = np.linspace(0.0, 1.0, len(colours))
+    red, green, blue = (float(np.interp(share, at, channel)) for channel in values.T)
+    return red, green, blue
+
+
+def cell_text_colour(red: float, green: float, blue: float) -> str:
+    """White where it stands out from a colour by 4.5 to 1, otherwise black, which then does so."""
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (red, green, blue)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if 1.05 / (luminance + 0.05) >= MIN_CONTRAST else "#000000"
 
 
 def line_style(number: int) -> dict[str, Any]:

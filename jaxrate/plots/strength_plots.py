@@ -190,7 +190,7 @@ def _model_name(strengths: Strengths) -> str:
 
 
 def _describe_votes(result: Strengths | RankSets) -> str:
-    return f"Source: {result.votes:,.15g} votes on {len(result.players):,} players"
+    return f"Source: {result.votes:,.15g} votes on {len(result.players):,} contenders"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:
