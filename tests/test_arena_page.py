@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.site.arena_page import build_heat_map, expected_percentages
+from jaxrate.site.arena_findings import certain_findings, lead_finding
+from jaxrate.site.arena_page import build_heat_map, expected_percentages, keep_dates_whole
 from jaxrate.site.percent_heat_map import LIGHT_COLOURS, heat_map_png
-from tests.browser import downloaded, findings, texts, wait_for
+from tests.browser import downloaded, findings, narrowed, texts, violations, wait_for
 
 
 def fitted(count, wins=30):
@@ -88,7 +89,7 @@ def test_many_are_shown_after_the_first(forty):
     many = jr.site.arena_page_html(fitted(129)).partition("<script")[0]
     lengths = [len(cells(table, "words name")) for table in many.split("<table id=")[1:]]
     assert lengths == [25, 21, 21, 20, 21, 21] and "<summary>Places 26 to 129" in many
-    assert "The axis is another one in each part" in many
+    assert "Each part has its own axis." in many
     with pytest.raises(ValueError, match="noun must be two words"):
         jr.site.arena_page_html(strengths, noun="model")
 
@@ -155,15 +156,46 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     ordered = int(ranks.surely_better.sum())
     assert f"The votes tell who is better in {ordered} of 66 pairs." in page
     points, error = strengths.difference(*leaders[:2])
-    assert f"leads {leaders[1]} by {points:.0f} points; the margin of error is {1.96 * error:.0f}." in page
+    assert points < 1.96 * error  # so that the lead is not among what is certain
+    doubt = f"leads {leaders[1]} by {points:.0f} points, within the margin of error of {1.96 * error:.0f}.</p>"
+    certain = page.partition('id="certain"')[2].partition("</section>")[0]
+    assert f"<p>Not certain: {leaders[0]} {doubt}" in certain and " by " not in certain.partition("</ul>")[0]
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
     assert f"<h1>{leaders[0]} is first, at 95% confidence</h1>" in jr.site.arena_page_html(strengths, ranks=one)
     assert "surely first and second" not in page
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
     sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
     assert f"<li>{leaders[0]} and {leaders[1]} are surely first and second.</li>" in sure
-    assert points < 1.96 * error
-    assert f"<h1>{leaders[0]} leads {leaders[1]}, within the margin of error</h1>" in jr.site.arena_page_html(strengths)
+    without = jr.site.arena_page_html(strengths)
+    assert f"<h1>{leaders[0]} leads {leaders[1]}, within the margin of error</h1>" in without
+    assert '<h2 id="certain-title">What is not certain</h2>' in without and f"<p>{leaders[0]} {doubt}" in without
+
+
+def test_a_lead_is_certain_beyond_its_margin_and_among_all():
+    strengths = fitted(4, wins=3000)
+    ranks = jr.arena.rank_sets(strengths)
+    names = strengths.players.tolist()
+    lead = lead_finding(names, strengths, ranks)
+    assert lead.is_certain and re.fullmatch(
+        "model 000 leads .* by .* points; the margin of error is [0-9]+.", lead.sentence
+    )
+    assert certain_findings(names, strengths, ranks)[0] == lead.sentence
+    unsure = ranks._replace(surely_better=np.zeros((4, 4), bool))
+    joint = lead_finding(names, strengths, unsure)
+    assert not joint.is_certain and joint.sentence.endswith(", which is too wide among so many.")
+    assert joint.sentence not in certain_findings(names, strengths, unsure)
+
+
+def test_dates_in_names_stay_on_one_line():
+    """At 360 pixels a name ended with "2024-04-" and went on with "09"."""
+    assert keep_dates_whole("a<b-2024-04-09") == 'a&lt;b-<span class="whole">2024-04-09</span>'
+    assert keep_dates_whole("1.5-0409 12345-67-89") == "1.5-0409 12345-67-89"
+    names = np.array(["gpt-4-2024-04-09", "b"])
+    strengths = jr.arena.fit_strengths(jr.arena.count_votes(names[[0, 1]], names[[1, 0]], [3, 1], [2, 1]))
+    page = jr.site.arena_page_html(strengths, source="votes to 2024-05-01")
+    table = page.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert '<bdi>gpt-4-<span class="whole">2024-04-09</span></bdi>' in table
+    assert 'to <span class="whole">2024-05-01</span>.' in page
 
 
 def test_numbers_become_a_heat_map_and_groups():
@@ -249,6 +281,23 @@ def test_a_browser_finds_sorts_and_reads(opened):
         a, b = strengths.players[strengths.order[[3, 9]]]
         win, tie, _ = strengths.probability(a, b)
         assert texts(browser, "#cell") == [f"{a} (4) against {b} (10): {100 * (win + tie / 2):.0f} of 100 votes."]
+
+
+def test_a_matrix_that_goes_on_to_the_right_says_so(opened):
+    """On phones the columns beyond the edge had no cue but half a number."""
+    browser, _, _ = opened
+    cue = "return getComputedStyle(document.querySelector('.further')).visibility"
+    is_shown = "return document.querySelector('.further').offsetHeight > 0"
+    try:
+        for width in (1280, 360):
+            narrowed(browser, width, "light")
+            browser.refresh()
+            assert browser.execute_script(is_shown) == (width == 360)
+        assert browser.execute_script(cue) == "visible" and violations(browser) == {}
+        browser.execute_script("document.querySelector('#matrix .box').scrollLeft = 1e4")
+        wait_for(browser, lambda: browser.execute_script(cue) == "hidden")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_downloads_have_all_columns(twelve):

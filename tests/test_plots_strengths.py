@@ -11,8 +11,10 @@ from matplotlib.colors import to_rgb
 
 import jaxrate as jr
 from jaxrate import plots
+from jaxrate.arena.first_place import first_place_finding
 from jaxrate.plots.name_labels import pad_numbers, text_width
 from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
+from jaxrate.site import arena_findings
 from tests.conftest import refused
 
 
@@ -152,12 +154,16 @@ def test_names_are_cut_only_without_room(many):
     pyplot.close(figure)
 
 
-def test_intervals_and_rank_sets_name_the_same_who_may_be_first(found):
-    titles = []
-    for ax in (plots.intervals(found), plots.rank_sets(jr.arena.rank_sets(found))):
+def test_plots_and_the_page_say_alike_who_may_be_first(found):
+    ranks = jr.arena.rank_sets(found)
+    titles = [arena_findings.headline(found.players, found, ranks).replace("$", r"\$")]
+    for ax in (plots.intervals(found), plots.rank_sets(ranks)):
         titles.append(" ".join(ax.figure.get_suptitle().split()))
         pyplot.close(ax.figure)
-    assert titles[0] == titles[1] and "may be first, at 95% confidence" in titles[0]
+    assert titles[0] == titles[1] == titles[2] and " leads, but " in titles[0]
+    assert first_place_finding(["A"], 0.9) == "A is first, at 90% confidence"
+    assert first_place_finding(["A", "B", "C"], 0.9) == "A leads, but B and C may be better"
+    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "A leads, but any of 3 others may be better"
 
 
 def contrast(colour, other):

@@ -9,6 +9,7 @@ standard_errors.py               covariances by curvature, sandwich, clustered s
 strength_estimates.py            the result: strengths, and how they are printed
 strength_fit.py                  `fit_strengths`: strengths from matches, counts or rounds
 rank_inference.py                simultaneous sets of ranks, groups, and the number of votes that are still needed
+first_place.py                   who may be first, in a sentence
 strength_drift.py                whether strengths changed: static against drifting, and player by player
 fluctuation_tests.py             the test of each player: how their results scatter over time
 sequential_testing.py            sequential probability ratio tests of one player against another

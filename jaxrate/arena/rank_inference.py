@@ -53,6 +53,12 @@ class RankSets(NamedTuple):
         return ColumnTable({"player" if name == "players" else name: values for name, values in columns.items()})
 
     @property
+    def possible_leaders(self) -> list[int]:
+        """Ids of all who may have rank 1, the highest rating first."""
+        order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
+        return [i for i in order.tolist() if self.least[i] == 1]
+
+    @property
     def groups(self) -> list[HostArray]:
         """Largest groups of ids with adjacent ranks in which no player is surely better than another."""
         order = np.flatnonzero(np.isfinite(self.rating))

@@ -154,7 +154,8 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     )  # fmt: skip
     if is_written:
         colour = altair.Color("colour:N", scale=None)
-        chart = altair.layer(chart, data.mark_text().encode(x=x, y=y, text="text:N", color=colour))
+        numbers_in_cells = data.mark_text().encode(x=x, y=y, text="text:N", color=colour)
+        chart = altair.layer(chart, numbers_in_cells).resolve_scale(color="independent")
     chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
     return style_chart(chart, text)
 

@@ -270,11 +270,3 @@ def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: 
     if len(level) > 1:
         return f"{list_names(level)} predict about equally well"
     return f"{names[0]} predicts {f'better than {names[1]}' if len(names) == 2 else 'best'}, beyond chance"
-
-
-def rank_set_title(leader: str, least: HostArray, level: float) -> str:
-    """Who may be first: the one with the highest rating, or so many, from the least possible ranks [n] of all."""
-    possible = int((least == 1).sum())
-    if possible == 1:
-        return f"{leader} first, at {100 * level:g}% confidence"
-    return f"{possible:,} of {len(least):,} may be first, at {100 * level:g}% confidence"

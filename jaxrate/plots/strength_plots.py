@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.arena.first_place import first_place_finding
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import MAX_RANKED, RankSets
 from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
@@ -11,7 +12,7 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
-from jaxrate.plots.finding_titles import favourite_title, leader_title, rank_set_title
+from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
 from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
 from jaxrate.plots.player_rows import (
@@ -57,7 +58,7 @@ def intervals(
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
-    rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""
+    rule = "; who may be better: by rank sets, jointly at 95%" if has_rank_sets else ""
     scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
     text = ChartText(title, scope + squares + rule, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
@@ -91,7 +92,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
-    title = rank_set_title(labels[0], ranks.least, ranks.level)
+    title = _first_place_title(ranks)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_votes(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
@@ -169,9 +170,12 @@ def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: 
 def _order_title(strengths: Strengths, order: HostArray, labels: list[str]) -> str:
     """Who may be first, as the plot of rank sets says it; without a covariance, or of very many, who is on top."""
     if _has_rank_sets(strengths, labels):
-        ranks = find_rank_sets(strengths)
-        return rank_set_title(labels[0], ranks.least, ranks.level)
+        return _first_place_title(find_rank_sets(strengths))
     return leader_title(labels, strengths.rating[order], strengths.standard_error[order], "points")
+
+
+def _first_place_title(ranks: RankSets) -> str:
+    return first_place_finding([player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level)
 
 
 def _has_rank_sets(strengths: Strengths, labels: list[str]) -> bool:

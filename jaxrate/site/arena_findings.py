@@ -1,9 +1,11 @@
 """What votes make certain about strengths, in sentences."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.arena.first_place import first_place_finding
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
 from jaxrate.array_types import HostArray
@@ -27,27 +29,48 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
             return f"{first} leads {names[rated[1]]}, within the margin of error"
     if len(rated) == 1 or ranks is None:
         return f"{first} is first"
-    others = [i for i in _possible_leaders(strengths, ranks) if i != rated[0]]
-    if not others:
-        return f"{first} is first, at {100 * ranks.level:g}% confidence"
-    if len(others) <= MAX_LISTED_NAMES - 2:
-        return f"{first} leads, but {join_names([names[i] for i in others])} may be better"
-    return f"{first} leads, but any of {len(others):,} others may be better"
+    others = [i for i in ranks.possible_leaders if i != rated[0]]
+    return first_place_finding([first, *(names[i] for i in others)], ranks.level)
+
+
+class LeadFinding(NamedTuple):
+    """The lead of the first over the second, in a sentence."""
+
+    sentence: str
+    is_certain: bool
+
+
+def lead_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets | None) -> LeadFinding | None:
+    """The lead, its margin of error, and whether it is certain; None without a margin.
+
+    With ranks a lead is certain if it is so jointly with all other orders, otherwise by itself.
+    """
+    rated = _rated_ids(strengths)
+    if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
+        return None
+    first, second = rated[:2]
+    points, error = strengths.difference(strengths.players[first], strengths.players[second])
+    margin = MARGIN_ERRORS * error
+    lead = f"{names[first]} leads {names[second]} by {points:.0f} points"
+    if points <= margin:
+        return LeadFinding(f"{lead}, within the margin of error of {margin:.0f}.", False)
+    if ranks is not None and not ranks.surely_better[first, second]:
+        return LeadFinding(f"{lead}, with a margin of error of {margin:.0f}, which is too wide among so many.", False)
+    return LeadFinding(f"{lead}; the margin of error is {margin:.0f}.", True)
 
 
 def certain_findings(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[str]:
-    """Sentences about the lead, the first place, the first ranks, and how many pairs have a certain order."""
+    """Sentences about a certain lead, the first place, the first ranks, and how many pairs have a certain order."""
     rated, findings = _rated_ids(strengths), []
     if len(rated) < 2:
         return []
-    if strengths.covariance is not None and strengths.converged:
-        points, error = strengths.difference(strengths.players[rated[0]], strengths.players[rated[1]])
-        lead = f"{names[rated[0]]} leads {names[rated[1]]} by {points:.0f} points"
-        findings.append(f"{lead}; the margin of error is {MARGIN_ERRORS * error:.0f}.")
+    lead = lead_finding(names, strengths, ranks)
+    if lead is not None and lead.is_certain:
+        findings.append(lead.sentence)
     if ranks is not None:
-        leaders = _possible_leaders(strengths, ranks)
+        leaders = ranks.possible_leaders
         if 1 < len(leaders) <= MAX_LISTED_NAMES:
             findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
         elif len(leaders) > 1:
@@ -64,7 +87,7 @@ def _players_surely_on_top_finding(
     names: Sequence[str], strengths: Strengths, ranks: RankSets, noun: PlayerOrTeamNoun
 ) -> list[str]:
     """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
-    order, least = strengths.order, 2 if len(_possible_leaders(strengths, ranks)) == 1 else 1
+    order, least = strengths.order, 2 if len(ranks.possible_leaders) == 1 else 1
     for size in TOP_SIZES:
         if size >= len(order):
             break
@@ -84,8 +107,3 @@ def _players_surely_on_top_finding(
 def _rated_ids(strengths: Strengths) -> HostArray:
     """[R] ids with a finite rating, the best first."""
     return strengths.order[np.isfinite(strengths.rating[strengths.order])]
-
-
-def _possible_leaders(strengths: Strengths, ranks: RankSets) -> list[int]:
-    """Ids of all who may have rank 1, the best first."""
-    return [i for i in strengths.order.tolist() if ranks.least[i] == 1]

@@ -1,5 +1,6 @@
 """Fitted strengths as one HTML page that needs no network: one table with intervals and ranks, and who beats whom."""
 
+import re
 from base64 import b64encode
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.parity_scale import parity_limits
-from jaxrate.site.arena_findings import certain_findings, headline
+from jaxrate.site.arena_findings import certain_findings, headline, lead_finding
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
@@ -111,6 +112,7 @@ def arena_page_html(
     numbered = rated[:MAX_NUMBERED_PLAYERS]
     percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
+    lead = lead_finding(names, strengths, ranks)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
         columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
@@ -134,6 +136,8 @@ def arena_page_html(
             icon=site_icon(),
             headline=headline(names, strengths, ranks),
             findings=certain_findings(names, strengths, ranks, words),
+            doubt=None if lead is None or lead.is_certain else lead.sentence,
+            whole=keep_dates_whole,
             ranks=ranks,
             drift=drift,
             tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
@@ -146,6 +150,13 @@ def arena_page_html(
             data=data,
         )
     )
+
+
+def keep_dates_whole(text: str) -> Any:
+    """The HTML of a text whose dates, as "2024-04-09", stay on one line."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<!\d)\d{4}-\d{2}(-\d{2})?(?!\d)", r'<span class="whole">\g<0></span>', str(escape(text))))
 
 
 def _table_bounds(count: int) -> list[int]:

@@ -59,6 +59,17 @@ const source = () => {
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
 others?.after(table.below);
 
+for (const box of document.querySelectorAll(".box")) {
+  const showOverflow = () => {
+    const over = box.scrollWidth - box.clientWidth;
+    box.dataset.overflow = over <= 1 ? "none" : over - box.scrollLeft > 1 ? "right" : "left";
+  };
+  box.addEventListener("scroll", showOverflow, { passive: true });
+  window.addEventListener("resize", showOverflow);
+  box.closest("details")?.addEventListener("toggle", showOverflow);
+  showOverflow();
+}
+
 const heat = byId("heat");
 if (heat) {
   const cell = byId("cell");
