@@ -186,6 +186,24 @@ def test_axes_of_dates_find_ticks(ax, months):
     assert 2 <= len(ax.get_xticks()) <= 10
 
 
+def test_who_ends_at_their_peak_has_one_number():
+    """The note said "2,358, peak 2,358 in 2026"."""
+    table = {"a": ["x"] * 30, "b": [f"y{i}" for i in range(30)], "score": [1] * 30, "time": np.arange(30.0)}
+    figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], step=1.0).figure
+    (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
+    assert re.fullmatch("x\n[0-9,]+, the peak", label)
+    pyplot.close(figure)
+
+
+def test_trajectories_of_dated_contests_speak_of_contests():
+    """It was "before each match" of races with dates."""
+    days = np.repeat(np.datetime64("2020-01-01") + np.arange(12), 3)
+    table = {"contest": np.repeat(np.arange(12), 3), "player": [*"xyz"] * 12, "rank": [1, 2, 3] * 12, "time": days}
+    figure = plots.trajectory(jr.rate(jr.elo_mmr(), jr.read(table)), players="x").figure
+    assert "before each contest" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
 def test_careers_refuse(ax):
     for rated, options, message in (
         (rated_games(None), {}, "careers need times, and this history has none"),

@@ -15,6 +15,8 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
 from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
+from jaxrate.plots.altair_charts import ChartText
+from jaxrate.plots.altair_line_charts import ChartBand, ChartLine, line_chart
 from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
 from tests.conftest import refused
 
@@ -226,3 +228,22 @@ def test_pictures_and_interactive_charts_agree_on_white_numbers(ax):
         at = names.index(row["row"]), names.index(row["column"])
         assert drawn[at, row["text"]] == row["colour"]
     assert {row["colour"] for row in rows} == {"#ffffff", "#000000"}
+
+
+def test_large_matrices_number_some_columns():
+    """The numbers of a hundred columns hid each other."""
+    n = 60
+    votes = jr.arena.count_votes(np.arange(n), (np.arange(n) + 1) % n, np.full(n, 4), np.full(n, 3))
+    names = np.array([f"a model with a long name {i}" for i in range(n)])
+    strengths = jr.arena.fit_strengths(votes)._replace(players=names)
+    chart = plots.win_matrix(strengths, names, backend="altair").to_dict()
+    assert chart["encoding"]["x"]["axis"]["values"] == [f"{i}" for i in range(1, n + 1, 5)]
+
+
+def test_bands_of_nobody_do_not_widen_the_time_axis():
+    """Quantiles begin where there are enough players, as in the picture."""
+    days = np.array(["2000-01-01", "2010-01-01", "2020-01-01"], "datetime64[D]")
+    line = ChartLine("Ada", days[1:], np.array([1.0, 2.0]))
+    empty = np.array([np.nan, 1.0, 2.0])
+    chart = line_chart([line], ChartText("", "", "date", "rating"), bands=[ChartBand(days, empty, empty)]).to_dict()
+    assert chart["layer"][0]["encoding"]["x"]["scale"]["domain"][0] == days[1].astype(int) * 86_400_000

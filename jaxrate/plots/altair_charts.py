@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.parity_scale import parity_limits
-from jaxrate.plots.name_labels import pad_numbers
+from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     DIVERGING_COLOURS,
@@ -34,6 +34,7 @@ MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which column
 MAX_LABEL_LENGTH = 60
 MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
+COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
 MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
 
 
@@ -139,8 +140,12 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     ]
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
     axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
-    column_axis = axis if has_column_names else altair.Axis(
-        labelAngle=0, labelColor=INK, labelOverlap="greedy", labelSeparation=5, domain=False, ticks=False)  # fmt: skip
+    column_axis = axis
+    if not has_column_names:
+        step = next(
+            step for step in (1, *NAME_STEPS) if step * side >= COLUMN_NUMBER_WIDTH * len(names) or step >= len(names)
+        )
+        column_axis = altair.Axis(values=column_labels[::step], labelAngle=0, labelColor=INK, domain=False, ticks=False)
     column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
     data = altair.Chart(altair.Data(values=rows))
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)

@@ -132,7 +132,8 @@ def _chart_axes(
 ) -> _Axes:
     """The axes of all these lines and bands, with a little room above and below."""
     altair = import_altair()
-    times = np.concatenate([times_to_numbers(np.asarray(x)) for x in [*(y.x for y in lines), *(y.x for y in bands)]])
+    drawn = [(line.x, line.y) for line in lines] + [(band.x, band.low) for band in bands]
+    times = np.concatenate([times_to_numbers(np.asarray(x))[~np.isnan(np.asarray(y, float))] for x, y in drawn])
     half = [np.zeros(len(line.y)) if line.half_width is None else line.half_width for line in lines]
     edges = [np.asarray(line.y, float) + sign * x for line, x in zip(lines, half, strict=True) for sign in (-1.0, 1.0)]
     shown = np.concatenate([*edges, *(edge for band in bands for edge in (band.low, band.high))])

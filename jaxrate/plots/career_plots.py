@@ -117,6 +117,8 @@ def careers(
             when = format_peak_time(at[highest], span)
             note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
         if end > last - CURRENT_SHARE * span:
+            if highest == len(mean) - 1:
+                note = "the peak"
             note = f"{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
         chart_lines.append(ChartLine(name, at, mean, peak=highest, note=note))
     if is_interactive:

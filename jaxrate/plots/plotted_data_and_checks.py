@@ -115,6 +115,15 @@ def describe_source(history: Any) -> str:
     return f"Source: {count:,} {kind}{until}"
 
 
+def rates_contests(history: Any, data: Any = None) -> bool:
+    """Whether a rated or smoothed history, or that of a system with these data, is of contests of many."""
+    if isinstance(history, Rated):
+        return history.contests is not None
+    return not isinstance(
+        history.events if isinstance(history, Smoothed) else unpack_events_names_and_clock(data)[0], Matches
+    )
+
+
 def values_by_system(values: Any) -> dict[Any, Any]:
     """Values of several systems by name, or those of one system under an empty name."""
     by_name = dict(values) if isinstance(values, Mapping) else {"": values}

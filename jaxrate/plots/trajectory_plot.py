@@ -20,6 +20,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     count_lines,
     describe_source,
     is_altair_backend,
+    rates_contests,
     rating_axis_label,
     rating_unit,
 )
@@ -114,7 +115,11 @@ def trajectory(
     rated_lines = now if is_smoothed or after else [line.ratings_after_events() for line in before]
     early = 0 if is_smoothed or after else max(PEAK_MIN_EVENTS - 1 - skip, 0)
     title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
-    known = "in hindsight" if is_smoothed or after else f"before each {'contest' if clock == 'contests' else 'match'}"
+    known = (
+        "in hindsight"
+        if is_smoothed or after
+        else f"before each {'contest' if rates_contests(system, data) else 'match'}"
+    )
     ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
     step = step_length_of_lines(before, max(ends) - min(ends), clock == "date")
     thin = partial(last_ratings_of_steps, last_time=max(ends), step_length=step)
