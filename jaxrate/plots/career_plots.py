@@ -43,6 +43,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
 CURRENT_SHARE = 0.04  # of the time that is drawn, at whose end a rating is one of today
 
 
@@ -136,7 +137,7 @@ def careers(
     ax.set_ylabel(rating_axis_label(rated.system))
     group_thousands(ax, "y")
     label_time_axis(ax, clock)
-    ax.margins(x=0.01)
+    ax.margins(x=0.01, y=LABEL_ROOM)
     drawn, notes = [line for line in ax.lines if line.get_gid() == "career"], [line.note for line in chart_lines]
     label_line_ends(ax, drawn, notes, [line.peak for line in chart_lines])
     return ax

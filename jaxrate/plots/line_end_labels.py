@@ -26,6 +26,7 @@ CLEARANCE = 3.0  # from a label to lines and other labels
 MAX_OFFSET = 90.0  # from the height of a point to that of the label of its line
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
+LEADER_COST = 0.1  # columns of hidden lines that a point of a leader is as bad as
 NUM_COLUMNS = 60  # positions across a label at which lines are sought
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
 
@@ -82,7 +83,7 @@ def _place_within_axes(
     boxes: Sequence[tuple[float, float, float, float]],
     size: tuple[float, float],
 ) -> tuple[LabelPlace, tuple[float, float, float, float]]:
-    """The first place that hides nothing, or the one that hides least; and the box of the label there."""
+    """The first place that hides nothing, or a nearer one that hides little; and the box of the label there."""
     best, best_cost = None, np.inf
     for x, y, is_at_peak in _candidate_places(end):
         box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
@@ -90,13 +91,15 @@ def _place_within_axes(
             continue
         point = end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
         leader = _leader(point, box)
-        cost = NUM_COLUMNS * len(lines) * _hides_label(box, boxes) + sum(_hidden_columns(box, line) for line in lines)
+        hidden = NUM_COLUMNS * len(lines) * _hides_label(box, boxes) + sum(_hidden_columns(box, line) for line in lines)
+        length = 0.0
         if leader is not None:
             tip = box[0] + leader[0] * end.width, box[2] + leader[1] * end.height
-            cost += NUM_COLUMNS * sum(_crosses(point, tip, line) for line in lines)
-        if cost < best_cost:
+            hidden += NUM_COLUMNS * sum(_crosses(point, tip, line) for line in lines)
+            length = float(np.hypot(tip[0] - point[0], tip[1] - point[1]))
+        if (cost := hidden + LEADER_COST * length) < best_cost:
             best, best_cost = (LabelPlace(x, y, leader, is_at_peak), box), cost
-        if cost == 0:
+        if hidden == 0:  # later places are farther away
             break
     if best is None:  # the label is larger than the axes
         x, y = float(np.clip(end.x, 0.0, max(size[0] - end.width, 0.0))), end.y
