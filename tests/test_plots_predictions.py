@@ -152,7 +152,7 @@ def test_residuals_are_of_who_still_plays(ax):
         plots.residuals(np.full(24, 0.5), data, active=0, ax=ax)
     figure = plots.residuals(np.full(24, 0.5), data, top=1).figure
     said = " ".join(figure.artists[0].get_text().split())
-    assert "of the 1 most surprising of 2 of the last 365 days" in said
+    assert "of the 1 most surprising of 2 who played in the last 365 days" in said
     assert "beyond ±2.2 it is more than chance" in said
     pyplot.close(figure)
 

@@ -62,7 +62,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in values_by_system(history).items()}
     subtitle = "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right"
     title = loss_title({format_plot_name(name): one for name, one in rows.items()})
-    ax = make_axes(ax, (6.8, 4.6), title, subtitle, source=f"Source: {np.size(score):,} matches")
+    ax = make_axes(ax, (6.8, 5.2), title, subtitle, source=f"Source: {np.size(score):,} matches")
     for name, (difference, loss, error, expected, _, match_loss) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
@@ -152,7 +152,7 @@ def residuals(
     num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
     title = surprise_title(labels[most], float(mean[most]), largest, num_players, surprise[chosen], z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
-    current = f" of the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
+    current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     scope = f"{shown} {num_players:,}{current}"
     rule = f"z in standard errors, and beyond ±{surprise_limit(num_players):.1f} it is more than chance"
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
