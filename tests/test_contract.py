@@ -120,6 +120,13 @@ def by_default(name, holds, form):
     return holds in BY_SETTINGS or not (name in VARIANTS or of_two)
 
 
+def precision_by_default(holds, double, is_main):
+    """Whether a precision is in every run: what is finite in single precision is in double; the rest is double."""
+    if holds is replay_properties.states_are_finite_and_predictions_are_probabilities:
+        return is_main and not double
+    return double or (is_main and holds not in BY_SETTINGS)
+
+
 def main_events(name):
     """The events that are tested most; contests of skills have a line of their own."""
     contests = EVERY[name].name == "skills" and name != "skills_teams"
@@ -130,8 +137,9 @@ def contract():
     """Every case of every system; most are in a run of `pytest -m full` only."""
     for name, system in EVERY.items():
         for one, case in testing.contract_cases(system):
-            last = FORMS[case.form] is main_events(name)  # in the others float32 is left to `-m full`
-            default = by_default(name, one.assert_holds, case.form) and (case.double or last)
+            default = by_default(name, one.assert_holds, case.form) and precision_by_default(
+                one.assert_holds, case.double, FORMS[case.form] is main_events(name)
+            )
             marks = () if default else pytest.mark.full
             yield pytest.param(name, one.assert_holds, case.form, case.double, marks=marks)
 

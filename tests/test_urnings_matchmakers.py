@@ -35,7 +35,7 @@ from tests.test_urnings import (
 MATCHED = [int(k) for k in np.flatnonzero(OURS) if CASES[k]["matchmaking"] != "uniform"]
 
 
-@pytest.mark.parametrize("number", mark_full(MATCHED, *MATCHED[::3]))
+@pytest.mark.parametrize("number", mark_full(MATCHED, *MATCHED[::6]))
 def test_the_stored_matrices_are_those_of_the_matchmakers(number):
     variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
     with jax.enable_x64(True):
