@@ -100,7 +100,7 @@ def _rate_files(
     task, n = choose_system(report, request, sample, file), parquet_table.row_count
     arguments |= options | {"period": task.period}
     noun = "matches" if roles.layout.contest is None else "participations"
-    with report.stage(f"rating {n:,} {noun}", n) as progress:
+    with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
         return jr.league.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 

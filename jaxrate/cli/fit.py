@@ -134,6 +134,7 @@ def fit(
     from jaxrate.systems.prediction_wrapping import wrapper_names
 
     resolve_loss(loss)
+    loss_words = loss.replace("_", " ")
     check_system_request(request)
     if save is not None:
         check_output_file("--save", save, "fitted.toml")
@@ -146,7 +147,7 @@ def fit(
         system = jr.forecasts.calibrate(system)
     if outlook and not has_outcome_wrapper(system):
         system = jr.forecasts.add_outcomes(system)
-    with report.stage(f"fitting {system.name}", steps, is_limit=True) as update_progress:
+    with report.stage(f"fitting {system.name}") as update_progress:
         result = jr.fit(
             system,
             events,
@@ -159,7 +160,9 @@ def fit(
             steps=steps,
             errors=errors,
             key=jax.random.key(0) if starts > 1 else make_fixed_key(system),
-            watch=lambda step, value: update_progress(step, f"{loss} {value:.5f}"),
+            watch=lambda step, value: update_progress(
+                step, f"step {step} of at most {steps}, {loss_words} {value:.4f}"
+            ),
         )
     if save is not None:
         write_fitted(save, result, system, period, Path(file).name)

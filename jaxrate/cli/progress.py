@@ -40,12 +40,14 @@ class ProgressReport:
         print_message("warning", text)
 
     @contextmanager
-    def stage(self, text: str, total: float | None = None, *, is_limit: bool = False) -> Iterator[Callable[..., None]]:
+    def stage(self, text: str, total: float | None = None, *, is_even: bool = False) -> Iterator[Callable[..., None]]:
         """A stage of the work: yields a function of how much of the total is done, and a detail to show.
 
-        A terminal shows a bar if the stage takes long. It may end earlier if the total is a limit.
+        A terminal shows a bar if the stage takes long, and the time that is left if the work is even: if equal parts of
+        it take equal times.
         """
         start, done, title = time.perf_counter(), 0.0, text
+        done_seconds = 0.0  # that the work done took
         bar: Any = None
         ended = threading.Event()
 
@@ -66,11 +68,14 @@ class ProgressReport:
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
                 task = bar.add_task(escape_control_characters(title), total=total, completed=done, time="")
                 while not ended.wait(REFRESH):
-                    bar.update(task, time=describe_remaining_time(time.perf_counter() - start, done, total, is_limit))
+                    seconds = time.perf_counter() - start
+                    remaining = _remaining_seconds(seconds, done, done_seconds, total if is_even else None)
+                    bar.update(task, time=describe_remaining_time(seconds, remaining))
 
         def update(amount: float, detail: str = "") -> None:
-            nonlocal done, title
+            nonlocal done, done_seconds, title
             done, title = amount, f"{text}, {detail}" if detail else text
+            done_seconds = time.perf_counter() - start
             if bar is not None and bar.tasks:
                 bar.update(bar.tasks[0].id, completed=done, description=escape_control_characters(title))
 
@@ -87,12 +92,25 @@ class ProgressReport:
             print_message("note", f"{text}: {time.perf_counter() - start:.2f} s")
 
 
-def describe_remaining_time(seconds: float, done: float, total: float | None, is_limit: bool = False) -> str:
-    """The time that is left of a stage, in words; the time that it has taken where that is unknown."""
+def _remaining_seconds(seconds: float, done: float, done_seconds: float, total: float | None) -> float | None:
+    """The time that is left of even work; None where it is unknown, or where the estimate has run out.
+
+    Args:
+      seconds: that the stage has taken.
+      done, done_seconds: the latest amount of work done, and how long that took. The estimate is made then, and falls.
+      total: amount of work; None if unknown.
+    """
     if total is None or done < MIN_SHARE * total:
+        return None
+    remaining = done_seconds * total / done - seconds
+    return max(remaining, 0.0) if remaining > 0 or done >= total else None
+
+
+def describe_remaining_time(seconds: float, remaining: float | None) -> str:
+    """The time that is left of a stage, in words; the time that it has taken where that is None."""
+    if remaining is None:
         return f"{_format_duration(seconds)} so far"
-    rest = seconds * (total - done) / done
-    return "finishing" if round(rest) <= 0 else f"{'at most ' * is_limit}{_format_duration(rest)} left"
+    return f"{_format_duration(remaining)} left" if round(remaining) else "finishing"
 
 
 def _format_duration(seconds: float) -> str:

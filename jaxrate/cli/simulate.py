@@ -93,7 +93,7 @@ def simulate(
     check_output_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
     check_output_file("FILE", file, "league.parquet")
-    with report.stage(f"simulating {count:,} {kind}", count) as update_progress:
+    with report.stage(f"simulating {count:,} {kind}", count, is_even=True) as update_progress:
         jr.data.simulate.write(stream, file, update_progress)
     truth = file.with_suffix(".truth.parquet")
     report.note(f"wrote {count:,} {kind} of {players:,} players to {file}, and the truth to {truth}")
