@@ -114,7 +114,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)
     assert code == 0 and "1 of these players have not played yet: nobody" in errors
-    assert [line.split()[-1] for line in text.splitlines()[1:]] == [f"{x:.3f}" for x in want]
+    assert [line.split()[-1] for line in text.splitlines()[1:]] == [f"{100 * x:.0f}%" for x in want]
     found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
     assert found["contest"] == ["next"] * 3 and found["player"] == ["driver 03", "driver 07", "nobody"]
     np.testing.assert_allclose(found["expected_rank"], 1 + 2 * (1 - np.asarray(want)), rtol=1e-6)
@@ -270,11 +270,19 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     code, text, _ = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     rated = jr.load(tmp_path / "run")
     assert code == 0 and rated.categories.tolist() == ["duo", "solo"]
-    duo, solo = jr.forecasts.explain_fixtures(rated, tmp_path / "coming.csv")
+    duo, _ = jr.forecasts.explain_fixtures(rated, tmp_path / "coming.csv")
     (same,) = jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])], category="duo")
     assert duo.difference == pytest.approx(same.difference) and duo.sides["expected"][0] == same.sides["expected"][0]
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain")
-    assert code == 0 and f"{duo}\n\n{solo}\n\n" == text and "experience" in text and not errors
+    contest, parts, sides, *_ = text.split("\n\n")
+    assert code == 0 and contest == "contest next" and not errors
+    assert re.split("  +", parts.splitlines()[0])[-3:] == ["rating", "in this category", "in this match"]
+    board = jr.league.rating_table(rated)  # whose points were others
+    for line in parts.splitlines()[1:]:
+        rating = board["rating"][board["player"].tolist().index(line.split()[1])]
+        assert line.split()[-3] == f"{rating:,.1f}"
+    points = [float(x.replace(",", "")) for line in sides.splitlines()[1:] for x in line.split()[-2:-1]]
+    assert points[0] - points[1] == pytest.approx(duo.difference, abs=0.11)
     code, text, _ = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain", "--json")
     first, second = json.loads(text)
     assert code == 0 and first["sides"][0]["points"] == duo.sides["points"][0]

@@ -5,14 +5,17 @@ import re
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_message
 from jaxrate.cli.fit import hyperparameter_table
 from jaxrate.cli.player_output import career_sections
+from jaxrate.cli.prediction_output import prediction_table
 from jaxrate.cli.progress import _remaining_seconds, describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
+from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import display_width
 
 pytest.importorskip("rich")
@@ -74,11 +77,19 @@ def test_columns_fill_the_terminal_to_the_last_cell():
     assert choose_column_widths_and_hidden_columns(cells, {"player"}, 20) == ({0: 6, 1: 6}, [2])
 
 
-def test_odds_are_left_out_together():
-    """Odds of a win alone say little."""
-    cells = [["home", "away", "odds win", "odds draw", "odds loss"], ["Ada", "Bo", "1.50", "4.00", "6.00"]]
-    assert choose_column_widths_and_hidden_columns(cells, {"home", "away"}, 42)[1] == []
-    assert choose_column_widths_and_hidden_columns(cells, {"home", "away"}, 41)[1] == [2, 3, 4]
+def test_odds_fit_into_80_columns():
+    """They took three columns and were left out, while the expected score repeated the chance to win."""
+    names = ["Bosnia and Herzegovina", "Trinidad and Tobago"]
+    odds = {"odds_win": [1.5], "odds_draw": [52.05], "odds_loss": [3.19]}
+    chances = {"row": [0], "time": ["2026-06-01"], "a": names[:1], "b": names[1:], "win": [0.67], "draw": [0.02]}
+    table = chances | {"loss": [0.31], "expected": [0.68]} | odds | {"quality": [0.9]}
+    predictions = ColumnTable({name: np.array(x, object if name in "ab" else None) for name, x in table.items()})
+    shown = prediction_table(predictions, types.SimpleNamespace(clock="dates", options={}))
+    assert shown.headings == ["date", "a", "b", "win", "draw", "loss", "fair odds"]
+    assert shown.rows == [("2026-06-01", *names, "67%", "2%", "31%", "1.50  52.05  3.19")]
+    cells = [[*shown.headings], *map(list, shown.rows)]
+    widths, hidden = choose_column_widths_and_hidden_columns(cells, {"a", "b", "date"}, 80)
+    assert hidden == [] and widths[1] + widths[2] == 30
 
 
 def test_a_narrow_career_keeps_the_change_and_leaves_out_the_deviation(terminal):
@@ -145,7 +156,9 @@ def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path
     screen = terminal(80)
     code, _, errors = jaxrate(command, *asked[command], "-q")
     lines = ESCAPES.sub("", screen.getvalue()).splitlines()
-    assert code == 0 and any(line.startswith("hidden in 80 columns: ") for line in lines), errors
+    assert code == 0 and any(line.startswith("hidden in 80 columns: ") for line in lines) == (command != "predict"), (
+        errors
+    )
     tables = [line for line in lines if re.search(r"\S  +\S", line)]
     assert len(tables) > 1 and max(map(display_width, tables)) <= 80
 
@@ -215,9 +228,9 @@ def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monk
 
 
 def test_the_expected_score_stays_while_names_can_be_shorter():
-    """Of a prediction in 80 columns all odds, the side and the expected score were hidden."""
-    cells = [["date", "home", "away", "expected", "odds win"], ["2026-06-01", "A" * 24, "B" * 24, "54%", "1.50"]]
-    widths, hidden = choose_column_widths_and_hidden_columns(cells, {"home", "away", "date"}, 62)
+    """Of a match in 80 columns the expected score was hidden."""
+    cells = [["date", "winner", "loser", "expected", "peak"], ["2026-06-01", "A" * 24, "B" * 24, "54%", "1,550"]]
+    widths, hidden = choose_column_widths_and_hidden_columns(cells, {"winner", "loser", "date"}, 62)
     assert hidden == [4] and widths[1] + widths[2] < 48
 
 

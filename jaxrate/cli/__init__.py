@@ -16,6 +16,7 @@ output_path_checks.py          checks of output paths, before the work begins
 path_type.py                   paths on the command line
 plan.py                        `jaxrate plan`
 predict.py                     `jaxrate predict`
+prediction_output.py           the output of `jaxrate predict`: chances, odds and explanations
 progress.py                    progress, notes and timings of a command
 rate.py                        `jaxrate rate`
 report.py                      `jaxrate report`

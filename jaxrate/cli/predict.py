@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
@@ -20,15 +19,10 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.prediction_output import prediction_table, print_explanations
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.cli.terminal_tables import print_sections, to_text_table
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.text_format import format_percent, format_unquoted_name
-
-MAX_ROWS_SHOWN = 30  # rows that are printed
-MAX_EXPLANATIONS_SHOWN = 10
-HIDDEN_COLUMNS = "row", "quality"
-CHANCE_COLUMNS = "win", "draw", "loss", "expected"
+from jaxrate.cli.terminal_tables import print_sections
+from jaxrate.text_format import format_unquoted_name
 
 
 @click.command(
@@ -97,51 +91,9 @@ def predict(
     if explain:
         with report.stage("explaining predictions"), warnings.catch_warnings(action="ignore"):  # which were notes above
             found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, **options)
-        print_explanations(found, as_json)
+        print_explanations(found, rated, as_json)
         return
     if as_json:
         print_escaped(json.dumps(predictions.to_records(), indent=1))
         return
-    total = len(predictions["row"])
-    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
-    table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
-    print_sections(table._replace(left_aligned=(*table.left_aligned, "home", "away", "date")))
-
-
-def print_explanations(explanations: list[jr.forecasts.Explanation], as_json: bool) -> None:
-    """Print explanations as JSON, all of them, or as text, as many as people read."""
-    if as_json:
-        records = [
-            {"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations
-        ]
-        print_escaped(json.dumps(records, indent=1))
-        return
-    for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
-        print_escaped(f"{one}\n")
-    if len(explanations) > MAX_EXPLANATIONS_SHOWN:
-        print_escaped(f"... and {len(explanations) - MAX_EXPLANATIONS_SHOWN:,} more; --json prints them all")
-
-
-def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
-    """The columns to print: chances of matches in percent; of teams the names are those at home and away."""
-    columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
-    if rated.clock == "dates":
-        columns = {"date" if name == "time" else name: values for name, values in columns.items()}
-    if "a" not in columns:
-        return ColumnTable(columns)
-    if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
-        columns = _name_home_and_away(columns)
-    chances = {
-        name: np.array([f"{format_percent(100.0 * x)}%" for x in columns[name].tolist()])
-        for name in CHANCE_COLUMNS
-        if name in columns
-    }
-    return ColumnTable(columns | chances)
-
-
-def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns with home and away for a and b; the side stays only if some matches are on neutral ground."""
-    is_neutral = columns["side"] == ""
-    names = {"a": "home", "b": "away"}
-    shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
-    return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
+    print_sections(prediction_table(predictions, rated))

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 GAP = 2  # blanks between columns: the edge of one, and a divider
 MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at least, and before a column is left out
-SHORT_TEXT_WIDTH = 16  # before the expected score is left out
+SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
-    *("on", "at", "rank then", "calibration error", "Brier score", "odds draw", "odds loss", "odds win"),
+    *("on", "at", "rank then", "calibration error", "Brier score"),
     *("peak", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
-    *("opponent's rating", "deviation", "votes", "log loss saved", "side", "expected", "95% interval"),
+    *("opponent's rating", "deviation", "votes", "log loss saved", "fair odds", "side", "expected", "95% interval"),
 )
-SHOWN_TOGETHER = {"odds win", "odds draw", "odds loss"}  # all or none
+SHORTENING_COLUMNS = "expected", "fair odds"  # for which names are cut
 HIDDEN_NAMES = {"rank then": "earlier rank", "on": "date of peak", "at": "time of peak"}
 DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
@@ -157,13 +157,11 @@ def choose_column_widths_and_hidden_columns(
     natural = {i: max(map(cell_len, column)) for i, column in enumerate(zip(*cells, strict=True))}
     optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
     others = [i for i in reversed(range(2, len(headings))) if i not in optional]
-    splits = {k for k in range(1, len(optional)) if {headings[i] for i in optional[k - 1 : k + 1]} <= SHOWN_TOGETHER}
     choices: list[tuple[list[int], int]] = []
     for k in range(len(optional) + 1):
-        if k not in splits:
-            choices.append((optional[:k], USUAL_TEXT_WIDTH))
-            if [headings[i] for i in optional[k : k + 1]] == ["expected"]:
-                choices.append((optional[:k], SHORT_TEXT_WIDTH))
+        choices.append((optional[:k], USUAL_TEXT_WIDTH))
+        if k < len(optional) and headings[optional[k]] in SHORTENING_COLUMNS:
+            choices.append((optional[:k], SHORT_TEXT_WIDTH))
     choices += [([*optional, *others[:k]], MIN_TEXT_WIDTH) for k in range(len(others) + 1)]
     for left_out, least in choices:
         widths = {i: x for i, x in natural.items() if i not in left_out}

@@ -1,0 +1,186 @@
+"""The output of `jaxrate predict`: chances and odds of matches to come, and what each player contributes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jaxrate as jr
+from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
+from jaxrate.text_format import (
+    display_width,
+    format_decimals,
+    format_number,
+    format_percent,
+    rating_decimals,
+)
+
+MAX_ROWS_SHOWN = 30  # rows that are printed
+MAX_EXPLANATIONS_SHOWN = 10
+HIDDEN_COLUMNS = "row", "quality"
+CHANCE_COLUMNS = "win", "draw", "loss"
+WORD_COLUMNS = "side", "player", "category"  # of explanations
+MAX_HEADING_WIDTH = 20  # cells of the terminal, of a name above a column
+PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
+RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
+SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
+TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
+
+
+def prediction_table(predictions: ColumnTable, rated: jr.Rated) -> TextTable:
+    """The first predictions, and how many more there are."""
+    total = len(predictions["row"])
+    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
+    table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
+    return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
+
+
+def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
+    """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
+    columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    if rated.clock == "dates":
+        columns = {"date" if name == "time" else name: values for name, values in columns.items()}
+    if "a" not in columns:
+        share = [f"{format_percent(100.0 * x)}%" for x in columns.pop("share").tolist()]
+        return ColumnTable(columns | {"opponents beaten": np.array(share)})
+    if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
+        columns = _name_home_and_away(columns)
+    chances = {
+        name: np.array([f"{format_percent(100.0 * x)}%" for x in columns[name].tolist()])
+        for name in CHANCE_COLUMNS
+        if name in columns
+    }
+    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
+    widths = [max(map(len, texts)) for texts in odds]
+    rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
+    shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
+    return ColumnTable(shown | chances | {"fair odds": np.array(rows)})
+
+
+def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns with home and away for a and b; the side stays only if some matches are on neutral ground."""
+    is_neutral = columns["side"] == ""
+    names = {"a": "home", "b": "away"}
+    shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
+    return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
+
+
+def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.Rated, as_json: bool) -> None:
+    """Print explanations as JSON, all of them, or as tables, as many as people read."""
+    if as_json:
+        records = [
+            {"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations
+        ]
+        print_escaped(json.dumps(records, indent=1))
+        return
+    shown = explanations[:MAX_EXPLANATIONS_SHOWN]
+    sections: list[str | TextTable] = []
+    for one in shown:
+        sections += [one.event, *explanation_tables(one, rated)]
+    notes = {TEAM_NOTE if "numbers" in one.parts else SCALE_NOTE: None for one in shown}
+    rest = len(explanations) - len(shown)
+    print_sections(*sections, *notes, f"... and {rest:,} more; --json prints them all" if rest else "")
+
+
+def explanation_tables(one: jr.forecasts.Explanation, rated: jr.Rated) -> list[TextTable]:
+    """What each player contributes, in points of the leaderboard; those of teams of several sizes above a newcomer's.
+
+    A match of two has a column for each of them, a contest a row for each player, and one for each team.
+    """
+    sides = one.sides["side"].tolist()
+    newcomer = _newcomer_rating(rated)
+    digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
+    parts = _points_of_leaderboard(one, newcomer)
+    expected = [f"{format_percent(100.0 * x)}%" for x in one.sides["expected"].tolist()]
+    columns = _format_parts(parts, digits, are_teams=bool(rated.options.get("teams")))
+    if len(one.parts["player"]) > len(sides):
+        points: Any = parts.get("points", parts.get("rating"))
+        points = one.sides["points"] if "numbers" in parts else [points[parts["side"] == side].sum() for side in sides]
+        sums = [_format_points(x, digits, is_rating="numbers" not in parts) for x in points]
+        return [
+            _table_of_columns(columns),
+            TextTable(
+                ["side", "players", "in this match", "expected"],
+                [*zip(sides, one.sides["player"].tolist(), sums, expected, strict=True)],
+                ("side", "players"),
+            ),
+        ]
+    del columns["side"]
+    if len(sides) != 2:
+        return [_table_of_columns(columns | {"expected": expected})]
+    names = [_shorten_name(name) for name in columns.pop("player")]
+    differences = {
+        _part_name(name, are_teams=bool(rated.options.get("teams"))): _format_points(
+            round(float(x[0]), digits) - round(float(x[1]), digits), digits
+        )
+        for name, x in parts.items()
+        if name not in (*WORD_COLUMNS, "weight")
+    }
+    rows = [(name, *texts, differences.get(name, "")) for name, texts in (columns | {"expected": expected}).items()]
+    return [TextTable(["", *names, "difference"], rows, ("",))]
+
+
+def _points_of_leaderboard(one: jr.forecasts.Explanation, newcomer: float) -> dict[str, Any]:
+    """The parts of an explanation, those of the rating first and then their sum, on the scale of the leaderboard."""
+    parts: dict[str, Any] = dict(one.parts)
+    if "numbers" in parts:
+        return parts
+    base = next(name for name in ("skill", "rating") if name in parts)
+    parts[base] = parts[base] + newcomer * np.asarray(parts.get("weight", 1.0))
+    parts["points"] = parts["points"] + newcomer * np.asarray(parts.get("weight", 1.0))
+    words = {name: parts[name] for name in (*WORD_COLUMNS, "weight") if name in parts}
+    of_rating = {name: parts[name] for name in (*RATING_PARTS, "rating") if name in parts}
+    if len(of_rating) > 1:
+        of_rating["rating"] = np.sum([*of_rating.values()], axis=0)
+    others = {name: x for name, x in parts.items() if name not in words | of_rating}
+    if len(others) == 1:  # the sum, which is the rating
+        others = {}
+    return words | of_rating | others
+
+
+def _format_parts(parts: dict[str, Any], digits: int, are_teams: bool) -> dict[str, list[str]]:
+    """The columns of a table with a row for each player."""
+    columns = {}
+    for name, values in parts.items():
+        if name in WORD_COLUMNS:
+            columns[name] = [*map(str, values.tolist())]
+        elif name == "weight":
+            columns[name] = [format_number(round(float(x), 3)) for x in values]
+        else:
+            is_rating = name in ("skill", "rating", "points") and "numbers" not in parts
+            columns[_part_name(name, are_teams)] = [_format_points(x, digits, is_rating) for x in values.tolist()]
+    return columns
+
+
+def _table_of_columns(columns: dict[str, list[str]]) -> TextTable:
+    return TextTable([*columns], [*zip(*columns.values(), strict=True)], WORD_COLUMNS)
+
+
+def _format_points(points: float, digits: int, is_rating: bool = False) -> str:
+    """A rating, or points with their sign; nothing for none."""
+    text = format_decimals(points, digits, signed=not is_rating)
+    return text if is_rating or text.strip("+-0.") else ""
+
+
+def _part_name(name: str, are_teams: bool) -> str:
+    """A part in words."""
+    if name == "side_advantage" and are_teams:
+        return "home advantage"
+    return PART_NAMES.get(name, name.replace("_", " "))
+
+
+def _newcomer_rating(rated: jr.Rated) -> float:
+    """The rating with which players begin, on the scale of the leaderboard."""
+    from jaxrate.systems.prediction_wrapping import unwrap_predictions
+
+    return float(unwrap_predictions(rated.system).params.initial_rating)
+
+
+def _shorten_name(name: str) -> str:
+    """A name that fits above a column."""
+    while display_width(name) > MAX_HEADING_WIDTH:
+        name = f"{name.rstrip('…')[:-1]}…"
+    return name
