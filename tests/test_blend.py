@@ -92,8 +92,16 @@ def test_a_blend_predicts_upcoming_matches(data):
     found = jr.compare(data, systems, last=0.25)
     assert found.blend.quality == pytest.approx(blend.quality)
     assert found.blend.weights == pytest.approx(blend.weights) and list(found.blend.weights) == [*systems]
-    gap = blend.quality["log loss"] - min(one.quality["log loss"] for one in found.results)
-    assert found.rows[-1] == ["(blend)", *(format_metric(*x) for x in blend.quality.items()), f"{gap:+.4f}"]
+    gap = found.blend.log_loss_difference
+    least = min(one.quality["log loss"] for one in found.results)
+    assert gap.difference == pytest.approx(blend.quality["log loss"] - least, abs=1e-6)
+    row = [
+        "(blend)",
+        *(format_metric(*x) for x in blend.quality.items()),
+        f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}",
+    ]
+    assert found.rows[-1] == row  # which had no interval, unlike those of systems
+    assert found.columns()["behind_error"][-1] == pytest.approx(gap.error)
     assert jr.compare(data, ["elo"]).blend is None
     assert repr(blend).startswith("Blend of ") and len(repr(blend).splitlines()) == 2
 

@@ -59,6 +59,15 @@ def test_compare_in_json_of_the_last_matches(jaxrate, games):
     assert by_match["matches/s"] > 0
     assert list(about["blend"]["weights"]) == ["elo", "elo, periods of 7"]
     assert about["blend"]["quality"].keys() == {"log loss", "Brier score", "accuracy", "calibration error"}
+    assert about["blend"]["behind_error"] > 0
+
+
+def test_published_forecasts_of_the_shipped_league_are_compared(jaxrate):
+    """The report compared them, and this command did not."""
+    code, text, errors = jaxrate("compare", "nfl", "--system", "elo", "--last", 0.01, "--json")
+    (told,) = json.loads(text)["published"]
+    assert code == 0 and told["name"] == "FiveThirtyEight" and told["behind_error"] > 0, errors
+    assert 0.5 < told["quality"]["log loss"] < 0.7
 
 
 def test_compare_without_times_has_no_periods(jaxrate, tmp_path):

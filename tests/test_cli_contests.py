@@ -57,7 +57,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
     assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
     assert "\n30 contests, 180 participations in " in text
-    quality = re.findall(r"\n(?:pair inversion|rank deviation)(?:, 5plus)? +(\S+%)", text)
+    quality = re.findall(r"\n(?:pairs in order|rank error)(?:, 5 before)? +(\S+%)", text)
     assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
     predictions = csv(out / "predictions.csv")
     np.testing.assert_allclose(predictions["prediction"], result.prediction, rtol=1e-6)
@@ -178,7 +178,7 @@ def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
             code == 0
             and errors == "jaxrate: contest 's' has one participant; that changes nothing in systems of ranks\n"
         )
-        assert re.search(r"5plus .* -", text, re.DOTALL)  # nobody has played so often
+        assert re.search(r"5 before .* -", text, re.DOTALL)  # nobody has played so often
     assert "one participant" in jaxrate("rate", tmp_path / "races.csv", "--system", "share", "-q")[2]
 
 
@@ -205,9 +205,11 @@ def test_compare_of_contests(jaxrate, contests):
     before = jr.league.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
     title, body, notes = text.split("\n\n")
     assert title == "30 contests, 180 participations of 13 players"
+    meanings, notes = notes.split("\n", 1)  # "pair inversion" and "5plus" were explained nowhere
+    assert meanings.startswith("pairs in order: the share in the predicted order; rank error: ")
     assert notes == "Hyperparameters are the default ones, except those of share.\n"
     head, line = body.splitlines()
-    labels = ["pair inversion", "rank deviation", "pair inversion, 5plus", "rank deviation, 5plus"]
+    labels = ["pairs in order", "rank error", "pairs in order, 5 before", "rank error, 5 before"]
     assert re.split("  +", head) == ["system", *labels, "participations/s"]
     assert re.split("  +", line)[:5] == ["share", *lines_of(data.rounds, before)]
     about = json.loads(jaxrate("compare", contests, *COLUMNS, *systems, "--last", 0.2, "--json")[1])
@@ -244,7 +246,7 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     assert found["share"][0] == found["share"][1] and sum(found["expected_rank"][1:]) == pytest.approx(6)
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", "--system", "share")
     assert code == 0 and "share does not use teams: team-mates count as opponents who tie" in errors
-    assert "pair inversion" in text
+    assert "pairs in order" in text
     compared = ("--system", "elo_mmx", "--system", "elo_mmr")
     code, text, errors = jaxrate("compare", tmp_path / "games.csv", "--team", "side", *compared)
     assert code == 0 and errors == "jaxrate: left out, since team-mates would be opponents: elo_mmr\n"

@@ -188,4 +188,4 @@ def test_the_command_line(jaxrate, table, tmp_path):
         "rate", games, "--system", "trueskill", "--team", "team", "--out", out, "--chunk", CHUNK
     )
     assert code == 0 and text.startswith(f"trueskill: 240 contests, {len(table):,} participations of"), errors
-    assert "pair inversion" in text
+    assert "pairs in order" in text

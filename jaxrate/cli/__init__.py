@@ -1,5 +1,6 @@
 """The `jaxrate` command. A command is imported when it is called, and JAX by the commands that rate.
 
+accuracy_output.py             the accuracy of predictions as text: metrics of a run, columns of a comparison
 arena.py                       `jaxrate arena`
 arena_input.py                 the input of `jaxrate arena`: votes, counts of them, or contests
 as_of_and_since.py             the options --as-of and --since: the time that they name, and the events up to it

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.accuracy_output import metric_lines
 from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
@@ -114,15 +115,12 @@ def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
 
 
 def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str | TextTable]:
-    from jaxrate.league.evaluation import format_metric
     from jaxrate.league.rated_history import describe_event_counts
 
-    metrics = {name: format_metric(name, x) for name, x in rated_files.quality.items()}
-    width, digits = max(map(len, metrics)) + 1, max(map(len, metrics.values()))
     count = describe_event_counts(rated_files.matches, rated_files.contests)
     duration = f"{count} in {rated_files.seconds['all']:.2f} s, "
     duration += "reading, writing and compilation included"
-    lines = [duration, *(f"{name:<{width}}{x:>{digits}}" for name, x in metrics.items())]
+    lines = [duration, *metric_lines(rated_files.quality)]
     title = f"{rated_files.system.name}: {count} of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
     return [title, to_text_table(board, board.scope), "\n".join(lines)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.accuracy_output import contest_metrics_notes, metric_heading
 from jaxrate.cli.default_evidence import (
     SKILLS,
     note_evidence,
@@ -30,6 +31,7 @@ from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
     first_rows_option,
     is_about_teams,
+    published_forecasts,
     read_events,
     reading_options,
 )
@@ -50,6 +52,7 @@ from jaxrate.text_format import did_you_mean_suffix, format_number
 if TYPE_CHECKING:
     from jaxrate.league.comparison_table import Comparison
     from jaxrate.league.system_adaptation import DataFacts
+    from jaxrate.metrics.prediction_metrics import LogLossDifference
 
 
 @click.command(
@@ -96,8 +99,8 @@ def compare(
     As in rate, systems learn from points and seasons in FILE, unless a system or hyperparameter is named.
 
     Matches are scored by log loss (lower is better). Contests are scored by the share of pairs in the right order
-    (pair inversion, higher is better) and by the error of predicted ranks (rank deviation, lower is better), for all
-    players with a rating and for those with at least 5 contests (5plus).
+    (higher is better) and by the error of predicted ranks (lower is better), for all players with a rating and for
+    those with 5 earlier contests. In JSON these are pair inversion and rank deviation, and 5plus.
 
     The values of home advantage and margins come from the matches before --last, or are defaults without it. Speeds are
     those of a second run, without compilation.
@@ -135,6 +138,7 @@ def compare(
         last=last,
         timed=True,
         is_fitted=fitting,
+        published=published_forecasts(file, data),
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
     if not (name or params or files or plain) and SKILLS in best:
@@ -151,8 +155,8 @@ def compare(
     plural = "teams" if is_about_teams(file, options) else "players"
     print_sections(
         f"{counts} of {comparison.players:,} {plural}{scored}",
-        TextTable(comparison.head, comparison.rows, ("system", "form")),
-        "\n".join(comparison.notes),
+        TextTable([*map(metric_heading, comparison.head)], comparison.rows, ("system", "form")),
+        "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
     )
 
 
@@ -249,11 +253,7 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
             "period": result.period,
             "params": result.system.params._asdict() | dict(result.system.settings),
             **{name: None if x != x else x for name, x in result.quality.items()},
-            **(
-                {}
-                if result.log_loss_difference is None
-                else {"behind": result.log_loss_difference.difference, "behind_error": result.log_loss_difference.error}
-            ),
+            **_json_difference(result.log_loss_difference),
             unit: result.speed,
         }
         for result in comparison.results
@@ -261,5 +261,21 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
     top["notes"] = comparison.notes
     blend = comparison.blend
-    blended = {} if blend is None else {"blend": {"weights": blend.weights, "quality": blend.quality}}
-    return top | {"results": results} | blended
+    others: dict[str, Any] = {}
+    if blend is not None:
+        difference = _json_difference(blend.log_loss_difference)
+        others["blend"] = {"weights": blend.weights, "quality": blend.quality} | difference
+    if comparison.published:
+        others["published"] = [
+            {"name": one.name, "quality": one.quality} | _json_difference(one.log_loss_difference)
+            for one in comparison.published
+        ]
+    return top | {"results": results} | others
+
+
+def _json_difference(difference: LogLossDifference | None) -> dict[str, float | None]:
+    """A log loss less that of the best system, and its standard error, where it is known; nothing of contests."""
+    if difference is None:
+        return {}
+    error = difference.error
+    return {"behind": difference.difference, "behind_error": None if error != error else error}

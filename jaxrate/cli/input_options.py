@@ -166,6 +166,11 @@ def is_shipped_dataset(file: Any) -> bool:
     return is_output or not any(x.suffix.lower() in DATA_SUFFIXES for x in folder.glob("*"))
 
 
+def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | None:
+    """The forecasts that were published with the shipped league, by name; None for other files."""
+    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else None
+
+
 def _parse_mixture(text: str) -> tuple[str, Any]:
     """NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
     name, equals, parts = text.partition("=")

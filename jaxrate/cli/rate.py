@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.accuracy_output import metric_lines
 from jaxrate.cli.as_of_and_since import (
     career_up_to,
     events_up_to,
@@ -290,7 +291,6 @@ def rate_and_evaluate_task(
     from jaxrate.league.evaluation import (
         describe_constant_forecast,
         evaluate_predictions,
-        format_metric,
         last_share_mask,
     )
 
@@ -308,11 +308,8 @@ def rate_and_evaluate_task(
         count_text += f", {format_count(n, 'participation')}"
     metrics = evaluate_predictions(rated, data, last)
     warn_worse_than_even(report, data, system.name, changes or {}, metrics, period, last)
-    metric_texts = {measure: format_metric(measure, value) for measure, value in metrics.items()}
-    width, digits = max(map(len, metric_texts)) + 1, max(map(len, metric_texts.values()))
-    lines = [f"{measure:<{width}}{value:>{digits}}" for measure, value in metric_texts.items()]
     scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
-    lines += describe_constant_forecast(data, last)
+    lines = [*metric_lines(metrics), *describe_constant_forecast(data, last)]
     return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 

@@ -16,7 +16,13 @@ from jaxrate.cli.default_evidence import (
 )
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_colours, is_about_teams, is_shipped_dataset
+from jaxrate.cli.input_options import (
+    VariadicColumnOptionsCommand,
+    is_about_colours,
+    is_about_teams,
+    is_shipped_dataset,
+    published_forecasts,
+)
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
@@ -114,7 +120,7 @@ def report(
         period_lengths=(task.period,),
         last=last,
         timed=False,
-        published=_published_forecasts(file, task.data),
+        published=published_forecasts(file, task.data),
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
@@ -171,10 +177,3 @@ def _read_events_and_points(
                 columns = {role: x for role, x in asked.columns.items() if role in request.columns}
                 return data._replace(margin=()), request._replace(columns=columns), points
     return *read_events_with_evidence(report, file, request, plain=plain), None
-
-
-def _published_forecasts(file: str, data: Any) -> dict[str, Any] | None:
-    """The forecasts that were published with the shipped league, by name; None for other files."""
-    if not is_shipped_dataset(file):
-        return None
-    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]}

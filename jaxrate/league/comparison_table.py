@@ -81,9 +81,13 @@ class Comparison(NamedTuple):
             columns["behind_error"] = [
                 np.nan if x.log_loss_difference is None else x.log_loss_difference.error for x in results
             ]
-        others = [] if self.blend is None else [{"system": "(blend)"} | self.blend.quality]
-        others += [{"system": f"({x.name})"} | x.quality for x in self.published]
-        columns = {name: [*values, *(x.get(name, np.nan) for x in others)] for name, values in columns.items()}
+        others = [] if self.blend is None else [("blend", self.blend.quality, self.blend.log_loss_difference)]
+        others += [(x.name, x.quality, x.log_loss_difference) for x in self.published]
+        rows = [
+            {"system": f"({name})", "behind": gap.difference, "behind_error": gap.error} | quality
+            for name, quality, gap in others
+        ]
+        columns = {name: [*values, *(x.get(name, np.nan) for x in rows)] for name, values in columns.items()}
         return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
 
     @property
@@ -114,13 +118,13 @@ class Comparison(NamedTuple):
             if self.has_differences and result.log_loss_difference is not None:
                 rows[-1] += [format_loss_difference(result.log_loss_difference) if len(rows) > 1 else ""]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
-        others = [(x.name, x.quality, format_loss_difference(x.log_loss_difference)) for x in self.published]
+        others = [(x.name, x.quality, x.log_loss_difference) for x in self.published]
         if self.blend is not None:
-            others.insert(0, ("blend", self.blend.quality, f"{self.blend.log_loss_difference.difference:+.4f}"))
+            others.insert(0, ("blend", self.blend.quality, self.blend.log_loss_difference))
         for name, quality, difference in others:
             rows.append([f"({name})", *[""] * ("form" in self.head)])
             rows[-1] += [format_metric(*measure) for measure in quality.items()]
-            rows[-1] += [difference] * self.has_differences
+            rows[-1] += [format_loss_difference(difference)] * self.has_differences
             rows[-1] += [""] * (len(self.head) - len(rows[-1]))
         return rows
 
