@@ -1,5 +1,7 @@
 """What the commands learn from where no system is named: the sides, points, seasons and surfaces of the file."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,20 @@ def test_who_names_a_system_gets_it_as_it_was(jaxrate, football, named):
     side = 40 if named[0] == "--param" else 50
     run = jr.run(jr.glicko(side_advantage=side), jr.read(football).matches)
     assert f"log loss          {jr.metrics.log_loss(run.prediction, jr.read(football).matches.score):.4f}" in text
+
+
+def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path):
+    """It fitted Glicko to files which `rate` rates by skills."""
+    saved = tmp_path / "fitted.toml"
+    code, text, errors = jaxrate("fit", football, "--steps", 1, "--save", saved)
+    assert code in (0, 1) and text.startswith("skills: ") and "teams" in text, errors
+    values = tomllib.loads(saved.read_text())["settings"]
+    code, text, errors = jaxrate("rate", football, "--params", saved, "--out", tmp_path / "run")
+    columns = jr.load(tmp_path / "run").options["columns"]
+    assert code == 0 and columns["margin"] == values["margin"] and ("season" in columns) == bool(values["seasons"])
+    code, text, errors = jaxrate("compare", football, "--params", saved, "--system", "skills")
+    assert code == 0 and "periods of" in text, errors  # the columns of the margin had to be named again
+    assert jaxrate("fit", football, "--steps", 1, "--plain")[1].startswith("glicko: ")
 
 
 def test_sides_and_seasons_alone_need_no_other_system(jaxrate, football):

@@ -107,6 +107,10 @@ def test_the_command_line_prints_the_call_that_gives_the_system_back():
     fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
     assert "reversion" not in format_factory_call(fit.system) and "deviation_max=" in format_factory_call(fit.system)
     for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
-        assert eval(format_factory_call(system), {"jr": jr}) == system
+        made = eval(format_factory_call(system), {"jr": jr})
+        assert made.settings == system.settings  # and hyperparameters in 6 digits, which had 17
+        for value, wanted in zip(made.params, system.params, strict=True):
+            assert value == (wanted if wanted is None else pytest.approx(wanted, rel=1e-5))
+    assert "beta=0.333333)" in format_factory_call(jr.trueskill(beta=1 / 3))
     assert format_factory_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
     assert "in Python: jr.glicko(" in describe_fit(fit)

@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.cli.accuracy_output import contest_metrics_notes, metric_heading
 from jaxrate.cli.default_evidence import (
     SKILLS,
+    add_fitted_evidence,
     note_evidence,
     plain_option,
     read_events_with_evidence,
@@ -113,6 +114,8 @@ def compare(
     )
     period = _fitted_period(fits) if period is None else period
     if name or params or files or first is not None:
+        for fit in fits if first is None and not plain else ():
+            options = add_fitted_evidence(file, options, fit)
         data = read_events(report, file, options, first=first)
         data = remove_side_advantages(data) if plain else data
     else:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.hyperparameters import FittedParams
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, is_shipped_dataset, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
@@ -34,7 +35,7 @@ def read_events_with_evidence(
         columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
         return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
     if request.fitted is not None and not plain:
-        request = request._replace(columns=_recognised_fitted_margin(file, request) | request.columns)
+        request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
     if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
@@ -46,13 +47,20 @@ def read_events_with_evidence(
     return data, request._replace(columns=evidence | request.columns)
 
 
-def _recognised_fitted_margin(file: str, request: RatingRequest) -> dict[str, Any]:
-    """The columns of the margin as arguments of `read`, if the system of a file of hyperparameters learns from them."""
-    wanted = () if request.fitted is None else request.fitted.values.get("margin") or ()
-    evidence = recognise_evidence_columns_of_file(file, request.columns) if wanted else {}
-    if [*np.atleast_1d(evidence.get("margin", ()))] != [*wanted]:
-        return {}
-    return {role: x for role, x in evidence.items() if role in ("margin", "score")}
+def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams) -> dict[str, Any]:
+    """Arguments of `read`, with the columns that the system of a file of hyperparameters learns from."""
+    values = fitted.values
+    margin = values.get("margin") or ()
+    wanted = {
+        "margin": bool(margin),
+        "season": bool(values.get("seasons")),
+        "category": values.get("categories", 1) > 1,
+    }
+    evidence = recognise_evidence_columns_of_file(file, columns) if any(wanted.values()) else {}
+    if [*np.atleast_1d(evidence.get("margin", ()))] != [*margin]:
+        wanted["margin"] = False
+    wanted["score"] = wanted["margin"]
+    return {role: x for role, x in evidence.items() if wanted.get(role)} | columns
 
 
 def default_system(data: jr.data.Dataset) -> str:

@@ -6,15 +6,17 @@ import json
 import sys
 from inspect import signature
 from itertools import pairwise
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence, remove_side_advantages
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import write_fitted
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, read_events
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
@@ -77,6 +79,7 @@ class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
 @click.option("--free", multiple=True, metavar="NAME ...",
               help="Hyperparameters to fit.  [default: all continuous ones that matter here]")  # fmt: skip
+@plain_option
 @request_options("Starting or fixed value of a hyperparameter; may be repeated.", files=False)
 @click.option("--loss", metavar="NAME", default="log_loss", show_default=True, shell_complete=complete_losses,
               help="Loss to minimise: log_loss, brier, margin (of margins), joint, pairwise (contests).")  # fmt: skip
@@ -118,16 +121,21 @@ def fit(
     save: Path | None,
     as_json: bool,
     first: int | None,
+    plain: bool,
 ) -> None:
     """Find the hyperparameters with which a system predicts FILE best, by gradient descent.
 
     Every match is predicted before its result is used, and the mean loss is minimised. Prints the hyperparameters with
     standard errors, and names those that the file does not determine.
 
+    As in rate, the system and the columns of FILE that it learns from are chosen by default; --plain learns from
+    results alone.
+
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
     import jax
 
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.fitting.losses import resolve_loss
     from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
@@ -138,7 +146,11 @@ def fit(
     check_system_request(request)
     if save is not None:
         check_output_file("--save", save, "fitted.toml")
-    data = read_events(report, file, request.columns, first=first)
+    if first is None:
+        data, request = read_events_with_evidence(report, file, request, plain=plain)
+    else:
+        data = read_events(report, file, request.columns, first=first)
+        data = remove_side_advantages(data) if plain else data
     fitting = not free or "side_advantage" in free
     system, data, period = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
     contests = not isinstance(data.events, jr.Matches)
@@ -172,7 +184,8 @@ def fit(
         report.note(f"saved the hyperparameters to {save}{open_names}")
     if result.idle:
         report.note(f"no effect here, so not fitted: {', '.join(result.idle)}")
-    count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} players"
+    plural = "teams" if is_about_teams(file, request.columns) and not dataset_has_teams(data) else "players"
+    count = f"{len(data.rows):,} {'participations' if contests else 'matches'} of {len(data.players):,} {plural}"
     if as_json:
         print_escaped(json.dumps(_json_result(result, system, file, period), indent=2))
     else:
@@ -192,7 +205,7 @@ def hyperparameter_table(fit_result: jr.fitting.Fit, system: jr.extend.RatingSys
         (
             key,
             f"{getattr(system.params, key):.5g}",
-            f"{getattr(fit_result.params, key):.5g}",
+            _format_to_error(getattr(fit_result.params, key), fit_result.standard_error.get(key)),
             errors.get(key, MOVED),
             getattr(system.space, key).unit,
         )
@@ -204,6 +217,13 @@ def hyperparameter_table(fit_result: jr.fitting.Fit, system: jr.extend.RatingSys
         lines.append(f"{MOVED}: a bound that a fitted hyperparameter has moved")
     caption = "\n".join(lines)
     return TextTable(head, rows, ("hyperparameter", "unit"), caption)
+
+
+def _format_to_error(value: float, error: float | None) -> str:
+    """A value in the digits that its standard error allows, two digits of the error; in five where that is unknown."""
+    if error is None or not 0 < error < float("inf"):
+        return f"{value:.5g}"
+    return f"{value:.{max(0, 1 - floor(log10(error)))}f}"
 
 
 def describe_fit(fit_result: jr.fitting.Fit) -> str:
@@ -237,7 +257,7 @@ def describe_fit(fit_result: jr.fitting.Fit) -> str:
 
 
 def format_factory_call(system: jr.extend.RatingSystem) -> str:
-    """The call that makes a system, with what differs from its defaults; "" where that cannot be written."""
+    """The call that makes a system, with what differs from its defaults in 6 digits; "" where it cannot be written."""
     from jaxrate.systems.prediction_wrapping import wrapper_names
 
     if system.factory is None or wrapper_names(system):
@@ -252,7 +272,8 @@ def format_factory_call(system: jr.extend.RatingSystem) -> str:
     flat = [x for value in changed.values() for x in (value if isinstance(value, tuple) else [value])]
     if len(flat) > MAX_CALL_LENGTH or not all(x is None or isinstance(x, (int, float, str)) for x in flat):
         return ""
-    return f"jr.{system.factory.__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+    texts = {name: f"{value:.6g}" if isinstance(value, float) else repr(value) for name, value in changed.items()}
+    return f"jr.{system.factory.__name__}({', '.join(f'{name}={text}' for name, text in texts.items())})"
 
 
 def _json_result(
