@@ -79,6 +79,19 @@ def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
             wait_for(browser, lambda: browser.execute_script("return !document.getAnimations().length"))
             assert violations(browser) == {}, page
             assert browser.execute_script(UNNAMED) == [], page
+    narrowed(browser, 1280, "light")
+    browser.get(f"file://{folder}/guides/start.html")  # whose first leaderboard was clipped
+    clipped = (
+        "return [...document.querySelectorAll('pre')].slice(0, 2).filter(x => x.scrollWidth > x.clientWidth).length"
+    )
+    assert browser.execute_script(clipped) == 0
+
+
+def test_every_page_installs_the_same_way():
+    """The front page asked an index of packages for jaxrate, which has none."""
+    front = (ROOT / "jaxrate" / "docs" / "templates" / "front_page.md").read_text(encoding="utf-8")
+    for text in (front, PAGES["README"], PAGES["start"]):
+        assert re.search(r"clone.*pip install (-q )?'\.\[cli\]'", text, re.DOTALL | re.IGNORECASE)
 
 
 def test_versions_are_listed_the_newest_first(tmp_path):
