@@ -222,6 +222,8 @@ def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monk
         first, *rest = capsys.readouterr().err.splitlines()
         assert first.startswith(f"\x1b[{colour}m\x1b[1m{level}:\x1b[0m a text") and len(rest) > 1
         assert all(len(line) <= 40 and line.startswith("  ") for line in rest)
+    print_message("error", "row 1 has no rank\n  row 2 has no rank")  # which ran on in one line
+    assert ESCAPES.sub("", capsys.readouterr().err) == "error: row 1 has no rank\n  row 2 has no rank\n"
     monkeypatch.setenv("NO_COLOR", "1")
     print_message("note", "plain")
     assert capsys.readouterr().err == "jaxrate: plain\n"
@@ -254,6 +256,15 @@ def test_fitted_hyperparameters_have_a_meaning():
     lines = str(hyperparameter_table(fit, system)).splitlines()
     assert "c: growth of the deviation of an idle player" in lines
     assert "pushed: a bound that a fitted hyperparameter has moved" in lines
+
+
+def test_descriptions_of_commands_start_at_one_column(jaxrate):
+    """They started at another one in each group."""
+    text = jaxrate("--help")[1].partition("Rate:")[2].partition("Examples:")[0]
+    found = {match.end(1) for match in re.finditer(r"^(  [a-z]+ {2,}| +(?:-h  )?--[\w-]+ +)(?=\S)", text, re.MULTILINE)}
+    assert len(found) > 10
+    columns = {end - text.rfind("\n", 0, end) for end in found}
+    assert len(columns) == 1, columns
 
 
 def test_descriptions_of_options_start_at_one_column(jaxrate):

@@ -29,7 +29,12 @@ def print_message(level: str, text: str) -> None:
     message = escape_control_characters(f"{level if colour else 'jaxrate'}: {text}")
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
-        message = textwrap.fill(message, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        wrapped = (
+            textwrap.fill(line.strip(), width, initial_indent="  " * (number > 0), subsequent_indent="  ",
+                          break_long_words=False, break_on_hyphens=False)
+            for number, line in enumerate(message.split("\n"))
+        )  # fmt: skip
+        message = "\n".join(wrapped)
     if colour:
         message = message.replace(f"{level}:", click.style(f"{level}:", colour, bold=True), 1)
     click.echo(message, err=True, color=bool(colour) or None)

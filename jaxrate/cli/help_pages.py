@@ -25,9 +25,10 @@ HELP_STYLE = {
     "style_commands_panel_title_style": "bold",
     "padding_helptext_first_line": (0, 0, 1, 0),
     "commands_before_options": True,
-    "default_string": r"\[default: {}]",
+    "default_string": r" \[default: {}]",
 }
 NAMES_WIDTH, COLUMN_GAP = 30, 2  # of options and their values, before their descriptions
+COMMANDS_WIDTH = 14  # of the names of commands, and of the options that need none
 FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
@@ -70,6 +71,16 @@ class AlignedOptionPanel(RichOptionPanel):
         return table
 
 
+class AlignedCommandPanel(RichCommandPanel):
+    """A group of commands, whose descriptions start where those of the other groups and of the options do."""
+
+    def get_table(self, command: Any, ctx: Any, formatter: Any) -> Any:
+        """The commands as a table."""
+        table = super().get_table(command, ctx, formatter)
+        table.columns[0].min_width = COMMANDS_WIDTH
+        return table
+
+
 class HelpCommand(RichCommand):
     """A command whose help has `groups` of options of its own beside `OPTION_GROUPS`, and `examples`."""
 
@@ -93,7 +104,7 @@ class LazyGroup(RichGroup):
         for name, text in summaries.items():
             self.add_command(click.Command(name, short_help=text))
         self.modules = modules
-        self.panels = [RichCommandPanel(name, list(members)) for name, members in COMMAND_GROUPS.items()]
+        self.panels = [AlignedCommandPanel(name, list(members)) for name, members in COMMAND_GROUPS.items()]
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command that the arguments name, imported, and the other arguments."""

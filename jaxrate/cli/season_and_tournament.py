@@ -55,8 +55,8 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
 @reading_options(FIXTURE_OPTIONS)
 @click.option("--results", type=NonEmptyPath(), metavar="FILE", help="The matches of the season played so far.")
-@click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), show_default=True, metavar="WIN DRAW LOSS",
-              help="Points for a win, a draw and a loss.")  # fmt: skip
+@click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), metavar="WIN DRAW LOSS",
+              help="Points for a win, a draw and a loss.  [default: 3 1 0]")  # fmt: skip
 @click.option("--ties", type=click.Choice(("wins", "head_to_head")), multiple=True,
               help="Tie-break; may be repeated.  [default: wins, then head_to_head]")  # fmt: skip
 @click.option("--relegated", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER",

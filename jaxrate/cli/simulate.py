@@ -37,13 +37,13 @@ from jaxrate.cli.shared_options import parse_whole_number
               help="Number of contests of many players, instead of matches.")  # fmt: skip
 @click.option("--size", metavar="N or LOW-HIGH", help="Participants of a contest, log-uniform.  [default: 10]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER", help="Random seed.")
-@click.option("--days", type=float, default=1000.0, show_default=True, metavar="DAYS", help="Length of the history.")
-@click.option("--spread", type=float, default=300.0, show_default=True, metavar="POINTS",
-              help="Standard deviation of strengths.")  # fmt: skip
-@click.option("--drift", type=float, default=0.0, show_default=True, metavar="POINTS",
-              help="Change of strengths, in points per sqrt(year).")  # fmt: skip
-@click.option("--activity", type=float, default=0.0, show_default=True, metavar="EXPONENT",
-              help="Player k plays in proportion to (k + 1)^-EXPONENT.")  # fmt: skip
+@click.option("--days", type=float, default=1000.0, metavar="DAYS", help="Length of the history.  [default: 1000]")
+@click.option("--spread", type=float, default=300.0, metavar="POINTS",
+              help="Standard deviation of strengths.  [default: 300]")  # fmt: skip
+@click.option("--drift", type=float, default=0.0, metavar="POINTS",
+              help="Change of strengths, in points per sqrt(year).  [default: 0]")  # fmt: skip
+@click.option("--activity", type=float, default=0.0, metavar="EXPONENT",
+              help="Player k plays in proportion to (k + 1)^-EXPONENT.  [default: 0]")  # fmt: skip
 @click.option("--draws", type=float, metavar="SHARE", help="Share of draws between equals.  [default: 0]")
 @click.option("--side-advantage", type=float, metavar="POINTS", help="Advantage of the first player.  [default: 0]")
 @click.option("--luck", type=float, metavar="SHARE", help="Share of skill: 1 is no luck, 0 a coin.  [default: 1]")
