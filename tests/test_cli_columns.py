@@ -61,9 +61,9 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     assert code == 0 and "nobody has the side" not in errors
     cells = [line.split() for line in text.splitlines()[-2:]]
-    assert all(one[3] == one[1] and int(one[-3].rstrip("%")) > 60 for one in cells)
+    assert all(one[3] == one[1] and int(one[-4].rstrip("%")) > 60 for one in cells)
     text = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--side", "b")[1]  # what is given now wins
-    assert all(int(line.split()[-3].rstrip("%")) < 40 for line in text.splitlines()[-2:])
+    assert all(int(line.split()[-4].rstrip("%")) < 40 for line in text.splitlines()[-2:])
     (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
     columns = ("--a", "white", "--b", "black", "--time", "day", "--side", "a")
     state = ("--state", tmp_path / "run", "--out", tmp_path / "run")
@@ -225,7 +225,7 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
     assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
     (tmp_path / "coming.csv").write_text("a,b,lead,weather\nx,y,0.375,0\n")  # the columns are remembered
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
-    assert code == 0 and text.splitlines()[-1].split()[-3] == "88%", errors
+    assert code == 0 and text.splitlines()[-1].split()[-4] == "88%", errors
     for table, message in (("a,b\nx,y\n", "coming.csv: no column 'lead'"), ("a,b,lead\nx,y,z\n", "'weather'")):
         (tmp_path / "coming.csv").write_text(table)
         code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")

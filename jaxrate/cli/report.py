@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.accuracy_output import metric_heading
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.default_evidence import (
     plain_option,
@@ -138,7 +139,7 @@ def report(
             title=title or title_from_file(file),
             top=top,
             players=players,
-            quality={measure: format_metric(measure, value) for measure, value in metrics.items()},
+            quality={metric_heading(name): format_metric(name, value) for name, value in metrics.items()},
             comparison=comparison,
             smoothed=smoothed,
             active=active,
