@@ -169,6 +169,35 @@ def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
         assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
 
 
+def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path):
+    """There was no way to say so: the file had to be changed."""
+    path = tmp_path / "races.csv"
+    path.write_text("contest,player,rank\nr,Ada,1\nr,Bo,DNF\nr,Cy,2\nr,Di, dnf\ns,Bo,1\ns,Ada,DSQ\ns,Cy,2\n")
+    data = jr.read(path, unfinished=["DNF", "dsq"])
+    ranks = jr.read({"contest": list("rrrrsss"), "player": list("ABCDBAC"), "rank": [1, 3, 2, 3, 1, 3, 2]})
+    np.testing.assert_array_equal(data.rounds.events.rank, ranks.rounds.events.rank)
+    mixed = jr.read({"contest": [0, 0, 0], "player": list("ABC"), "rank": [1, "DNF", 2]}, unfinished=["DNF"])
+    assert mixed.rounds.events.rank.tolist() == ranks.rounds.events.rank[:3].tolist()
+    code, text, errors = jaxrate("rate", path, "--system", "elo_mmr", "--unfinished", "DNF")
+    assert (
+        code == 2
+        and "column 'rank' is 'DSQ', not a number" in errors
+        and "name their texts with --unfinished DNF, or" in errors
+    )
+    code, text, errors = jaxrate(
+        "rate", path, "--system", "elo_mmr", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
+    )
+    assert code == 0 and text.startswith("elo_mmr: 2 contests, 7 participations"), errors
+    (tmp_path / "next.csv").write_text("contest,player\nt,Ada\nt,Bo\n")
+    assert jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")[0] == 0
+    path.write_text("contest,player,rank\nu,Ada,1\nu,Bo,DNF\n")  # the saved run knows what the text means
+    assert jaxrate("rate", path, "--state", tmp_path / "run")[0] == 0
+    with pytest.raises(ValueError, match="unfinished is for the ranks of contests"):
+        jr.read({"winner": ["Ada"], "loser": ["Bo"]}, unfinished=["DNF"])
+    with pytest.raises(ValueError, match="unfinished must be a list of texts, got 'DNF'"):
+        jr.read(path, unfinished="DNF")
+
+
 def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
     rows = "contest,player,rank\nr,Ada,1\nr,Bo,2\ns,Ada,1\nt,Bo,1\nt,Ada,1\n"
     (tmp_path / "races.csv").write_text(rows)

@@ -96,6 +96,7 @@ def cli(no_cache: bool) -> None:
 OPTIONS_IN_MESSAGES = {
     "the option sort": "--sort",
     "by the option na_values": "by --na-values",
+    'as unfinished=["DNF"]': "with --unfinished DNF",
     "time is for fixtures": "--at is for fixtures",
 }
 

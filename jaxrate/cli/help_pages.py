@@ -39,7 +39,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
         *("plain", "side", "neutral", "margin", "season", "league-season", "category", "mixtures", "weight"),
         *("statistics", "shares", "covariates", "rest", "form", "age", "columns"),
     ),
-    "Columns of contests": ("contest", "participant", "rank", "team", "last-rank", "ceiling", "noise"),
+    "Columns of contests": ("contest", "participant", "rank", "unfinished", "team", "last-rank", "ceiling", "noise"),
     "System": ("system", "param", "params", "period", "outlook", "smooth"),
     "Saved runs": ("state", "as-of"),
     "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks", "ranking-category"),

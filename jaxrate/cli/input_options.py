@@ -50,6 +50,11 @@ OTHER_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "TEXT",
         "multiple": True,
     },
+    "unfinished": {
+        "help": "Text in the column of ranks of those who did not finish, as DNF: they tie for last; may be repeated.",
+        "metavar": "TEXT",
+        "multiple": True,
+    },
     "sort": {"help": "Sort the rows by time.", "is_flag": True},
     "skip_incomplete": {"help": "Skip rows with missing values in the columns used.", "is_flag": True},
     "normalise_names": {
@@ -81,7 +86,7 @@ READING_OPTIONS = {
     **{name: _click_settings_of_role(role) for name, role in COLUMN_ROLES.items()},
     **OTHER_OPTIONS,
 }
-FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name != "format")  # of what is to come
+FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name not in ("format", "unfinished"))  # of what is to come
 PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
 
 

@@ -37,7 +37,7 @@ from jaxrate.data.lookalike_names import (
     warn_new_names_with_other_accents,
 )
 from jaxrate.data.player_categories import CategoryShares
-from jaxrate.data.result_parsing import check_na_values
+from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
 from jaxrate.data.table_sources import Column, TableSource
@@ -70,7 +70,7 @@ def read(
     mixtures: Mapping[Any, CategoryShares] | None = None, players: Any = None, categories: Any = None,
     seasons: Mapping[str, float] | None = None, history: Any = None, upcoming: bool = False, sort: bool = False,
     skip_incomplete: bool = False, normalise_names: bool = False, dates: str | None = None,
-    na_values: Sequence[str] = (),
+    na_values: Sequence[str] = (), unfinished: Sequence[str] = (),
 ) -> Dataset:  # fmt: skip
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
@@ -108,6 +108,8 @@ def read(
         as they are clear, by the name of the month, the year in front, or a day above 12.
       na_values: texts that say that there is no result, or no margin, beside "P", "P-P", "postp.", "NA", "-" and others
         that are usual; case does not matter. "-1" is the number, too, in columns of numbers.
+      unfinished: texts in the column of ranks, as "DNF", of those who did not finish; case does not matter. They tie
+        with each other, behind all of their contest who have a rank.
       normalise_names: names (of players, categories, contests and teams) that differ only by letter case, by blanks
         around them or doubled, or by Unicode form (NFKC) are the same: spelt as most often, without those blanks.
         Those of `players` and `categories` stay as they are, and new ones join them.
@@ -135,7 +137,8 @@ def read(
         check_argument("read", "age", str | Sequence[str] | None, age)
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
         check_date_style(dates)
-        check_na_values(na_values)
+        check_texts("na_values", na_values)
+        check_texts("unfinished", unfinished)
         line_ups = find_line_up_columns(table.names, arguments)
         if line_ups is not None:
             check_line_up_roles(arguments)
@@ -159,7 +162,7 @@ def read(
             if roles.layout.num_first:
                 check_line_up_roles(arguments)
                 roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
-            loaded, result_note = parse_result_columns(roles, loaded, na_values)
+            loaded, result_note = parse_result_columns(roles, loaded, na_values, unfinished)
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
             loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
         if normalise_names:

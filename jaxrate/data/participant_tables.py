@@ -15,7 +15,9 @@ from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
 from jaxrate.text_format import format_number, format_value_for_error
 
-NO_RANK_ADVICE = "give those who did not finish the same last place, or leave their rows out"
+NO_RANK_ADVICE = (
+    'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'
+)
 
 
 def read_participant_fields(

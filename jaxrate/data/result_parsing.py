@@ -101,14 +101,35 @@ def _lower_and_trim(column: Column) -> Any:
     return import_pyarrow().compute.utf8_lower(import_pyarrow().compute.utf8_trim_whitespace(column))
 
 
-def check_na_values(na_values: Any) -> None:
+def check_texts(argument: str, texts: Any) -> None:
     """ValueError unless these are texts."""
-    if (
-        isinstance(na_values, str)
-        or not is_iterable(na_values)
-        or not all(isinstance(value, str) for value in na_values)
-    ):
-        raise ValueError(f"na_values must be a list of texts, got {format_value_for_error(na_values)}")
+    if isinstance(texts, str) or not is_iterable(texts) or not all(isinstance(value, str) for value in texts):
+        raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}")
+
+
+def rank_unfinished_last(column: Column, unfinished: Sequence[str]) -> Column:
+    """The column of ranks, with a rank behind all numbers of it where a text is one of `unfinished`."""
+    arrow = import_pyarrow()
+    texts = sorted({value.strip().lower() for value in unfinished})
+    if isinstance(column, np.ndarray):
+        is_last = np.array([isinstance(x, str) and x.strip().lower() in texts for x in column.tolist()], bool)
+    elif arrow.types.is_large_string(column.type):
+        is_last = np.asarray(arrow.compute.is_in(_lower_and_trim(column), arrow.array(texts, arrow.large_string())))
+    else:
+        return column  # of numbers
+    numbers = column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), object)
+    finite = [x for x in map(_to_rank, numbers[~is_last].tolist()) if x is not None]
+    last = max(finite, default=0.0) + 1.0
+    if isinstance(column, np.ndarray):
+        return np.array([last if late else x for x, late in zip(column.tolist(), is_last, strict=True)], object)
+    return arrow.compute.if_else(arrow.array(is_last), arrow.scalar(repr(last), column.type), column)
+
+
+def _to_rank(value: Any) -> float | None:
+    """A number, also as text; None for what is none."""
+    with suppress(ValueError, TypeError):
+        return float(value) if isfinite(float(value)) else None
+    return None
 
 
 def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:

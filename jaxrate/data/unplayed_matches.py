@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, missing_mask, time_column_to_days_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
-from jaxrate.data.result_parsing import replace_na_values, result_column_to_scores
+from jaxrate.data.result_parsing import rank_unfinished_last, replace_na_values, result_column_to_scores
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
@@ -24,14 +24,21 @@ class PlayedAndComingMasks(NamedTuple):
 
 
 def parse_result_columns(
-    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str]
+    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str], unfinished: Sequence[str]
 ) -> tuple[dict[str, Column], str | None]:
     """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
 
+    Those of contests who are `unfinished` have the last rank.
+
     Raises:
       RowError: where a row is no result as the others are.
+      ValueError: if there are no ranks of which some could be unfinished.
     """
     layout = roles.layout
+    if unfinished and not layout.ranked:
+        raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
+    if unfinished and layout.result in columns:
+        return columns | {layout.result: rank_unfinished_last(columns[layout.result], unfinished)}, None
     if layout.contest is not None or layout.winner_first:
         return columns, None
     note = None
