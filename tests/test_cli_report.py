@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.accuracy_output import metric_heading
 from jaxrate.league.evaluation import format_metric
 from jaxrate.site.method_texts import system_title
 from jaxrate.site.reliability_plot import merge_small_bins
@@ -79,7 +80,7 @@ def test_the_command_for_contests(jaxrate, tmp_path):
     assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
     text = jaxrate("rate", path, "-q")[1]
     for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
-        assert re.search(rf"{label} +{value}", text)
+        assert re.search(rf"{metric_heading(label)} +{value}", text)
 
 
 @pytest.mark.parametrize(
