@@ -44,10 +44,22 @@ def test_bad_arguments(options, message):
         jr.fit(jr.elo(), league(), **options)
 
 
+def test_files_of_winners_and_losers_are_fitted_as_any_others():
+    """They were refused, though systems learn the same from them."""
+    matches = league()._replace(score=np.round(np.random.default_rng(2).uniform(size=600)))
+    first = np.where(matches.score == 1, 0, 1)
+    player = np.stack([matches.player[np.arange(600), first], matches.player[np.arange(600), 1 - first]], axis=1)
+    sideless = matches._replace(context=jr.extend.Context())
+    winners = sideless._replace(player=player, score=np.ones(600))
+    found, wanted = (jr.fit(jr.elo(), x, data_share=0.8) for x in (winners, sideless))
+    assert found.params.k == pytest.approx(wanted.params.k, rel=1e-3) and found.free == wanted.free
+    assert found.loss == pytest.approx(wanted.loss, rel=1e-5) and found.held_out.constant == pytest.approx(math.log(2))
+
+
 def test_bad_histories():
     matches, elo = league(), jr.elo()
-    with pytest.raises(ValueError, match=r"every score is 1: .*swap half of the rows"):
-        jr.fit(elo, matches._replace(score=np.ones(600)))
+    with pytest.raises(ValueError, match=r"every score is 0.5: such scores hold no information"):
+        jr.fit(elo, matches._replace(score=np.full(600, 0.5)))
     with pytest.raises(ValueError, match="there are no events"):
         jr.fit(elo, slice_events(matches, 0, 0))
     with pytest.raises(ValueError, match="side_advantage changes no prediction"):

@@ -118,7 +118,7 @@ def fit(
 
     Raises:
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
-        or every score is the same; if the loss is not finite at the start; for other bad arguments.
+        or all are draws; if the loss is not finite at the start; for other bad arguments.
     """
     start_time = time.perf_counter()
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)

@@ -81,9 +81,8 @@ def make_prediction_task(
         )
     prediction_weights = _prediction_weights(events, is_informative, event, weight, warm_up)
     scored = score[prediction_weights > 0]
-    if record is None and np.ptp(scored) == 0:
-        hint = "; where the winner comes first, swap half of the rows at random" if scored[0] == 1 else ""
-        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information{hint}")
+    if record is None and np.ptp(scored) == 0 and not _is_winner_first(scored):
+        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information")
     key = None if random_draw_rule(system.rules) is None else key
     player_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, player_count, None, count_players(state))
@@ -141,15 +140,26 @@ def constant_prediction_loss(task: PredictionTask, past_weight: HostArray, score
     if task.record is not None:
         return math.nan
     score = np.asarray(task.score, np.float64)
+    past = score[past_weight > 0]
+    if _is_winner_first(past):  # nobody knows beforehand who that is
+        score, past_weight = np.concatenate([score, 1.0 - score]), np.concatenate([past_weight, past_weight])
     if task.num_score_levels:
         level = np.rint(score * (task.num_score_levels - 1)).astype(int)
         prediction = np.bincount(level, past_weight, minlength=task.num_score_levels) / past_weight.sum()
     else:
         prediction = np.asarray(np.average(score, weights=past_weight))
     losses = task.loss.each(
-        jnp.asarray(np.broadcast_to(prediction, (len(score), *prediction.shape)), float), task.score
+        jnp.asarray(np.broadcast_to(prediction, (len(task.score), *prediction.shape)), float), task.score
     )
     return float(np.average(np.asarray(losses, np.float64), weights=scored_weight))
+
+
+def _is_winner_first(score: HostArray) -> bool:
+    """Whether the winner comes first in all matches, or the loser: scores [n] are all 1, or all 0.
+
+    They tell systems as much as scores in any other order, since these treat both players alike.
+    """
+    return len(score) > 0 and float(score[0]) in (0.0, 1.0) and bool((score == score[0]).all())
 
 
 def _prediction_weights(
