@@ -30,7 +30,7 @@ def test_the_command(jaxrate, games, tmp_path):
     code, text, _ = jaxrate("rate", games, *named, "-q")
     told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
     assert shown == told and len(shown) == 4
-    assert f"won {shown['accuracy']} of" in page or f": {shown['accuracy']} with a draw" in page
+    assert f"won {shown['accuracy']} of" in page or f"favourites scored {shown['accuracy']}." in page
     params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
     wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
                      "--last", 0.2, "--json", "-q")[1]  # fmt: skip

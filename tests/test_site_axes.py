@@ -9,7 +9,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.all_careers import build_careers
-from jaxrate.site.accuracy_summary import _summarise_two_sided
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.method_texts import system_title
@@ -228,16 +227,6 @@ def test_the_report_shows_the_points_of_its_file(tmp_path):
     rows = re.search('<table id="events".*?</table>', page)[0]
     assert ">won 3\u20132" in rows and ">drew 1\u20131" in rows
     assert "points_a" not in jr.rate(jr.elo(), data._replace(margin=())).predictions.column_names
-
-
-def test_chances_that_err_to_one_side_are_said_to():
-    """Favourites at 60% win 80 of 100; and of two bins one errs either way."""
-    one_sided = _summarise_two_sided(
-        np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50, "match"
-    )
-    assert "favourites won more often than predicted: of 100 who were given 70%, about 90 won." in one_sided.texts[2]
-    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
-    assert "points, on average: of 100 who were given 70%, 50 to 90 won." in even.texts[2]
 
 
 @pytest.mark.parametrize(("chance", "text"), [(0.4452, "45%"), (0.445, "45%"), (0.0125, "1.3%"), (1, "> 99.9%")])

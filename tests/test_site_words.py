@@ -170,10 +170,11 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}))
     assert said.title == "The favourite won 50% of matches and drew 17%"
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
+    assert said.texts[0].endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
     said = summarise_accuracy(
         SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={})
     )
-    assert "home" not in said.texts[0] and "Chance alone gives 50%." in said.texts[0]
+    assert "home" not in said.texts[0] and "Chance alone gives a score of 50%." in said.texts[0]
 
 
 def test_calibration_is_that_of_favourites_on_either_side():
@@ -183,8 +184,8 @@ def test_calibration_is_that_of_favourites_on_either_side():
     said = summarise_accuracy(rated)
     (told,) = said.bins
     assert told == pytest.approx([0.72, 0.72, 200])
-    assert "Favourites' chances were off by 0.0 percentage points, on average: of 100" in said.texts[2]
-    assert said.texts[2].endswith("about 70 won.")
+    assert "Favourites' chances were off by 0.0 percentage points, on average: of the 200 " in said.texts[2]
+    assert said.texts[2].endswith("favourites with 65% to 75%, 72.0% on average, 72.0% won.")
 
 
 def test_half_of_the_draws_makes_a_clear_favourite():

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import rounds
+from jaxrate.league.comparison_table import INTERVAL_ERRORS
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.checked_match_metrics import Calibration
 from jaxrate.metrics.prediction_metrics import (
@@ -21,8 +22,9 @@ from jaxrate.text_format import format_count
 
 MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
 ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
+NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
-MIN_DRAW_SHARE = 0.02  # of matches, from which on draws are told apart
+MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 NO_DATA_TEXT = "No predictions can be judged yet."
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
@@ -52,42 +54,124 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     home = (
         None if side is None else HomeScores(*(np.where(side > 0, x, 1.0 - x)[side != 0] for x in (prediction, score)))
     )
-    return _summarise_two_sided(prediction, score, "match", home, side_words(rated))
+    has_outcomes = {"win", "draw", "loss"} <= set(table.column_names) and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
+    outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
+    said = _summarise_two_sided(prediction, score, "match", home, side_words(rated), outcomes)
+    warnings = [] if outcomes is None else [_describe_draws(outcomes[1], score, rated)]
+    if side is None:
+        warnings.append(_describe_first_listed(prediction, score))
+    return said._replace(texts=[*said.texts, *filter(None, warnings)])
 
 
 def _summarise_two_sided(
-    prediction: HostArray, score: HostArray, event: str, home: HomeScores | None = None, words: SideWords = HOME
+    prediction: HostArray,
+    score: HostArray,
+    event: str,
+    home: HomeScores | None = None,
+    words: SideWords = HOME,
+    outcomes: HostArray | None = None,
 ) -> AccuracySummary:
-    """Summarise events of two sides, from the prediction and the score of one of them."""
+    """Summarise events of two sides, from the prediction and the score of one of them.
+
+    `outcomes` [3, n] are the probabilities of its loss, of a draw and of its win, where they were predicted.
+    """
     predictions, score = prediction.astype(float), score.astype(float)
     metrics, bins = match_metrics(predictions, score), _favourite_calibration(predictions, score)
-    has_draws = bool(((score > 0) & (score < 1)).any())
-    share, drew = metrics["accuracy"], (score == 0.5).mean()
+    has_draws, drew = _has_draws(score), (score == 0.5).mean()
     events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
-    with_draws = drew > MIN_DRAW_SHARE
-    if with_draws:  # then a favourite's wins alone are far from their score
-        wins = (np.where(predictions > 0.5, score, 1.0 - score) == 1.0).mean()
-        title = f"The favourite won {wins:.0%} of {many} and drew {drew:.0%}"
+    favourite_wins = np.where(predictions < 0.5, score == 0.0, score == 1.0)
+    wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), favourite_wins).mean()
+    title = f"The favourite won {wins:.0%} of {many}"
+    if has_draws:
         finding = (
-            f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: {share:.1%} with a draw as half a win."
+            f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: "
+            f"with a draw as half a win, favourites scored {metrics['accuracy']:.1%}."
         )
     else:
-        title = f"The favourite won {share:.0%} of {many}"
-        draws = ", counting a draw as half a win" if has_draws else ""
-        finding = f"The favourite won {share:.1%} of {events}{draws}."
+        finding = f"The favourite won {wins:.1%} of {events}."
+    if drew > MIN_DRAW_SHARE:
+        title += f" and drew {drew:.0%}"
+    elif home is not None and len(home.score) and home.score.mean() > 0.5:
+        title += f", {words.holder} {(home.score == 1.0).mean():.0%}"
     if home is not None and len(home.score) and home.score.mean() > 0.5:
-        title += "" if with_draws else f", {words.holder} {home.score.mean():.0%}"
-        finding += f" {_describe_home_scores(home, with_draws, words)}"
+        finding += f" {_describe_home_scores(home, has_draws, words)}"
     texts = [
-        f"{finding} Chance alone gives 50%.",
-        f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
-        "even chances give 50%, and more is better. "
-        f"(This is the geometric mean, and follows from the log loss, {metrics['log loss']:.4f}. "
-        f"The Brier score is {metrics['Brier score']:.4f}.)",
+        f"{finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
+        _describe_loss(metrics, score, outcomes),
         _describe_calibration(bins, has_draws),
     ]
     filled_bins = np.transpose(bins[:3])[bins.weight > 0].tolist()
     return AccuracySummary(title, texts, merge_small_bins(filled_bins))
+
+
+def _has_draws(score: HostArray) -> bool:
+    return bool(((score > 0) & (score < 1)).any())
+
+
+def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> str:
+    """The chance that the actual results had been given; with draws only where all three outcomes were predicted.
+
+    The log loss of expected scores, in which a draw counts as half, is that of no chance.
+    """
+    loss, brier = f"{metrics['log loss']:.4f}", f"The Brier score is {metrics['Brier score']:.4f}."
+    if outcomes is not None:
+        actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
+        chance = np.exp(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
+        return (
+            f"The actual results, each a win, a draw or a loss, had been given a chance of {chance:.1%}, on average; "
+            "even chances of the three give 33.3%, and more is better. (This is the geometric mean. "
+            f"The log loss of the expected scores is {loss}. {brier})"
+        )
+    if _has_draws(score):
+        return (
+            f"The log loss of the expected scores is {loss}, with a draw as half a win; "
+            f"an expected score of 50% for everybody has {math.log(2.0):.4f}, and less is better. {brier}"
+        )
+    return (
+        f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
+        "even chances give 50%, and more is better. "
+        f"(This is the geometric mean, and follows from the log loss, {loss}. {brier})"
+    )
+
+
+def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> str:
+    """How many matches were drawn, and what had been predicted; how to fit it, where these differ by more than luck."""
+    if not _has_draws(score):
+        return ""
+    predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
+    text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
+    if not _is_beyond_chance(chance, (score == 0.5).astype(float)):
+        return f"{text}."
+    text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
+    name = next((x for x in ("draw_odds", "draw_margin") if getattr(rated.system.params, x, None) is not None), None)
+    if name is None:
+        return text
+    return (
+        f"{text} jaxrate fit FILE --outlook --free {name} --save fitted.toml, with the other options of jaxrate rate, "
+        "learns how frequent draws are, and jaxrate rate FILE --params fitted.toml rates with it."
+    )
+
+
+def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
+    """What those who are listed first scored, if that is not what was predicted; nothing where winners are first."""
+    if not (score < 0.5).any() or not _is_beyond_chance(prediction, score):
+        return ""
+    predicted, scored = float(prediction.mean()), float(score.mean())
+    if 100 * abs(scored - predicted) < MIN_BIAS:
+        return ""
+    kind = "an expected score of " if _has_draws(score) else ""
+    return (
+        f"Those listed first {'scored' if kind else 'won'} {scored:.1%}, where {kind}{predicted:.1%} was predicted: "
+        "the ratings know no home side. If the first of each match is at home, jaxrate rate --side a says so, and "
+        "--neutral names the column of neutral grounds."
+    )
+
+
+def _is_beyond_chance(predicted: HostArray, observed: HostArray) -> bool:
+    """Whether the means of probabilities [n] and of what came true [n] differ by more than their 95% interval."""
+    p = predicted.astype(float)
+    error = math.sqrt(float((p * (1.0 - p)).sum())) / len(p)
+    return abs(float(observed.mean()) - float(p.mean())) > INTERVAL_ERRORS * error
 
 
 def _favourite_calibration(prediction: HostArray, score: HostArray) -> Calibration:
@@ -97,39 +181,42 @@ def _favourite_calibration(prediction: HostArray, score: HostArray) -> Calibrati
     return calibration(np.where(favours_second, 1.0 - prediction, prediction), favourite_score, bins=CHANCE_BINS)
 
 
-def _describe_home_scores(home: HomeScores, with_draws: bool, words: SideWords) -> str:
+def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -> str:
     """How often those at home won, of the matches in which somebody was, and what had been predicted."""
     score = home.score
     where = f"of the {format_count(len(score), 'match')} {words.known}"
-    holder, predicted = words.holder[0].upper() + words.holder[1:], f"{home.prediction.mean():.1%} were predicted"
-    if not with_draws:
-        return f"{holder} won {score.mean():.1%} {where}; {predicted}."
+    holder, predicted = words.holder[0].upper() + words.holder[1:], f"{home.prediction.mean():.1%}"
+    if not has_draws:
+        return f"{holder} won {score.mean():.1%} {where}; {predicted} were predicted."
     won, drew = (score == 1.0).mean(), (score == 0.5).mean()
-    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {score.mean():.1%} in the same way; {predicted}."
+    return (
+        f"{holder} won {won:.1%} and drew {drew:.1%} {where}: a score of {score.mean():.1%}, "
+        f"where {predicted} was expected."
+    )
 
 
 def _describe_calibration(bins: Calibration, has_draws: bool) -> str:
-    """How far favourites' chances were off in percentage points, and whether they won more or less than predicted.
+    """How far favourites' chances were off in percentage points, to which side, and what those near 70% did.
 
     Where there are draws, each counts as half a win.
     """
-    draws = ", with draws as half a win" if has_draws else ""
     weight, shift = bins.weight, 100 * np.nan_to_num(bins.observed - bins.predicted)
-    bias, error = float(np.average(shift, weights=weight)), 100 * bins.error
-    text = f"Favourites' chances were off by {error:.1f} percentage points, on average"
+    bias, chances = float(np.average(shift, weights=weight)), "expected scores" if has_draws else "chances"
+    text = f"Favourites' {chances} were off by {100 * bins.error:.1f} percentage points, on average"
     if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
-        near = slice(round(0.6 * CHANCE_BINS), round(0.8 * CHANCE_BINS))
-        if weight[near].sum() > 0:
-            bias = float(np.average(shift[near], weights=weight[near]))
-        text += f", and favourites won {'more' if bias > 0 else 'less'} often than predicted"
-        return f"{text}: of 100 who were given 70%, about {_add_to_seventy(bias)} won{draws}."
-    wins = _add_to_seventy(-error), _add_to_seventy(error)
-    count = f"about {wins[0]}" if wins[0] == wins[-1] else f"{wins[0]} to {wins[-1]}"
-    return f"{text}: of 100 who were given 70%, {count} won{draws}."
-
-
-def _add_to_seventy(points: float) -> int:
-    return min(max(round(70 + points), 0), 100)
+        more, did = ("more" if bias > 0 else "less"), ("scored" if has_draws else "won")
+        text += f", and favourites {did} {more}{'' if has_draws else ' often'} than predicted"
+    near = slice(*(round(share * CHANCE_BINS) for share in NEAR_CHANCES))
+    count = weight[near].sum()
+    if count == 0:
+        return f"{text}."
+    predicted, observed = (float(np.average(np.nan_to_num(x[near]), weights=weight[near])) for x in bins[:2])
+    low, high = NEAR_CHANCES
+    favourites = f"the {count:,.0f} favourites" if count > 1 else "the one favourite"
+    given = f"{low:.0%} to {high:.0%}, {predicted:.1%} on average"
+    if has_draws:
+        return f"{text}: {favourites} with {given}, scored {observed:.1%}, with a draw as half a win."
+    return f"{text}: of {favourites} with {given}, {observed:.1%} won."
 
 
 def _summarise_contests(rated: Rated) -> AccuracySummary:

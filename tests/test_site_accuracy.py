@@ -1,0 +1,74 @@
+"""The accuracy of predictions in words: draws, home sides, and favourites near 70%, against counts by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+
+from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
+
+
+def test_chances_that_err_to_one_side_are_said_to():
+    """Favourites at 60% win 80 of 100; and of two bins one errs either way."""
+    one_sided = _summarise_two_sided(
+        np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50, "match"
+    )
+    assert one_sided.texts[2].endswith("on average, and favourites won more often than predicted.")
+    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
+    assert even.texts[2].endswith("points, on average.")
+
+
+def test_favourites_near_70_percent_are_told_by_their_own_results():
+    """By the mean miss, of all chances, 66 to 74 of 100 had won: those near 70% won 90."""
+    chances = np.repeat([0.55, 0.7, 0.9], [100, 10, 90])
+    score = np.repeat([1, 0, 1, 0, 1, 0], [55, 45, 9, 1, 81, 9])
+    told = "points, on average: of the 10 favourites with 65% to 75%, 70.0% on average, 90.0% won."
+    assert _summarise_two_sided(chances, score, "match").texts[2].endswith(told)
+    told = ": the 11 favourites with 65% to 75%, 70.0% on average, scored 86.4%, with a draw as half a win."
+    drawn = _summarise_two_sided(np.append(chances, 0.3), np.append(score, 0.5), "match").texts
+    assert drawn[2].startswith("Favourites' expected scores were off by") and drawn[2].endswith(told)
+
+
+def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are_drawn():
+    """The exponential of the log loss of expected scores, 56%, was told as the chance of what happened."""
+    score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
+    outcomes = np.stack([1.0 - win - draw, draw, win])
+    found = _summarise_two_sided(win + draw / 2, score, "match", outcomes=outcomes).texts[1]
+    assert "had been given a chance of 31.1%, on average; even chances of the three give 33.3%" in found
+    found = _summarise_two_sided(win + draw / 2, score, "match").texts[1]
+    assert "chance" not in found and "an expected score of 50% for everybody has 0.6931" in found
+    found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0]), "match").texts[1]
+    assert "had been given a chance of 50.0%, on average; even chances give 50%" in found
+
+
+def summary_of(table, **system):
+    predictions = pa.table(table)
+    rated = SimpleNamespace(predictions=predictions, contests=None, options={}, system=SimpleNamespace(**system))
+    return " ".join(summarise_accuracy(rated).texts)
+
+
+def test_chances_of_draws_are_compared_with_draws():
+    """Nobody was told that draws had 40%, of which there were 20%."""
+    n = 1000
+    table = {"score": np.repeat([1.0, 0.5, 0.0], [400, 200, 400]), "prediction": np.full(n, 0.5)}
+    chances = {"win": np.full(n, 0.3), "draw": np.full(n, 0.4), "loss": np.full(n, 0.3)}
+    told = summary_of(table | chances, params=SimpleNamespace(draw_odds=1.0))
+    found = "Draws had a chance of 40.0%, on average, and 20.0% of the matches were drawn"
+    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_odds" in told
+    chances = {"win": np.full(n, 0.395), "draw": np.full(n, 0.21), "loss": np.full(n, 0.395)}
+    told = summary_of(table | chances, params=())
+    assert "Draws had a chance of 21.0%, on average, and 20.0% of the matches were drawn." in told
+
+
+def test_a_home_side_that_nobody_named_is_noticed():
+    """Those listed first won 60%, and even chances were predicted; but winners may be listed first."""
+    prediction, score = np.full(1000, 0.5), np.repeat([1.0, 0.0], [600, 400])
+    told = "Those listed first won 60.0%, where 50.0% was predicted: the ratings know no home side."
+    assert told in summary_of({"prediction": prediction, "score": score})
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})
+    assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})
