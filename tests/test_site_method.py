@@ -36,6 +36,9 @@ def test_settings_are_told_in_words():
     assert told["seasons"] == "2, from 1920" and told["margin"] == "home points less away points"
     assert "categories" not in told and "team performance" not in told and "covariates" not in told
     assert told["side advantage"].endswith(" points \u2013 rating points that the better side is worth")
+    rated.system = jr.skills(margin="goals")  # which learns from wins alone
+    assert "margin" not in dict(describe_settings(rated))
+    rated.system = system
     rated.seasons = None
     assert dict(describe_settings(rated))["seasons"] == "2, from 1920-09-26"
     told = dict(describe_settings(SimpleNamespace(**vars(rated) | {"system": jr.glicko2()})))

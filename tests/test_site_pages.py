@@ -99,13 +99,26 @@ def courts():
 def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch):
     jr.site.write_site(courts, tmp_path)
     page = text_of(tmp_path / "pairs.html")
-    assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["clay", "hard"] and ", in clay" in page
+    assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["hard", "clay"]
+    assert "<label>Category <select" in page and ", category hard" in page
+    assert re.search("<h1>Category hard: ", page)  # a headline that holds there alone did not say so
     monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
     jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
     for page in tmp_path.rglob("*.html"):
         for link in re.findall(r'(?:href|src)="?([^">?#]+)', text_of(page)):
             assert link.startswith("data:") or (page.parent / link).exists(), (page.name, link)
+
+
+def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_path):
+    """Most matches were on hard courts, one on clay, which came first; one court has no name."""
+    table = {"a": [*"xxxzx"], "b": [*"yyzwy"], "score": [1, 0, 1, 0, 1], "court": ["clay", *["hard"] * 3, "?"]}
+    rated = jr.rate(jr.skills(categories=3), jr.read(table | {"time": [*range(5)]}, category="court"))
+    jr.site.write_site(rated._replace(options={"columns": {"category": "court_type"}}), tmp_path)
+    page = text_of(tmp_path / "pairs.html")
+    choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]
+    assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
+    assert re.search("<h1>Court type hard: ", page) and ", court type hard" in page
 
 
 def test_the_chosen_category_counts(courts, browser, tmp_path):
@@ -116,8 +129,9 @@ def test_the_chosen_category_counts(courts, browser, tmp_path):
         wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
         first, second = (browser.find_element("id", x).get_attribute("value") for x in ("first", "second"))
         a, b = (courts.players.tolist().index(name) for name in (first, second))
-        for number, name in enumerate(courts.categories):
-            browser.find_element("css selector", f"#category option[value='{number}']").click()
+        for option in browser.find_elements("css selector", "#category option"):
+            option.click()
+            name = option.text
             wanted = 100 * jr.forecasts.predict_pairs(courts, players=np.arange(3), category=name).probability(a, b)
             shown = float(re.search(r"([\d.]+)%$", texts(browser, "#answer p")[0])[1])
             assert shown == pytest.approx(wanted, abs=0.6)

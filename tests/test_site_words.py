@@ -150,7 +150,12 @@ def test_predictions_have_a_finding():
     told = "Ada would be narrowly favoured against the other one, at 51%"  # as titles of plots say
     assert write_matrix_finding(level, "team") == told
     level = [("ada", "Ada", [None, 50.4]), ("bo", "Bo", [49.6, None])]
-    assert write_matrix_finding(level, "team") == "No team of the top 2 would be favoured against all others"
+    assert write_matrix_finding(level, "team") == "Ada and Bo would be level with each other"
+    even = [("ada", "Ada", [None, 50.0, 61.4]), ("bo", "Bo", [50.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])]
+    told = "Ada and Bo would be level with each other, and favoured against all others of the top 3"
+    assert write_matrix_finding(even, "team") == told
+    ring = [("ada", "Ada", [None, 60.0, 40.0]), ("bo", "Bo", [40.0, None, 60.0]), ("cy", "Cy", [60.0, 40.0, None])]
+    assert write_matrix_finding(ring, "team") == "No team of the top 3 would be favoured against all others"
     assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 

@@ -129,6 +129,7 @@ def report(
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
     about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams, "file": Path(file).name}
+    about_file["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     about_file["colours"] = is_about_colours(file, request.columns)
     if is_shipped_dataset(file):
         about_file["source"] = jr.data.datasets.NFL_SOURCE

@@ -20,7 +20,7 @@ from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.reliability_plot import merge_small_bins
 from jaxrate.text_format import format_count
 
-MIN_BIAS = 0.5  # percentage points by which favourites won more or less often than predicted, to be said
+MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
 ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
 NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
@@ -140,7 +140,8 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> str:
         return ""
     predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
     text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
-    if not _is_beyond_chance(chance, (score == 0.5).astype(float)):
+    is_small = 100 * abs(predicted - drawn) < MIN_BIAS
+    if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float)):
         return f"{text}."
     text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
     name = next((x for x in ("draw_odds", "draw_margin") if getattr(rated.system.params, x, None) is not None), None)

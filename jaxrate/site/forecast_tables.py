@@ -178,6 +178,11 @@ def write_matrix_finding(
         return ""
     least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
     best = max(range(len(matrix)), key=lambda i: least[i])
+    level = _level_leaders([x for *_, x in matrix])
+    if level:
+        pair = " and ".join(matrix[i][1] for i in level)
+        others = f", and favoured against all others of the top {len(matrix)}" if len(matrix) > 2 else ""
+        return f"{pair} would be level with each other{others}"
     if least[best] <= EVEN_PERCENT:
         return f"No {noun} of the top {len(matrix)} would be favoured against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
@@ -188,6 +193,17 @@ def write_matrix_finding(
         but = "" if len(matrix) == 2 else f", but only narrowly against {rival}"
         return f"{matrix[best][1]} would be {'narrowly ' * (not but)}favoured against {others}{but}, {score}"
     return f"{matrix[best][1]} would be favoured against {others}, {score}{' or more' * (len(matrix) > 2)}"
+
+
+def _level_leaders(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
+    """The two of whom neither is favoured over the other, and who are both favoured against all others."""
+    for i, chances in enumerate(matrix):
+        even = [k for k, x in enumerate(chances) if x is not None and not x > EVEN_PERCENT]
+        if len(even) == 1 and even[0] > i and abs((chances[even[0]] or 0.0) - 50) <= EVEN_PERCENT - 50:
+            rest = [x for k, x in enumerate(matrix[even[0]]) if k not in (i, even[0])]
+            if all(x is not None and x > EVEN_PERCENT for x in rest):
+                return i, even[0]
+    return None
 
 
 def format_percentage(chance: float) -> str:

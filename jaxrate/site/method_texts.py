@@ -9,7 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import format_times
+from jaxrate.site.wording import format_times, learns_from_margins
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
@@ -68,6 +68,7 @@ def describe_settings(rated: Rated) -> list[tuple[str, str]]:
         for name, value in dict(system.settings).items()
         if value not in (None, (), "") and not (rated.contests is None and name in CONTEST_SETTINGS)
         if not (name == "categories" and rated.categories is None)
+        if not (name == "margin" and not learns_from_margins(rated))
     ]
     return [(name.replace("_", " "), text) for name, text in texts]
 

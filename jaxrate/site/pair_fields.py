@@ -3,18 +3,42 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
+from jaxrate.league.player_careers_and_ratings import rating_table
+from jaxrate.league.rated_history import Rated
+from jaxrate.site.wording import UNKNOWN, category_noun, format_category
 
 
-def pair_fields(matchups: Mapping[Any, MatchupTables], num_players: int) -> dict[str, Any]:
+def sort_categories(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[Any, MatchupTables]:
+    """The tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
+
+    One without a name is the last.
+    """
+    if rated.categories is None:
+        return dict(matchups)
+    ratings = rating_table(rated)
+
+    def mean_deviation(category: Any) -> float:
+        """Of all players' strengths in it; the histories do not keep the categories of matches."""
+        deviations = ratings.get(f"deviation {category}")
+        return 0.0 if deviations is None else float(np.mean(deviations))
+
+    return {x: matchups[x] for x in sorted(matchups, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
+
+
+def pair_fields(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
     """The variables of its template, from the tables by category."""
+    num_players = len(rated.players)
     tables = list(matchups.values())
     count = min((x.even.left.shape[1] for x in tables), default=num_players)
     return {
         "few": count if count < num_players else 0,
         "sided": bool(tables) and all(x.home is not None for x in tables),
         "drawn": bool(tables) and all(x.draw is not None for x in tables),
-        "categories": [str(name) for name in matchups if name is not None],
+        "categories": [format_category(name) for name in matchups if name is not None],
+        "category_noun": category_noun(rated),
     }
 
 

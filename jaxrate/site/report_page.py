@@ -22,7 +22,7 @@ from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale, system_title
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
-from jaxrate.site.pair_fields import encode_matchups, pair_fields
+from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
@@ -110,7 +110,7 @@ def report_html(
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
-    matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
+    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
     accuracy = summarise_accuracy(rated)
@@ -151,7 +151,7 @@ def report_html(
             accuracy_title=accuracy.title,
             texts=accuracy.texts,
             paired=bool(matchups),
-            **pair_fields(matchups, len(site_data.names)),
+            **pair_fields(rated, matchups),
             spread=site_data.careers.deviation is not None,
             long_events=LONG_EVENTS,
             data=data,

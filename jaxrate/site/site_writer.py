@@ -36,7 +36,7 @@ from jaxrate.site.method_texts import (
     system_title,
 )
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
-from jaxrate.site.pair_fields import encode_matchups, pair_fields
+from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
 from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
@@ -130,7 +130,7 @@ def write_site(
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
-    matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids)
+    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
     if matchups:
         files["data/pairs.js"] = f"window.jaxratePairs = {_script_safe_json(encode_matchups(matchups))};\n"
     else:
@@ -160,12 +160,15 @@ def write_site(
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchups:
         matrix = _win_matrix(site_data, next(iter(matchups.values())))
+        fields = pair_fields(rated, matchups)
         finding = write_matrix_finding(matrix, context["noun"], context["draws"])
+        if finding and fields["categories"]:  # it holds in this one
+            finding = f"{fields['category_noun'].capitalize()} {fields['categories'][0]}: {finding}"
         render_page(
             "pairs.html",
             "pairs",
             dict(pages)["pairs"],
-            **pair_fields(matchups, len(site_data.names)),
+            **fields,
             event=context["event"],
             matrix=matrix,
             finding=finding,

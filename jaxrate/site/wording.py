@@ -13,6 +13,8 @@ from jaxrate.text_format import format_number, join_names
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
+UNKNOWN = "unknown"  # of a category without a name
+
 
 class PlayerOrTeamNoun(NamedTuple):
     """What those who are rated are called."""
@@ -92,6 +94,18 @@ def format_time_span(rated: Rated) -> str:
     return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
 
 
+def category_noun(rated: Rated) -> str:
+    """What categories are called: as their column in the file, where `jaxrate rate` saved it, as "surface"."""
+    column = rated.options.get("columns", {}).get("category")
+    return " ".join(column.replace("_", " ").split()) if isinstance(column, str) and column.strip() else "category"
+
+
+def format_category(category: Any) -> str:
+    """The name of a category; "unknown" for one without letters and digits, as "?"."""
+    text = " ".join(str(category).split())
+    return text if any(x.isalnum() for x in text) else UNKNOWN
+
+
 def learns_from_margins(rated: Rated) -> bool:
     """Whether the system learns by how much a match was won."""
     return dict(rated.system.settings).get("outcome") == "margin"
@@ -105,7 +119,8 @@ def describe_learned_columns(rated: Rated) -> str:
         "margins": learns_from_margins(rated),
         "who has White" if rated.options.get("colours") else "who is at home": is_sided,
         "seasons": rated.seasons or settings.get("seasons"),
-        "categories": rated.categories is not None,
+        "categories" if category_noun(rated) == "category" else f"the {category_noun(rated)}": rated.categories
+        is not None,
         "other columns of the file": settings.get("covariates"),
     }
     found = ["results", *(name for name, value in evidence.items() if value)]
