@@ -47,7 +47,7 @@ def test_the_command(jaxrate, games, tmp_path):
     guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
     bins = jr.metrics.calibration(guess, score, bins=20)
     wanted = merge_small_bins(np.transpose(bins[:3])[bins.weight > 0].tolist())
-    cells = re.findall(r'data-name="predicted">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
+    cells = re.findall(r'data-name="expected">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T
     np.testing.assert_allclose(found, 100 * np.array(wanted).T[:2], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40

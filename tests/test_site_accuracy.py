@@ -9,7 +9,16 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
+import jaxrate as jr
+from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
+from jaxrate.site.system_bars import (
+    describe_command_for_best_system,
+    describe_comparison,
+    name_systems_in_print,
+    write_comparison_title,
+)
 
 
 def test_chances_that_err_to_one_side_are_said_to():
@@ -72,3 +81,34 @@ def test_a_home_side_that_nobody_named_is_noticed():
     assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})
     assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})
     assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})
+
+
+def compared_systems():
+    """Skills, which learns from margins, is ahead of Elo beyond chance, level with Cy, and behind the blend."""
+    kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None), ("elo", jr.elo(), 0.65, (0.05, 0.01))
+    gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap in kinds]
+    results = [
+        SystemResult(name, None, system, {"log loss": loss}, None, gap or LogLossDifference(0.0, 0.0))
+        for (name, system, loss, _), gap in zip(kinds, gaps, strict=True)
+    ]
+    blend = BlendWeightsAndMetrics({}, {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
+    published = (PublishedForecast("Cy", {"log loss": 0.6}, LogLossDifference(0.001, 0.001)),)
+    notes = ["The side advantage is 50 Elo points for elo, skills, by default."]
+    return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, blend, published)
+
+
+def test_the_title_of_a_comparison_is_qualified():
+    """It said that one system is best, but neither that it alone knows points nor that others are as good or better."""
+    compared = compared_systems()
+    assert write_comparison_title(compared) == "Of these systems Skills predicts best, 0.0500 of log loss ahead of Elo"
+    first, second = describe_comparison(compared, "elo")
+    assert first == (
+        "Of these systems only Skills learns from points. The model of Cy is level with Skills, within the 95% "
+        "interval. The blend of all systems predicts better than Skills, by 0.0100 of log loss."
+    )
+    assert second == "Skills predicted better than Elo, whose ratings are shown here."
+    told = name_systems_in_print(compared.notes[0], compared)
+    assert told == "The side advantage is 50 Elo points for Elo, Skills, by default."
+    told = describe_command_for_best_system(compared, "elo")
+    assert "those of Elo, number 2 of 2 systems" in told and "jaxrate report FILE --system skills rates" in told
+    assert describe_command_for_best_system(compared, "skills") == ""

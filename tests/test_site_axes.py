@@ -196,7 +196,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     for other in (compared.blend, compared.published[0]):  # the blend had no interval
         gap = other.log_loss_difference
         assert f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}".replace("-", "\u2212") in table
-    folded = re.search(r'<th scope="row">\(blend\)</th>.*?</tr>', page)[0]
+    folded = re.search(r'<th scope="row">All blended</th>.*?</tr>', page)[0]
     assert f" ± {1.96 * compared.blend.log_loss_difference.error:.4f}</td>" in folded  # here, too
     gap = compared.results[1].log_loss_difference
     assert "The favourite won" in page
@@ -207,6 +207,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     assert ("predicts best" in title) == sure and ("about equally well" in title) == (not sure)
     told = f"<p>{system_title(first)} predicted better than {system_title(second)}, whose ratings are shown here.</p>"
     assert (told in page) == (second == rated.system.name) and ("predicted better" in page) == (told in page)
+    assert "(blend)" not in page and "The model of Cy " in page and "The blend of all systems " in page
     assert describe_better_systems(compared, second) and not describe_better_systems(compared, first)
 
 

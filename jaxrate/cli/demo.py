@@ -104,7 +104,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     print_sections(
         f"The NFL from 1920 to 2021: {counts}, predicted in advance.",
         TextTable(["system", "log loss", "accuracy"], rows),
-        "Lower log loss is better; a coin has 0.6931. The last row is FiveThirtyEight's published forecasts.",
+        "Lower log loss is better; a coin has 0.6931. The last row is FiveThirtyEight's published model.",
         f"All systems have default settings. {learning}".rstrip(),
     )
     return best

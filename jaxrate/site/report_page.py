@@ -34,7 +34,14 @@ from jaxrate.site.site_data import (
     ratings_for_json,
     script_settings,
 )
-from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
+from jaxrate.site.system_bars import (
+    BLEND_TITLE,
+    describe_command_for_best_system,
+    describe_comparison,
+    draw_system_bars,
+    name_systems_in_print,
+    write_comparison_title,
+)
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.text_format import format_count, use_minus_sign
@@ -147,7 +154,9 @@ def report_html(
             comparison=comparison,
             comparison_title=write_comparison_title(comparison),
             behind=draw_system_bars(comparison),
-            better=describe_better_systems(comparison, rated.system.name),
+            comparison_texts=describe_comparison(comparison, rated.system.name),
+            comparison_notes=[name_systems_in_print(x, comparison) for x in comparison.notes] if comparison else [],
+            better_hint=describe_command_for_best_system(comparison, rated.system.name),
             accuracy_title=accuracy.title,
             texts=accuracy.texts,
             paired=bool(matchups),
@@ -167,6 +176,9 @@ def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
     if comparison.blend is not None and comparison.has_differences:
         difference = use_minus_sign(format_loss_difference(comparison.blend.log_loss_difference))
         rows[len(comparison.results)][comparison.head.index(LOSS_DIFFERENCE_HEAD)] = difference
+    others = ([] if comparison.blend is None else [BLEND_TITLE]) + [x.name for x in comparison.published]
+    for row, name in zip(rows[len(comparison.results) :], others, strict=True):
+        row[0] = name
     return rows
 
 

@@ -1,13 +1,16 @@
 """How far systems are behind the best, as bars on one axis."""
 
 import math
+import re
 from typing import NamedTuple
 
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.method_texts import system_title
-from jaxrate.text_format import format_decimals, join_names, use_minus_sign
+from jaxrate.text_format import format_decimals, format_number, join_names, use_minus_sign
+
+BLEND_TITLE = "All blended"
 
 
 class SystemRow(NamedTuple):
@@ -34,7 +37,7 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     blend = comparison.blend
     others: list[tuple[str, dict[str, float], LogLossDifference | None]] = []
     if blend is not None:
-        others.append(("All blended", blend.quality, blend.log_loss_difference))
+        others.append((BLEND_TITLE, blend.quality, blend.log_loss_difference))
     others += [(x.name, x.quality, x.log_loss_difference) for x in comparison.published]
     gaps = [(0.0, None), *(_gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
@@ -69,7 +72,57 @@ def write_comparison_title(comparison: Comparison | None) -> str:
     gap = second.log_loss_difference
     if gap is None or not gap.difference > INTERVAL_ERRORS * gap.error:
         return f"{_label(first)} and {_label(second)} predict about equally well"
-    return f"Of these systems {_label(first)} predicts best, {gap.difference:.4f} ahead of {_label(second)}"
+    return f"Of these systems {_label(first)} predicts best, {gap.difference:.4f} of log loss ahead of {_label(second)}"
+
+
+def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
+    """Sentences that qualify the title: who alone learns from margins, how others compare, and who is better.
+
+    `name` is that of the system whose ratings are shown.
+    """
+    if comparison is None or not comparison.has_differences:
+        return []
+    best, results = comparison.results[0], comparison.results
+    learners = {x.name for x in results if x.system.settings.get("outcome") == "margin"}
+    texts = []
+    if len(learners) == 1 and len({x.name for x in results}) > 1:
+        texts.append(f"Of these systems only {system_title(*learners)} learns from points.")
+    others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
+    if comparison.blend is not None:
+        others.append(("The blend of all systems", comparison.blend.log_loss_difference))
+    texts += [f"{other} {_compare_in_words(gap, _label(best))}." for other, gap in others]
+    better = describe_better_systems(comparison, name)
+    return [*filter(None, [" ".join(texts), better])]
+
+
+def _compare_in_words(gap: LogLossDifference, best: str) -> str:
+    """How a forecaster compares with the best system, as "is level with Skills"."""
+    difference, half = _gap_and_half_width(gap)
+    if half is None or abs(difference) <= half:
+        return f"is level with {best}, within the 95% interval"
+    return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
+
+
+def describe_command_for_best_system(comparison: Comparison | None, name: str) -> str:
+    """How to rate by the system that predicted best, if the one of this name is behind it by more than chance."""
+    results = [] if comparison is None or not comparison.has_differences else comparison.results
+    place = next((i for i, x in enumerate(results) if x.name == name), 0)
+    gap, half = _gap_and_half_width(results[place].log_loss_difference) if place else (0.0, None)
+    if half is None or gap <= half or results[0].name == name:
+        return ""
+    best = results[0]
+    command = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
+    return (
+        f"These ratings are those of {system_title(name)}, number {place + 1} of {len(results)} systems by its "
+        f"predictions. jaxrate report FILE {command} rates by the best, {_label(best)}."
+    )
+
+
+def name_systems_in_print(text: str, comparison: Comparison) -> str:
+    """A text of a comparison, with the names of its systems in print."""
+    for name in {x.name for x in comparison.results}:
+        text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
+    return text
 
 
 def describe_better_systems(comparison: Comparison | None, name: str) -> str:

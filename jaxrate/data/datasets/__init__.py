@@ -75,10 +75,10 @@ def nfl_columns() -> dict[str, HostArray]:
 
 
 def nfl_forecast() -> HostArray:
-    """[16810] FiveThirtyEight's probability, published before each match of `nfl`, that the home team wins.
+    """[16810] FiveThirtyEight's probability, by its published model, that the home team wins each match of `nfl`.
 
-    It comes from an Elo of their own, with margins of victory, a step towards the mean between seasons, and 65 points
-    for the home team.
+    Those of matches before its first publication were computed later. The model is an Elo of their own, with margins of
+    victory, a step towards the mean between seasons, and 65 points for the home team.
     """
     return _read_nfl_csv()["forecast"].astype(np.float64)
 
