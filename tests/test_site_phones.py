@@ -112,6 +112,24 @@ def test_the_matrix_is_whole(browser, folder):
     assert ends[0] <= ends[1] <= ends[2]
 
 
+def test_tables_with_many_columns_and_labels_that_move_do_not_widen_a_page(browser, tmp_path):
+    """At 768 pixels eight columns were too wide, and on phones the chart's labels, before a script placed them."""
+    count = 40
+    table = {"a": ["Bosnia and Herzegovina"] * count, "b": ["Republic of Ireland"] * count, "venue": [1] * count}
+    table |= {"score": [1.0, 0.5] * (count // 2), "date": np.arange(count).astype("datetime64[D]")}
+    rated = jr.rate(jr.forecasts.add_outcomes(jr.elo(side_advantage=60.0)), jr.read(table, side="venue"))
+    columns = {"tournament": np.array(["UEFA Nations League qualification"] * count, object)}
+    jr.site.write_site(rated, tmp_path, active="all", columns=columns, points=(np.arange(count), np.arange(count)))
+    page = tmp_path / "players" / "bosnia-and-herzegovina.html"
+    for width, mobile in ((768, False), (880, False), (768, True), (360, True)):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": mobile}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get("about:blank")
+        browser.get(page.as_uri())
+        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, (width, mobile)
+
+
 def test_figures_of_a_name_are_not_a_date_and_stay_in_one_line():
     assert join_figures("gpt-4o-2024-05-13") == "gpt-4o-2024\u201105\u201113"
     assert mark_figures("gpt-4o-2024-05-13 leads since 2024-06") == "gpt-4o-2024-05-13 leads since <time>2024-06</time>"
