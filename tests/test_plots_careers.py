@@ -63,7 +63,7 @@ def test_careers_go_through_the_ends_of_steps(ax):
     table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
     rated = jr.rate(jr.elo(), jr.read(table))
     assert plots.careers(rated, ["x"], others=["y"], step=10.0, ax=ax) is ax
-    grey, line, dot = ax.lines  # five matches are too few for a peak
+    grey, _, line, dot = ax.lines  # five matches are too few for a peak
     assert dot.get_gid() == "isolated" and dot.get_xdata().tolist() == [9.0]
     career = jr.career(rated, "x")
     after = career["rating"] + career["change"]
@@ -96,7 +96,7 @@ def test_the_highest_within_a_step_is_marked(ax):
     assert time == 16.0 and dot.get_xydata().tolist() == [[time, pytest.approx(peak)]]
     assert line.get_xdata().tolist() == [9.0, 16.0, 19.0, 29.0]
     said = figure.artists[0].get_text()
-    assert "the highest from the tenth match on" in said and f"{peak:,.0f} points" in figure.get_suptitle()
+    assert "from the tenth match on; dots mark the highest" in said and f"{peak:,.0f} points" in figure.get_suptitle()
     pyplot.close(figure)
 
 
@@ -130,19 +130,22 @@ def test_others_of_a_trajectory_are_told(monkeypatch):
 
 def test_names_beside_careers_stand_apart(ax):
     chosen = [f"P{i}" for i in range(4, 11)]
+    ax.figure.set_size_inches(6.0, 4.0)
     plots.careers(rated_games(), chosen, others=games().players, ax=ax)
-    names = [text for text in ax.texts if text.get_text().split("\n")[0] in chosen]
-    assert [text.get_text().split("\n")[0] for text in names] == chosen
+    every_name = [text for text in ax.texts if text.get_text().split("\n")[0] in chosen]
+    assert [text.get_text().split("\n")[0] for text in every_name] == chosen
+    names = [text for text in every_name if text.xyann[0] > 1.0]
     places = np.array([text.xyann[1] for text in names])
+    assert len(names) > 4
     assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > 2 * names[0].get_fontsize()).all()
     tips = np.array([text.xy for text in names])
     np.testing.assert_array_equal(np.argsort(places), np.argsort(tips[:, 1]))
     ax.figure.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in names]  # without the lines to them
+    boxes = [Text.get_window_extent(text) for text in every_name]  # without the lines to them
     assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
-    assert {to_hex(text.get_color()) for text in names} == set(plots.scoreboard_style.TEXT_COLOURS.values())
+    assert {to_hex(text.get_color()) for text in every_name} == set(plots.scoreboard_style.TEXT_COLOURS.values())
     note = r"[0-9,]+, peak [0-9,]+ in [A-Z][a-z]{2} 19\d\d"
-    assert all(re.fullmatch(note, text.get_text().split("\n")[1]) for text in names)
+    assert all(re.fullmatch(note, text.get_text().split("\n")[1]) for text in every_name)
 
 
 def test_steps_of_many_years_are_years(ax):
@@ -152,7 +155,10 @@ def test_steps_of_many_years_are_years(ax):
     figure = plots.trajectory(jr.rate(jr.elo(), jr.read(table)), players=["x", "y"]).figure
     (ax,) = figure.axes
     assert len(ax.lines[0].get_xdata()) == 101 and 5 <= len(ax.get_xticks()) <= 9  # with the highest
-    assert "at the end of each year, and the highest" in figure.artists[0].get_text()
+    assert (
+        "at the end of each year and on 2069-01-08, and the highest from the tenth match on"
+        in figure.artists[0].get_text()
+    )
     pyplot.close(figure)
 
 
@@ -174,6 +180,70 @@ def test_trajectories_are_interrupted_by_absence(is_smoothed):
     pyplot.close(figure)
     chart = plots.trajectory(rated, players="x", backend="altair").to_dict()
     assert None in [row["y"] for row in chart["layer"][1]["data"]["values"]]
+
+
+def seasons(first, last, names=("x", "y", "z"), begin=60, matches=40):
+    """A match each other day in a season of each year, between these three in turn; x always wins."""
+    days = [np.datetime64(f"{year}-01-01") + begin + 2 * i for year in range(first, last + 1) for i in range(matches)]
+    pairs = [(names[0], names[1]), (names[1], names[2]), (names[0], names[2])] * len(days)
+    a, b = zip(*pairs[: len(days)], strict=True)
+    return {"a": a, "b": b, "score": np.ones(len(days)), "time": np.array(days)}
+
+
+@pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
+def test_an_off_season_is_no_absence(draw):
+    """Lines were torn between any two seasons, where a step was shorter than the off-season."""
+    rated = jr.rate(jr.elo(), jr.read(seasons(2001, 2012)))
+    figure = draw(rated, players=["x", "y"]).figure
+    lines = [line for line in figure.axes[0].lines if line.get_gid() in ("career", "trajectory")]
+    assert len(lines) == 2 and not any(np.isnan(line.get_ydata()).any() for line in lines)
+    assert "every 41 days" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
+def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
+    """z misses 2006 to 2008; the only event of 2009, between two absences, is a dot."""
+    table = {name: list(values) for name, values in seasons(2001, 2012).items()}
+    is_away = [
+        "z" in pair and 2006 <= day.astype(object).year <= 2010 and day != table["time"][8 * 40 + 2]
+        for *pair, day in zip(table["a"], table["b"], table["time"], strict=True)
+    ]
+    kept = {name: [x for x, away in zip(values, is_away, strict=True) if not away] for name, values in table.items()}
+    figure = plots.careers(jr.rate(jr.elo(), jr.read(kept)), ["z"]).figure
+    line, *dots = figure.axes[0].lines
+    assert line.get_gid() == "career" and np.isnan(line.get_ydata()).sum() == 2
+    assert [
+        dot.get_xdata().astype("datetime64[Y]").astype(str).tolist() for dot in dots if dot.get_gid() == "isolated"
+    ] == [["2009"]]
+    pyplot.close(figure)
+
+
+def test_steps_of_years_end_with_calendar_years(ax):
+    """The data end on 19 July: points stood there in each year, and the subtitle said that they were ends of years."""
+    table = seasons(1990, 2019, begin=20, matches=91)
+    rated = jr.rate(jr.elo(), jr.read(table))
+    figure = plots.careers(rated, ["x", "y"], step=365.25).figure
+    career = jr.career(rated, "x")
+    x, y = figure.axes[0].lines[0].get_data()
+    years, last = np.unique(career["time"].astype("datetime64[Y]")[::-1], return_index=True)
+    after = (career["rating"] + career["change"])[::-1][last]
+    ends = dict(zip(career["time"][::-1][last].tolist(), after.tolist(), strict=True))
+    assert len(years) == 30 and {day: ends[day] for day in ends} == pytest.approx(
+        {day: rating for day, rating in zip(x.tolist(), y.tolist(), strict=True) if day in ends}
+    )
+    assert f"at the end of each year and on {table['time'][-1]}" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
+def test_no_line_tops_its_peak():
+    """The first nine events, whose ratings are no peaks, were drawn above the peak that the name told."""
+    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 4 + [0] * 8 + [1, 0] * 9, "time": np.arange(30.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    figure = plots.careers(rated, ["x"], others=["y"], step=1.0).figure
+    grey, line, dot = figure.axes[0].lines
+    assert line.get_ydata().max() == dot.get_ydata()[0] and line.get_xdata()[0] == grey.get_xdata()[0] == 9.0
+    assert "every 1 units of time from the tenth match on; dots" in figure.artists[0].get_text()
+    pyplot.close(figure)
 
 
 @pytest.mark.parametrize("months", [1, 7, 20, 29, 30, 31, 36, 50])

@@ -251,3 +251,33 @@ def test_ranks_follow_one_rule_and_begin_when_half_are_listed(ax):
     first = min(line.get_xdata(orig=True)[0] for line in ax.lines)
     listed = [len(jr.leaderboard(data, top=40, as_of=first, min_games=x).player) for x in (0, 10)]
     assert 2 * listed[1] >= listed[0] == 40
+
+
+def test_ranks_of_years_are_those_at_their_ends():
+    """The title counted years back from the last event, and a year that is not over yet."""
+    days = [f"{year}-{day}" for year in range(2000, 2004) for day in ("02-01", "11-01")] + ["2004-03-01"]
+    won = [0, 0, 1, 1, 1, 1, 1, 1, 1]
+    table = {"a": ["x"] * 9, "b": ["y"] * 9, "score": won, "time": np.array(days, "datetime64[D]")}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    figure = plots.ranks(rated, ["x", "y"], step=365.25, min_games=0).figure
+    ends = [*(f"{year}-12-31" for year in range(2000, 2004)), "2004-03-01"]
+    first = [jr.leaderboard(rated, as_of=end, top=1, min_games=0).player[0] for end in ends]
+    lines = {line.get_label(): line for line in figure.axes[0].lines if line.get_gid() == "rank"}
+    assert lines["x"].get_xdata(orig=True).astype(str).tolist() == ends
+    assert [name == "x" for name in first] == (lines["x"].get_ydata() == 1).tolist()
+    counts = {name: first[:4].count(name) for name in "xy"}
+    most = max(counts, key=counts.get)
+    assert counts["x"] != counts["y"] and figure.get_suptitle().replace("\n", " ").startswith(
+        f"{most} ranked first more often than {'xy'.replace(most, '')}, at the end of {counts[most]} of 4 years"
+    )
+    assert "at the end of each year and on 2004-03-01" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
+def test_who_is_not_drawn_may_have_been_first_more_often():
+    """Spain was "first most often" of three who were drawn, and Brazil, who was not, more often."""
+    table = {"a": [*"xx", *"z" * 20], "b": [*"yw", *"x" * 20], "score": [1] * 22, "time": np.arange(22.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    figure = plots.ranks(rated, ["x", "y", "w"], step=1.0, min_games=0).figure
+    assert "first most often of these 3, on" in figure.get_suptitle().replace("\n", " ")
+    pyplot.close(figure)

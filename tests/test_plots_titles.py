@@ -73,12 +73,12 @@ def test_ranks_count_the_firsts():
     assert titles.ranks_title({"Ada": ranks["Ada"]}, 3) == "Ada ranked first on 2 of 3 dates"
     ranks["Cy"] = np.full(3, 9.0)
     assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
-    often = titles.ranks_title(ranks, 3, [np.ones(3)])
+    often = titles.ranks_title(ranks, 3, 3)
     assert often == "Ada ranked first most often of these 3, on 2 of 3 dates"
     ranks["Ada"][2] = 3.0
     assert titles.ranks_title(ranks, 3) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
     del ranks["Cy"]
-    assert titles.ranks_title(ranks, 3, [np.ones(3)]) == "Ada and Bo ranked first equally often, each on 1 of 3 dates"
+    assert titles.ranks_title(ranks, 3, 3) == "Ada and Bo ranked first equally often, each on 1 of 3 dates"
     behind = {"Ada": np.array([5.0, 4.0]), "Bo": np.array([6.0, 7.0])}
     assert titles.ranks_title(behind, 2) == "Ada reached rank 4, Bo rank 6"
     assert titles.ranks_title(behind | {"Cy": behind["Bo"]}, 2) == "Ada reached rank 4, the best of these 3"

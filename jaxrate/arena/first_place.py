@@ -8,7 +8,7 @@ MAX_RIVALS = 2  # names of others in the sentence; of more, their number
 
 
 def first_place_finding(leaders: Sequence[str], level: float) -> str:
-    """Who is first, or leads while others may be better, from the names of all who may have rank 1, the best first.
+    """Who is first, or leads while others may be first, from the names of all who may have rank 1, the best first.
 
     `level` is the probability that all sets of ranks hold.
     """
@@ -16,4 +16,4 @@ def first_place_finding(leaders: Sequence[str], level: float) -> str:
     if not others:
         return f"{first} is first, at {100 * level:g}% confidence"
     rivals = join_names(others) if len(others) <= MAX_RIVALS else f"any of {len(others):,} others"
-    return f"{first} leads, but {rivals} may be better"
+    return f"{first} leads, but {rivals} may be first"

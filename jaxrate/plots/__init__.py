@@ -29,6 +29,7 @@ player_rows.py                    plots with a row for each player
 percent_matrix.py                 matrices of percentages
 rank_axis.py                      how far axes of ranks reach, and their ticks
 rating_line_data.py               lines of ratings through time
+time_steps.py                     steps of time, at whose ends lines have points
 unnamed_players.py                others in grey, as lines or bands
 plotted_data_and_checks.py        events, clocks and checks
 """

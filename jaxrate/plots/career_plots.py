@@ -22,11 +22,11 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
-    describe_step,
+    default_steps_of_lines,
     format_peak_time,
     last_ratings_of_steps,
     peak_point,
-    step_length_of_lines,
+    skip_unsettled_events,
     time_span,
     times_to_numbers,
 )
@@ -62,16 +62,18 @@ def careers(
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
     A line goes through the ratings at the end of each step in which the player took part, and through the highest one.
-    It is interrupted where the player is absent for longer. The highest rating is that of `jr.leaderboard`: one from
-    the tenth event on, since first ratings jump, and none of who has fewer; with hindsight any.
+    It is interrupted where the player is absent for longer than a step, and with dates for twice as long as the usual
+    off-season. It begins, as the highest rating of `jr.leaderboard`, with the tenth event, since first ratings jump;
+    who has fewer events has no highest rating. With hindsight it begins with the first.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most 7.
       others: further players, in grey and without names; of more than 200 the median, and bands of 50%
         and 90% of them.
-      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        hundredth of the history, whole years if it is long, and more if these players take part more rarely.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history; those of
+        365.25 days, or a multiple, are calendar years. None: a hundredth of the history, calendar years if it is long,
+        and more if these players take part more rarely.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -86,33 +88,39 @@ def careers(
         raise ValueError(f"step must be above 0, got {step}")
     lines, clock = collect_rating_lines(rated, players)
     check_drawable_count("players", len(lines), 1, len(COLOURS))
-    length = step or step_length_of_lines(lines, last - begin, clock == "date")
+    steps = default_steps_of_lines(lines, last, last - begin, clock, step)
     shown = {line.name for line in lines}
     other_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
     min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
-    steps = [last_ratings_of_steps(line, last, length, min_events) for line in lines]
+    drawn_lines = []
+    for one in lines:
+        is_settled = len(one.mean) > min_events
+        settled = skip_unsettled_events(one, min_events)
+        drawn_lines.append(last_ratings_of_steps(settled, steps, 1 if is_settled else None))
 
     def unnamed_chart_line(line: RatingLine) -> ChartLine:
-        one = last_ratings_of_steps(line, last, length)
+        one = last_ratings_of_steps(line, steps)
         return ChartLine("", one.times, one.mean)
 
-    unnamed = lines_or_bands(other_lines, unnamed_chart_line, last, length)
-    peaks = [RatingLine(x.name, x.times[[x.peak]], x.mean[[x.peak]], None) for x in steps if x.peak is not None]
+    unnamed = lines_or_bands(
+        [skip_unsettled_events(line, min_events) for line in other_lines], unnamed_chart_line, steps
+    )
+    peaks = [RatingLine(x.name, x.times[[x.peak]], x.mean[[x.peak]], None) for x in drawn_lines if x.peak is not None]
     other_peaks = [float(x.mean[point]) for x in other_lines if (point := peak_point(x, min_events)) is not None]
-    edges = [times_to_numbers(line.times[[0, -1]]) for line in steps]
+    edges = [times_to_numbers(line.times[[0, -1]]) for line in drawn_lines]
     span = float(max(edge[1] for edge in edges) - min(edge[0] for edge in edges))
-    unit, peak_rule = rating_unit(rated.system), ""
+    unit, begin_rule, peak_rule = rating_unit(rated.system), "", ""
     if peaks:
-        title = peak_title(peaks, len(steps), clock, unit, max(other_peaks, default=-np.inf), span)
+        title = peak_title(peaks, len(lines), clock, unit, max(other_peaks, default=-np.inf), span)
         peak_rule = "; dots mark the highest"
         if not isinstance(rated, Smoothed):
-            peak_rule += f" from the tenth {'match' if rated.contests is None else 'contest'} on"
+            begin_rule = f" from the tenth {'match' if rated.contests is None else 'contest'} on"
     else:
         title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
-    subtitle = f"Ratings by {rated.system.name} {describe_step(length, clock)}{peak_rule}{unnamed.description}"
+    subtitle = f"Ratings by {rated.system.name} {steps.describe()}{begin_rule}{peak_rule}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
-    for (name, at, mean, _, highest), (_, end) in zip(steps, edges, strict=True):
+    for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):
         note = ""
         if highest is not None:
             when = format_peak_time(at[highest], span)

@@ -101,30 +101,31 @@ def _named_players_scope(count: int, is_limited: bool) -> str:
     return f" of these {count}" if is_limited else ""
 
 
-def ranks_title(
-    ranks: Mapping[str, HostArray], moments: int, others: Sequence[HostArray] = (), is_yearly: bool = False
-) -> str:
+def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int = 0, is_yearly: bool = False) -> str:
     """Who was first most often, from ranks [m] by name; NaN where a player is not listed.
 
-    Others, without names, were first more often: then it is said of the named ones alone.
+    If somebody else was first as often, `others_firsts` times, it is said of the named ones alone.
     """
     firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
     most = max(firsts.values())
     names = [name for name, count in firsts.items() if count == most]
     if most:
-        is_limited = any(int((rank == 1).sum()) >= most for rank in others)
-        often = f" most often{_named_players_scope(len(ranks), is_limited)}," if len(ranks) > 1 else ""
+        often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)}," if len(ranks) > 1 else ""
         if len(ranks) == 2:
             second = next((name for name in ranks if name != names[0]), "")
             often = f" more often than {second}," if len(names) == 1 else " equally often,"
         each = "each " * (len(names) > 1)
         when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
         return f"{list_names(names)} ranked first{often} {each}{when}"
-    best = {name: int(np.nanmin(rank)) for name, rank in ranks.items()}
+    best = {name: int(np.nanmin(rank)) for name, rank in ranks.items() if not np.isnan(rank).all()}
+    if not best:
+        return f"{list_names([*ranks])} ranked only of late"
     rank = min(best.values())
     names = [name for name, x in best.items() if x == rank]
     if len(ranks) == 2 and len(names) == 1:
-        (second,) = (name for name in ranks if name != names[0])
+        second = next((name for name in best if name != names[0]), "")
+        if not second:
+            return f"{names[0]} reached rank {rank:,}"
         return f"{names[0]} reached rank {rank:,}, {second} rank {best[second]:,}"
     among = f", the best of these {len(ranks)}" if len(names) < len(ranks) else " at best"
     return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"

@@ -22,7 +22,6 @@ from jaxrate.plots.plotted_data_and_checks import (
     is_altair_backend,
 )
 from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
-from jaxrate.plots.rating_line_data import YEAR, default_step_length, describe_step
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
@@ -36,6 +35,7 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
     style_axes,
 )
+from jaxrate.plots.time_steps import TimeSteps, default_step_length
 from jaxrate.plots.unnamed_players import (
     MAX_GREY_LINES,
     UnnamedPlayers,
@@ -79,8 +79,9 @@ def ranks(
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most eight.
-      step: the length of the steps in days, or in units of time, counted back from the end of the history. None: a
-        hundredth of the time since the first match of these players, or whole years if it is long.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history; those of
+        365.25 days, or a multiple, are calendar years, of which one that is not over yet is drawn, but not counted.
+        None: a hundredth of the time since the first match of these players, or calendar years if it is long.
       active, min_games, cautious: as for `jr.leaderboard`.
       others: further players, in grey and without names; of more than 200 the median, and bands of 50% and 90% of
         them.
@@ -103,7 +104,8 @@ def ranks(
         raise ValueError(f"step must be above 0, got {step}")
     last = float(np.nanmax(trajectories.time))
     length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
-    moments = last - length * np.arange((last - times.min()) // length + 1)[::-1]
+    steps = TimeSteps(last, length, rated.clock == "dates")
+    moments = steps.ends(float(times.min()))
     grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
     everybody = range(len(trajectories.start) - 1)
     all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
@@ -117,6 +119,7 @@ def ranks(
                 raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
         moments, all_ranks = moments[begin:], all_ranks[begin:]
     rank_table = all_ranks[:, [*labels, *grey_ids]].T
+    num_counted = len(moments) - (steps.is_cut and len(moments) > 1)  # a year that is not over yet counts for nobody
     at, clock = moments, "time"
     if rated.clock == "dates":
         at, clock = days_to_dates(np.floor(moments)), "date"
@@ -132,12 +135,14 @@ def ranks(
         if not len(listed):
             raise ValueError(f"{name} is never listed; see active and min_games")
         drawn_points = slice(listed[0], listed[-1] + 1)
-        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points], note=_describe_ranks(rank)))
-    ranks_by_name, is_yearly = dict(zip(labels.values(), rank_table, strict=False)), length == YEAR
+        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points], note=_describe_ranks(rank, num_counted)))
+    ranks_by_name = {name: rank[:num_counted] for name, rank in zip(labels.values(), rank_table, strict=False)}
+    others_ranks = np.delete(all_ranks[:num_counted], [*labels], axis=1)
+    others_firsts = int((others_ranks == 1).sum(axis=0).max(initial=0))
+    until = "" if steps.years else f", back from {format_time(last, rated.clock)}"
     text = ChartText(
-        ranks_title(ranks_by_name, len(moments), [*other_ranks], is_yearly and clock == "date"),
-        f"Ranks by {rated.system.name} {describe_step(length, clock)}, back from {format_time(last, rated.clock)}"
-        f"{unnamed.description}",
+        ranks_title(ranks_by_name, num_counted, others_firsts, steps.years == 1),
+        f"Ranks by {rated.system.name} {steps.describe()}{until}{unnamed.description}",
         clock, "rank", describe_source(rated),
     )  # fmt: skip
     if len(lines) < MIN_PANELS:
@@ -156,9 +161,12 @@ def ranks(
     return ax
 
 
-def _describe_ranks(rank: HostArray) -> str:
-    """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none."""
-    firsts, best = int((rank == 1).sum()), int(np.nanmin(rank))
+def _describe_ranks(rank: HostArray, num_counted: int) -> str:
+    """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none.
+
+    Only the first `num_counted` count.
+    """
+    firsts, best = int((rank[:num_counted] == 1).sum()), int(np.nanmin(rank))
     times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
     often = f"first {times}" if firsts else f"best {best:,}"
     return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"

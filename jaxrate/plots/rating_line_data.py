@@ -17,17 +17,13 @@ from jaxrate.plots.plotted_data_and_checks import (
     event_times_and_axis_label,
     unpack_events_names_and_clock,
 )
+from jaxrate.plots.time_steps import YEAR, TimeSteps, default_steps
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
-STEPS = 100  # of a history, where a picture has no room for every event
-MIN_YEARS = 20  # of a history from which on steps are years
-YEAR = 365.25  # days
-MIN_STEP = 0.01
-GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 
 
@@ -59,6 +55,13 @@ class RatingLine(NamedTuple):
         )
 
 
+def default_steps_of_lines(
+    lines: Sequence[RatingLine], last: float, span: float, clock: str, length: float | None = None
+) -> TimeSteps:
+    """The steps for lines with ratings before their events, in a history of this span."""
+    return default_steps([times_to_numbers(line.times)[:-1] for line in lines], last, span, clock == "date", length)
+
+
 def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
     """A line without its first events."""
     count = len(line.times) - 1
@@ -67,49 +70,25 @@ def skip_first_events(line: RatingLine, skip: int) -> RatingLine:
     return line.skip_points(skip)
 
 
-def default_step_length(span: float, is_dated: bool) -> float:
-    """The length of a hundredth of a history; of a long one with dates that of years, so that seasons stay whole."""
-    if is_dated and span >= MIN_YEARS * YEAR:
-        return YEAR * max(1, round(span / YEAR / STEPS))
-    return span / STEPS
+def skip_unsettled_events(line: RatingLine, min_events: int) -> RatingLine:
+    """A line without the ratings that can be no peak, those after fewer events; all of who has no more."""
+    return line.skip_points(min_events - 1) if len(line.mean) > min_events else line
 
 
-def describe_step(length: float, clock: str) -> str:
-    """When a line has points, in words: the length of its steps."""
-    if clock == "time":
-        return f"every {length:,.3g} units of time"
-    if clock != "date":
-        return f"every hundredth of the {clock}"
-    years = length / YEAR
-    if years < 1.0:
-        return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
-    return "at the end of each year" if years == 1.0 else f"every {years:.3g} years"
-
-
-def step_length_of_lines(lines: Sequence[RatingLine], span: float, is_dated: bool) -> float:
-    """The default length of steps, and more if these players take part more rarely, so that their lines hang together.
-
-    `span` is the length of the time that is drawn.
-    """
-    gaps = np.concatenate([np.diff(times_to_numbers(line.times)) for line in lines])
-    return max(default_step_length(span, is_dated), float(np.quantile(gaps, GAP_QUANTILE)), MIN_STEP)
-
-
-def last_ratings_of_steps(
-    line: RatingLine, last_time: float, step_length: float, peak_min_events: int | None = None
-) -> RatingLine:
-    """The ratings after the last event in each step; NaN where steps are missing.
+def last_ratings_of_steps(line: RatingLine, steps: TimeSteps, peak_min_events: int | None = None) -> RatingLine:
+    """The ratings after the last event in each step; NaN where steps are missing, as the player is absent.
 
     The line has ratings before its events. The highest rating of all after `peak_min_events` events, if these are
     given, is there, too, also if no step ends with it.
     """
     after, at = line.ratings_after_events(), times_to_numbers(line.times)[:-1]
-    step = np.floor((last_time - at) / step_length)
+    step = steps.numbers(at)
     points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
     highest = None if peak_min_events is None else peak_point(line, peak_min_events)
     if highest is not None:
         points = np.union1d(points, [highest - 1])
-    gaps = np.flatnonzero(-np.diff(step[points]) > 1) + 1
+    pause = at[np.minimum(points[:-1] + 1, len(at) - 1)] - at[points[:-1]]
+    gaps = np.flatnonzero((-np.diff(step[points]) > 1) & (pause > steps.least_absence)) + 1
     time, mean, deviation = (
         None if x is None else np.insert(x[points], gaps, x[points][gaps] if i == 0 else np.nan)
         for i, x in enumerate((after.times, after.mean, after.deviation))

@@ -58,7 +58,7 @@ def intervals(
     half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
-    rule = "; who may be better: by rank sets, jointly at 95%" if has_rank_sets else ""
+    rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""
     scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
     text = ChartText(title, scope + squares + rule, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:

@@ -27,11 +27,10 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
-    describe_step,
+    default_steps_of_lines,
     last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
-    step_length_of_lines,
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
@@ -80,7 +79,8 @@ def trajectory(
     `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
     hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
     If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years, and
-    through the highest one; they are interrupted where the player is absent for longer. The axis is time or, without
+    through the highest one; they are interrupted where the player is absent for longer than a
+    step, and with dates for twice as long as the usual off-season. The axis is time or, without
     times, the number of earlier events. Several calls may share axes.
 
     Args:
@@ -115,30 +115,28 @@ def trajectory(
     rated_lines = now if is_smoothed or after else [line.ratings_after_events() for line in before]
     early = 0 if is_smoothed or after else max(PEAK_MIN_EVENTS - 1 - skip, 0)
     title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
-    known = (
-        "in hindsight"
-        if is_smoothed or after
-        else f"before each {'contest' if rates_contests(system, data) else 'match'}"
-    )
-    ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
-    step = step_length_of_lines(before, max(ends) - min(ends), clock == "date")
-    thin = partial(last_ratings_of_steps, last_time=max(ends), step_length=step)
-    thin_to_peak = partial(thin, peak_min_events=early + 1)
-    if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
-        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{describe_step(step, clock)}, and the highest"
-        before = [thin_to_peak(line) for line in before]
-        # lines in hindsight have ratings after events already
-        now = [thin_to_peak(line.repeat_first()) for line in now] if is_smoothed or after else before
+    event = "contest" if rates_contests(system, data) else "match"
+    known = "in hindsight" if is_smoothed or after else f"before each {event}"
     other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
     shown = {line.name for line in now}
     other_lines = [line for line in other_lines if line.name not in shown]
+    ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
+    last = max([max(ends), *(float(times_to_numbers(line.times)[-1]) for line in other_lines)])
+    steps = default_steps_of_lines(before, last, max(ends) - min(ends), clock)
+    thin = partial(last_ratings_of_steps, steps=steps)
+    first_rule = f" from the tenth {event} on" if early else ""
+    thin_to_peak = partial(thin, peak_min_events=early + 1)
+    if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
+        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{steps.describe()}, and the highest{first_rule}"
+        before = [thin_to_peak(line) for line in before]
+        # lines in hindsight have ratings after events already
+        now = [thin_to_peak(line.repeat_first()) for line in now] if is_smoothed or after else before
 
     def unnamed_chart_line(line: RatingLine) -> ChartLine:  # thinned as those with names are
         one = thin(line) if is_thinned else line
         return ChartLine("", one.times, one.mean)
 
-    last = max((float(times_to_numbers(line.times)[-1]) for line in other_lines), default=max(ends))
-    unnamed = lines_or_bands(other_lines, unnamed_chart_line, last, step)
+    unnamed = lines_or_bands(other_lines, unnamed_chart_line, steps)
     is_stepped = not (is_smoothed or after or is_thinned)
     if len(now) > MAX_INTERVALS:
         now = [line._replace(deviation=None) for line in now]

@@ -9,7 +9,8 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine
 from jaxrate.plots.rating_line_data import RatingLine, last_ratings_of_steps, times_to_numbers
-from jaxrate.plots.scoreboard_style import GREY, PALE
+from jaxrate.plots.scoreboard_style import GREY, PALE, draw_isolated_points
+from jaxrate.plots.time_steps import TimeSteps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +29,12 @@ class UnnamedPlayers(NamedTuple):
 
 
 def lines_or_bands(
-    lines: Sequence[RatingLine], chart_line: Callable[[RatingLine], ChartLine], last_time: float, step_length: float
+    lines: Sequence[RatingLine], chart_line: Callable[[RatingLine], ChartLine], steps: TimeSteps
 ) -> UnnamedPlayers:
     """The chart line of each player, or of very many the bands of their ratings at the ends of steps."""
     if len(lines) <= MAX_GREY_LINES:
         return unnamed_player_lines(chart_line(line) for line in lines)
-    steps = [last_ratings_of_steps(line, last_time, step_length) for line in lines]
-    return rating_bands(steps, last_time, step_length, lines[0].times.dtype.kind == "M")
+    return rating_bands([last_ratings_of_steps(line, steps) for line in lines], steps)
 
 
 def unnamed_player_lines(lines: Iterable[ChartLine]) -> UnnamedPlayers:
@@ -59,16 +59,17 @@ def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPl
     )
 
 
-def rating_bands(lines: Sequence[RatingLine], last_time: float, step_length: float, is_dated: bool) -> UnnamedPlayers:
+def rating_bands(lines: Sequence[RatingLine], steps: TimeSteps) -> UnnamedPlayers:
     """The bands of ratings at the ends of steps."""
-    numbers = [np.floor((last_time - times_to_numbers(line.times)) / step_length).astype(int) for line in lines]
+    times = [times_to_numbers(line.times) for line in lines]
+    numbers = [steps.numbers(x) for x in times]
     count = max(int(number.max()) for number in numbers) + 1
     values = np.full((len(lines), count), np.nan)
     for row, line, number in zip(values, lines, numbers, strict=True):
         row[number[~np.isnan(line.mean)]] = line.mean[~np.isnan(line.mean)]
-    ends = last_time - step_length * np.arange(count - 1, -1, -1)
-    times = np.floor(ends).astype("datetime64[D]") if is_dated else ends
-    return quantile_bands(times, values[:, ::-1], len(lines))
+    ends = steps.ends(min(float(x[0]) for x in times))
+    at = np.floor(ends).astype("datetime64[D]") if steps.is_dated else ends
+    return quantile_bands(at, values[:, ::-1], len(lines))
 
 
 def draw_unnamed_players(ax: "Axes", players: UnnamedPlayers) -> None:
@@ -81,3 +82,5 @@ def draw_unnamed_players(ax: "Axes", players: UnnamedPlayers) -> None:
         look = {"color": GREY, "linewidth": 0.9, "linestyle": ":"}
     for line in players.lines:
         ax.plot(line.x, line.y, zorder=1, gid="other", **look)
+        if not players.bands:
+            draw_isolated_points(ax, line.x, line.y, PALE, 2.0 * width, 1.0)
