@@ -9,8 +9,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.accuracy_output import metric_heading
 from jaxrate.league.evaluation import format_metric
-from jaxrate.site.method_texts import system_title
 from jaxrate.site.reliability_plot import merge_small_bins
+from jaxrate.systems.system_titles import system_title
 from tests.test_report import data_of
 
 for package in ("pyarrow", "jinja2"):

@@ -75,6 +75,30 @@ def test_peaks_are_dots():
     assert {row["name"]: row["y"] for row in dots} == pytest.approx({x: peaks[x] for x in ("P7", "P5")}, abs=0.01)
 
 
+def test_many_lines_have_dashes_besides_colours():
+    """The eighth player had the colour of the first."""
+    chart = plots.trajectory(rated(), players=[f"P{i}" for i in range(9)], backend="altair").to_dict()
+    (line,) = [layer["encoding"] for layer in chart["layer"] if "strokeDash" in layer["encoding"]]
+    looks = [tuple(map(str, look)) for look in zip(*(
+        np.array(line[key]["scale"]["range"], dtype=object).tolist() for key in ("color", "strokeDash")
+    ), strict=True)]  # fmt: skip
+    assert len({*looks}) == 9 and line["strokeDash"]["scale"]["domain"] == line["color"]["scale"]["domain"]
+
+
+def test_what_was_known_then_is_dashed(ax):
+    """Altair left out the dashed lines, and the title had a rating in hindsight without saying so."""
+    system, names = jr.skills(), np.array([f"P{i}" for i in range(4)])
+    matches = jr.data.simulate.league(4, 60, seed=2).matches
+    data = Dataset(matches, names, np.arange(60), clock="dates")
+    known = {"players": ["P1", "P2"], "smooth": jr.smooth(system, data)}
+    chart = plots.trajectory(jr.rate(system, data), **known, backend="altair").to_dict()
+    plots.trajectory(jr.rate(system, data), **known, ax=ax)
+    (then,) = [layer["data"]["values"] for layer in chart["layer"] if "strokeDash" in layer["mark"]]
+    drawn = np.concatenate([line.get_ydata() for line in ax.lines if line.get_gid() == "then"])
+    np.testing.assert_allclose([row["y"] for row in then], drawn, atol=0.001)
+    assert title(chart).endswith(", in hindsight") and "dashed: at the time" in chart["title"]["subtitle"][0]
+
+
 def test_others_are_grey_lines():
     chart = plots.ranks(rated(), "P7", step=30.0, others=["P1", "P2"], backend="altair").to_dict()
     assert len({row["name"] for row in chart["layer"][0]["data"]["values"]}) == 2
@@ -117,13 +141,13 @@ def test_matchups_of_a_large_field_are_those_of_its_best(monkeypatch):
     assert f"the first 4 of {len(board)}" in specification["title"]["subtitle"][0]
 
 
-def test_matrices_are_in_the_order_of_ratings_and_their_colours_end_with_the_scores():
+def test_matrices_are_in_the_order_of_ratings_and_their_colours_reach_from_0_to_100():
+    """The farthest of any scores had the full colour, also 52 against 48."""
     board = jr.leaderboard(rated(), top=20).player.tolist()
     values, specification = rows(plots.matchups(rated(), players=board[2::-1], backend="altair"), "percent")
     assert list(dict.fromkeys(row["row"] for row in values)) == board[:3]
     scale = specification["layer"][0]["encoding"]["color"]["scale"]["domain"]
-    farthest = max(max(abs(row["percent"] - 50) for row in values), 10)
-    assert (scale[0], scale[2], scale[-1]) == pytest.approx((50 - farthest, 50, 50 + farthest), abs=0.01)
+    assert (scale[0], scale[2], scale[-1]) == (0, 50, 100)
 
 
 def test_calibration_has_a_point_for_each_bin(ax):

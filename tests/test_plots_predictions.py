@@ -159,7 +159,7 @@ def test_residuals_are_of_who_still_plays(ax):
 
 @pytest.mark.parametrize(
     ("wins", "title"),
-    [(32, "None of 4 stands out alone, but all 4 shown scored more than expected"), (24, "None of 4 stands out")],
+    [(32, "None of 4 stands out alone, but together they scored more than expected"), (24, "None of 4 stands out")],
 )
 def test_a_lean_of_surprises_is_tested(wins, title):
     """Four won so many of 40 matches against four who stopped; 24 may be chance."""
@@ -199,6 +199,8 @@ def test_a_comparison_is_of_differences(ax):
     ends = behind[:, :1] + 1.96 * np.array([-1.0, 1.0]) * behind[:, 1:]
     np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names == [result.name for result in found.results] and behind[0].tolist() == [0.0, 0.0]
+    assert names == ["Elo" if result.name == "elo" else result.name for result in found.results] and behind[
+        0
+    ].tolist() == [0.0, 0.0]
     with refused("contests of many have no log loss"):
         plots.comparison(found._replace(results=[found.results[0]._replace(log_loss_difference=None)]))

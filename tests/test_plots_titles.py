@@ -159,28 +159,37 @@ def test_losses_of_several_systems_are_compared_over_all_matches():
     assert titles.loss_title(even) == "B and A lose about equally over all matches, 0.550 and 0.551 nats"
 
 
-def test_surprises_and_comparisons_respect_chance():
-    shown = np.array([2.5, 2.4, 2.3])
-    assert titles.surprise_title("Ada", 0.2, 2.5, 100, shown, 1.9) == "None of 100 stands out"  # the lean may be chance
-    leaning = titles.surprise_title("Ada", 0.2, 2.5, 100, shown, 2.1)
-    assert leaning == "None of 100 stands out alone, but all 3 shown scored more than expected"
-    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, shown, -2.1)
-    assert "but" not in titles.surprise_title("Ada", 0.2, 2.5, 100, np.array([2.5, -2.4]), 2.1)
-    assert (
-        titles.surprise_title("Ada", -0.2, -4.2, 100, -shown, 0.0) == "Ada scored less than expected, by 0.20 a match"
-    )
-    assert titles.surprise_title("Ada", 0.2, 1.95, 1, shown[:1], 1.95) == "Ada scored as expected, within chance"
-    assert titles.surprise_title("Ada", 0.2, 1.97, 1, shown[:1], 1.97) == (
-        "Ada scored more than expected, by 0.20 a match"
-    )
+def test_surprises_respect_chance():
+    alone = titles.surprise_title("Ada", 0.2, 2.5, 100, 1.9)
+    assert alone == "None of 100 stands out"  # the lean may be chance
+    leaning = titles.surprise_title("Ada", 0.2, 2.5, 100, 2.1)
+    assert leaning == "None of 100 stands out alone, but together they scored more than expected"
+    less = titles.surprise_title("Ada", 0.2, 2.5, 100, -2.1)
+    assert less == "None of 100 stands out alone, but together they scored less than expected"
+    assert titles.surprise_title("Ada", -0.2, -4.2, 100, 0.0) == "Ada scored less than expected, by 0.20 a match"
+    assert titles.surprise_title("Ada", 0.2, 1.95, 1, 1.95) == "Ada scored as expected, within chance"
+    assert titles.surprise_title("Ada", 0.2, 1.97, 1, 1.97) == "Ada scored more than expected, by 0.20 a match"
     assert np.round(titles.surprise_limit(1), 2) == 1.96 and np.round(titles.surprise_limit(100), 2) == 3.48
-    behind = np.array([0.0, 0.01])
-    assert titles.comparison_title(["a", "b"], behind, np.array([0.0, 0.005])) == (
-        "a predicts better than b, beyond chance"
+
+
+def test_the_best_of_several_systems_was_chosen_by_the_same_data():
+    """A winner among four was "beyond chance" by the interval of a single difference."""
+    assert np.round(titles.comparison_limit(2), 2) == 1.96 and np.round(titles.comparison_limit(4), 2) == 2.64
+    behind, errors = np.array([0.0, 0.01]), np.array([0.0, 0.005])
+    assert titles.comparison_title([*"ab"], behind, errors) == "a predicts better than b, beyond chance"
+    assert titles.comparison_title([*"ab"], behind, 2 * errors) == "a and b predict about equally well"
+    behind, errors = np.array([0.0, 0.01, 0.02]), np.array([0.0, 0.004, 0.005])
+    assert titles.comparison_title([*"abc"], behind, errors) == "a predicts best, beyond chance"
+    four = titles.comparison_title([*"abcd"], np.append(behind, 0.03), np.append(errors, 0.005))
+    assert four == "a and b predict about equally well"
+    errors[2] = 0.015  # of the last, whose interval includes 0
+    assert titles.comparison_title([*"abc"], behind, errors) == "a and c predict about equally well"
+
+
+def test_amounts_below_zero_have_a_true_minus_and_the_digits_of_notes():
+    """A title had "-6 points" beside a note of "-5.5"."""
+    minus = "\N{MINUS SIGN}"
+    assert titles.format_amount(-5.5, "points") == f"{minus}5.5 points"
+    assert titles.peak_title([line("Ada", [-9.0, -5.5, -7.0])], 1, "date", "points").startswith(
+        f"Ada peaked at {minus}5.5"
     )
-    behind, half_widths = np.array([0.0, 0.01, 0.02]), np.array([0.0, 0.005, 0.005])
-    assert titles.comparison_title([*"abc"], behind, half_widths) == "a predicts best, beyond chance"
-    half_widths[2] = 0.03  # of the last, whose interval includes 0
-    assert titles.comparison_title([*"abc"], behind, half_widths) == "a and c predict about equally well"
-    behind = behind[:2]
-    assert titles.comparison_title(["a", "b"], behind, 2 * behind) == "a and b predict about equally well"

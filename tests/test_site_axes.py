@@ -11,8 +11,8 @@ import jaxrate as jr
 from jaxrate.league.all_careers import build_careers
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.forecast_tables import format_percentage
-from jaxrate.site.method_texts import system_title
 from jaxrate.site.system_bars import describe_better_systems, draw_system_bars, write_comparison_title
+from jaxrate.systems.system_titles import system_title
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):

@@ -8,8 +8,9 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.site.method_texts import RatingScale, describe_settings, describe_system, rating_scale
+from jaxrate.site.method_texts import RatingScale, describe_settings, rating_scale
 from jaxrate.systems import SYSTEMS
+from jaxrate.systems.system_titles import describe_system
 from tests.browser import texts
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.parity_scale import parity_limits
 from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -116,7 +115,7 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
     altair = import_altair()
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
-    low, high = parity_limits(percent)
+    low, high = 0.0, 100.0
     has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
     numbers = pad_numbers(range(1, len(names) + 1))
     row_labels, column_labels = names, names

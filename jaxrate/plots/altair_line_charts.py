@@ -20,6 +20,7 @@ PANEL_WIDTH = 300  # pixels of one of several small charts
 PANEL_HEIGHT = 110
 PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
+DASHES = [1, 0], [6, 3], [6, 2, 1, 2], [1, 2]  # pixels of lines and gaps, in the order of LINE_STYLES
 MILLISECONDS = 86_400_000  # of a day
 LINE_TICKS = 8
 ISOLATED_AREA = 7  # square pixels of the dot of a point between missing ones
@@ -75,18 +76,21 @@ def line_chart(
     is_rank: bool = False,
     is_stepped: bool = False,
     bands: Sequence[ChartBand] = (),
+    lines_then: Sequence[ChartLine] = (),
 ) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
 
-    Ranks have a logarithmic axis with the best on top.
+    Many lines have dashes besides colours, as in Matplotlib. `lines_then` are the named lines as they were known at the
+    time, in thin dashes. Ranks have a logarithmic axis with the best on top.
     """
     altair = import_altair()
     named = [line for line in lines if line.is_named]
-    axes = _chart_axes(lines, bands, text, is_rank, (WIDTH, HEIGHT))
+    axes = _chart_axes([*lines, *lines_then], bands, text, is_rank, (WIDTH, HEIGHT))
     has_labels = len(named) <= len(COLOURS)
+    names = [line.name for line in named]
     colour = altair.Color(
         "name:N",
-        scale=altair.Scale(domain=[line.name for line in named], range=[*COLOURS][: max(len(named), 1)]),
+        scale=altair.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))] or [GREY]),
         legend=None if has_labels else altair.Legend(title=None),
     )
     interpolate = "step-before" if is_stepped else "linear"
@@ -95,7 +99,16 @@ def line_chart(
     if any(line.half_width is not None for line in named):
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
         layers.append(intervals.encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q", color=colour))
-    layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
+    if lines_then:
+        then = altair.Chart(altair.Data(values=_line_rows(lines_then)))
+        look = {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-before"}
+        layers.append(then.mark_line(**look).encode(x=axes.x, y=axes.y, color=colour))
+    drawn = chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour)
+    if not has_labels:
+        dashes = [DASHES[i % len(DASHES)] for i in range(len(names))]
+        drawn = drawn.encode(strokeDash=altair.StrokeDash("name:N", scale=altair.Scale(domain=names, range=dashes),
+                                                          legend=altair.Legend(title=None)))  # fmt: skip
+    layers.append(drawn)
     layers += [layer.encode(color=colour) for layer in _isolated_layers(named, axes)]
     layers.append(_hover_layer(chart, axes, text).encode(color=colour))
     if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:

@@ -39,6 +39,7 @@ from jaxrate.plots.scoreboard_style import (
 )
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +118,9 @@ def careers(
             begin_rule = f" from the tenth {'match' if rated.contests is None else 'contest'} on"
     else:
         title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
-    subtitle = f"Ratings by {rated.system.name} {steps.describe()}{begin_rule}{peak_rule}{unnamed.description}"
+    subtitle = (
+        f"Ratings by {system_title(rated.system.name)} {steps.describe()}{begin_rule}{peak_rule}{unnamed.description}"
+    )
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     chart_lines = []
     for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):

@@ -41,6 +41,7 @@ from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.systems.system_titles import system_title
 from jaxrate.text_format import format_percent
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def distribution(
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {rated_system.name}; the height is how many have them"
+    subtitle = f"Ratings by {system_title(rated_system.name)}; the height is how many have them"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)

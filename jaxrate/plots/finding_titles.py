@@ -21,7 +21,7 @@ CLEAR_STRETCH = 0.03  # and by which share they then are at least
 def format_amount(value: float, unit: str, digits: int | None = None) -> str:
     """A rating or a difference with its unit, as "1,512 points"; other units than points are not written."""
     digits = (0 if abs(value) >= 10.0 else 1 if abs(value) >= 1.0 else 2) if digits is None else digits
-    number = f"{value:,.{digits}f}".removesuffix(".0")
+    number = f"{value:,.{digits}f}".removesuffix(".0").replace("-", "\N{MINUS SIGN}")
     return f"{number} point{'' if number == '1' else 's'}" if unit == "points" else number
 
 
@@ -83,7 +83,7 @@ def peak_title(
     """
     peaks = [float(np.nanmax(line.mean)) for line in lines]
     line = lines[int(np.argmax(peaks))]
-    amount = format_amount(max(peaks), unit, 0 if unit == "points" else None)
+    amount = format_amount(max(peaks), unit)
     at = line.times[int(np.nanargmax(line.mean))]
     numbers = [times_to_numbers(line.times) for line in lines]
     when = format_peak_time(at, max(x[-1] for x in numbers) - min(x[0] for x in numbers) if span is None else span)
@@ -246,28 +246,35 @@ def surprise_limit(count: int) -> float:
     return NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count)
 
 
-def surprise_title(name: str, mean: float, z: float, count: int, shown: HostArray, z_of_all: float) -> str:
+def surprise_title(name: str, mean: float, z: float, count: int, z_of_all: float) -> str:
     """Who scored otherwise than expected, if that is more than chance among so many players.
 
-    `shown` are the surprises of those who are drawn. It is said if they lean to one side, and if the scores of all
-    together, whose surprise is `z_of_all`, do so beyond chance.
+    It is said if the scores of all together, whose surprise is `z_of_all`, are so beyond chance.
     """
     if abs(z) >= surprise_limit(count):
         return f"{name} scored {'more' if mean > 0 else 'less'} than expected, by {abs(mean):.2f} a match"
     if count == 1:
         return f"{name} scored as expected, within chance"
-    is_one_sided = bool(np.all(shown * z_of_all > 0)) and abs(z_of_all) >= surprise_limit(1)
-    if is_one_sided:
+    if abs(z_of_all) >= surprise_limit(1):
         manner = "more" if z_of_all > 0 else "less"
-        return f"None of {count:,} stands out alone, but all {len(shown):,} shown scored {manner} than expected"
+        return f"None of {count:,} stands out alone, but together they scored {manner} than expected"
     return f"None of {count:,} stands out"
 
 
-def comparison_title(names: Sequence[str], loss_behind: HostArray, half_widths: HostArray) -> str:
-    """Which system predicts best, and whether that is more than chance; the first is the best."""
+def comparison_limit(count: int) -> float:
+    """The standard errors beyond which the best of so many systems is ahead of another by more than chance.
+
+    The best was chosen by the same data, so all pairs are allowed for (Bonferroni).
+    """
+    return surprise_limit(max(count * (count - 1) // 2, 1))
+
+
+def comparison_title(names: Sequence[str], loss_behind: HostArray, errors: HostArray) -> str:
+    """Which system predicts best, and whether that is more than chance among all pairs; the first is the best."""
     if len(names) < 2:
         return f"Log loss of {names[0]}"
-    level = [name for name, x, y in zip(names, loss_behind, half_widths, strict=True) if x <= y]
+    limit = comparison_limit(len(names))
+    level = [name for name, x, error in zip(names, loss_behind, errors, strict=True) if not x > limit * error]
     if len(level) > 1:
         return f"{list_names(level)} predict about equally well"
     return f"{names[0]} predicts {f'better than {names[1]}' if len(names) == 2 else 'best'}, beyond chance"

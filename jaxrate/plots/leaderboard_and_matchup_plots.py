@@ -27,6 +27,7 @@ from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 from jaxrate.replay.padded_states_and_columns import count_players as count_of
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,7 @@ def leaderboard(
     half_width = None if board.deviation is None else Z_95 * board.deviation
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
-    subtitle = f"Ratings{cut} by {system.name}{interval}{_describe_listed_players(board.scope)}"
+    subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}"
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:
@@ -104,8 +105,8 @@ def matchups(
 
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
-    A score of one half is white, and colours reach as far to either side as the scores. Rows are in the order of the
-    ratings.
+    A score of one half is white, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
+    order of the ratings.
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
@@ -143,7 +144,11 @@ def matchups(
     np.fill_diagonal(percent, np.nan)
     labels = [ids[int(i)] for i in number]
     rows = describe_rows(len(ids), count)
-    subtitle = f"Expected score in percent of {rows}, in rows, by {system.name}; white: even{scope}"
+    has_side = bool(np.any(getattr(options.get("params") or system.params, "side_advantage", 0.0)))
+    neutral = ", on neutral ground" if has_side else ""
+    subtitle = (
+        f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}; white: even{neutral}{scope}"
+    )
     title = favourite_title(labels, percent, len(ids) < count)
     text = ChartText(title, subtitle, "against", "expected score (%)", source)
     if is_interactive:

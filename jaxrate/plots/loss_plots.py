@@ -18,6 +18,7 @@ from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plotted_data_and_checks import Z_95, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, group_thousands, make_axes
 from jaxrate.system import RatingSystem
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,16 +87,19 @@ def loss_surface(
     swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
     excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
-    subtitle = f"Loss of {fit.system.name} near its fit; contours: summed loss above that of the fit"
+    subtitle = f"Loss of {system_title(fit.system.name)} near its fit; contours: summed loss above that of the fit"
     ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=_describe_events(count))
     grid_values, levels = axis_values(params), [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
     lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=GREY, linewidths=0.8)
-    ax.clabel(lines, fontsize="small", fmt="%g")
+    contour_labels = ax.clabel(lines, fontsize="small", fmt="%g")
     for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
         _set_parameter_axis(ax, axis, system, name, values)
         ax.set(**{f"{axis}lim": (values.min(), values.max())})
+    for label in contour_labels:  # one that the frame would cut is none
+        corners = label.get_window_extent().corners()
+        label.set_visible(bool(((corners >= ax.bbox.p0) & (corners <= ax.bbox.p1)).all()))
     if has_error.all():
         angle = np.linspace(0.0, 2.0 * np.pi, 181)
         ring = (
@@ -149,7 +153,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     )
     low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
     dense = np.linspace(nodes[0], nodes[-1], 401)
-    subtitle = f"Loss of {system.name}; each dot is fitted anew in the other free hyperparameters"
+    subtitle = f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters"
     optimum = float(np.exp(best) if log else best)
     title = (
         f"{name.replace('_', ' ')} fits best at {format_amount(optimum, '') if optimum >= 100 else f'{optimum:.3g}'}"

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.parity_scale import parity_limits
 from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import set_name_ticks
 from jaxrate.plots.scoreboard_style import (
@@ -71,7 +70,7 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
     """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
     ax.set_facecolor(RULE)  # colour of the diagonal
     colour_map = diverging_map() if is_diverging else sequential_map()
-    least, greatest = parity_limits(percent) if is_diverging else (0.0, _greatest_of_scale(percent))
+    least, greatest = 0.0, 100.0 if is_diverging else _greatest_of_scale(percent)
     image = ax.imshow(percent, cmap=colour_map, vmin=least, vmax=greatest, interpolation="nearest", aspect="auto")
     rows, columns = percent.shape
     ax.spines[:].set_visible(False)

@@ -12,7 +12,14 @@ from jaxrate.fitting.losses import cross_entropy
 from jaxrate.league.comparison_table import Comparison, system_result_label
 from jaxrate.league.ratings_before_and_after_events import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.plots.finding_titles import LossBins, comparison_title, loss_title, surprise_limit, surprise_title
+from jaxrate.plots.finding_titles import (
+    LossBins,
+    comparison_limit,
+    comparison_title,
+    loss_title,
+    surprise_limit,
+    surprise_title,
+)
 from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
 from jaxrate.plots.plotted_data_and_checks import (
@@ -34,6 +41,7 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
 )
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +158,7 @@ def residuals(
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
     num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
-    title = surprise_title(labels[most], float(mean[most]), largest, num_players, surprise[chosen], z_of_all)
+    title = surprise_title(labels[most], float(mean[most]), largest, num_players, z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     scope = f"{shown} {num_players:,}{current}"
@@ -182,7 +190,8 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
 
         plots.comparison(jr.compare(data, ["elo", "glicko", "trueskill"]))
 
-    Intervals are for differences match by match: a difference whose interval includes 0 may be luck.
+    Intervals are for differences match by match: a difference whose interval includes 0 may be luck. The title
+    calls a system the best if it is ahead of each other one by more than chance, all pairs allowed for (Bonferroni).
 
     Args:
       compared_systems: a comparison from `jr.compare`, of matches.
@@ -194,11 +203,15 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     check_drawable_count("systems", len(results), 1, MAX_ROWS)
-    labels = [format_plot_name(system_result_label(result)) for result in results]
+    labels = [
+        format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
+    ]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
     loss_behind = np.array([result.log_loss_difference for result in results])
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
-    title = comparison_title(labels, loss_behind[:, 0], half_width)
+    title = comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
+    if len(labels) > 2:
+        subtitle += f"; beyond {comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
     source = f"Source: {compared_systems.scored:,} matches"
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)

@@ -44,6 +44,7 @@ from jaxrate.plots.unnamed_players import (
     unnamed_player_lines,
 )
 from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,7 +143,7 @@ def ranks(
     until = "" if steps.years else f", back from {format_time(last, rated.clock)}"
     text = ChartText(
         ranks_title(ranks_by_name, num_counted, others_firsts, steps.years == 1),
-        f"Ranks by {rated.system.name} {steps.describe()}{until}{unnamed.description}",
+        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{unnamed.description}",
         clock, "rank", describe_source(rated),
     )  # fmt: skip
     if len(lines) < MIN_PANELS:

@@ -47,6 +47,7 @@ from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +95,7 @@ def trajectory(
         time.
       others: further players, in grey, without names and intervals; of more than 200 the median, and bands of 50% and
         90% of them.
-      backend: "matplotlib", or "altair" for an interactive chart, which is returned. It has no dashed lines.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
@@ -115,6 +116,8 @@ def trajectory(
     rated_lines = now if is_smoothed or after else [line.ratings_after_events() for line in before]
     early = 0 if is_smoothed or after else max(PEAK_MIN_EVENTS - 1 - skip, 0)
     title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
+    if after:
+        title += ", in hindsight"
     event = "contest" if rates_contests(system, data) else "match"
     known = "in hindsight" if is_smoothed or after else f"before each {event}"
     other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
@@ -141,11 +144,13 @@ def trajectory(
     if len(now) > MAX_INTERVALS:
         now = [line._replace(deviation=None) for line in now]
     bands = "" if now[0].deviation is None else ", with 95% intervals"
-    text = ChartText(title, f"Ratings by {rating_system.name} {known}{bands}{unnamed.description}", clock,
-                     rating_axis_label(rating_system), describe_source(system))  # fmt: skip
+    dashed = "; dashed: at the time" if after and is_interactive else ""
+    subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{unnamed.description}"
+    text = ChartText(title, subtitle, clock, rating_axis_label(rating_system), describe_source(system))
     if is_interactive:
         chart_lines = [*unnamed.lines, *(_chart_line(line) for line in now)]
-        return line_chart(chart_lines, text, is_stepped=is_stepped, bands=unnamed.bands)
+        then = [_chart_line(line._replace(deviation=None)) for line in before] if after else []
+        return line_chart(chart_lines, text, is_stepped=is_stepped, bands=unnamed.bands, lines_then=then)
     ax = make_axes(ax, (8.5, 4.8), title, text.subtitle, source=text.source)
     draw_unnamed_players(ax, unnamed)
     for line, past in zip(now, before, strict=True):

@@ -1,4 +1,4 @@
-"""What a page says of the method: the system by its name in print, its settings in words, and what points are worth."""
+"""What a page says of the method: the settings of the system in words, and what points are worth."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,21 +13,6 @@ from jaxrate.site.wording import format_times, learns_from_margins
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
-SYSTEM_TITLES = {
-    "elo": ("Elo", "Elo 1978"),
-    "glicko": ("Glicko", "Glickman 1999"),
-    "glicko2": ("Glicko-2", "Glickman 2012"),
-    "category_glicko": ("Glicko with categories", ""),
-    "skills": ("Skills", "the system of jaxrate"),
-    "blat_mmr": ("BlatMMR", ""),
-    "elo_mmr": ("Elo-MMR", "Ebtekar and Liu 2021"),
-    "elo_mmx": ("Elo-MMX", "Ebtekar and Liu 2021"),
-    "codeforces": ("Codeforces", "in the form of Ebtekar and Liu 2021"),
-    "topcoder": ("TopCoder", "in the form of Ebtekar and Liu 2021"),
-    "trueskill": ("TrueSkill", "Herbrich, Minka and Graepel 2006"),
-    "weng_lin": ("Weng-Lin", "Weng and Lin 2011"),
-    "urnings": ("Urnings", ""),
-}
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
 SCALE_STEPS = 4  # differences in it, each twice the one before
@@ -42,17 +27,6 @@ class RatingScale(NamedTuple):
     rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
     side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
     general_side: str = ""  # the points of the settings, where the system learns each player's own besides
-
-
-def system_title(name: str) -> str:
-    """The name of a system in print; its own name for one that jaxrate does not know."""
-    return SYSTEM_TITLES.get(name, (name, ""))[0]
-
-
-def describe_system(name: str) -> str:
-    """The name of a system in print and where it comes from, as "Glicko-2 (Glickman 2012)"."""
-    title, origin = SYSTEM_TITLES.get(name, (name, ""))
-    return f"{title} ({origin})" if origin else title
 
 
 def describe_settings(rated: Rated) -> list[tuple[str, str]]:

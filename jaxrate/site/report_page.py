@@ -20,7 +20,7 @@ from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
-from jaxrate.site.method_texts import describe_settings, describe_source, describe_system, rating_scale, system_title
+from jaxrate.site.method_texts import describe_settings, describe_source, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, player_career, summarise_players
@@ -44,6 +44,7 @@ from jaxrate.site.system_bars import (
 )
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.systems.system_titles import describe_system, system_title
 from jaxrate.text_format import format_count, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more

@@ -31,9 +31,7 @@ from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.method_texts import (
     describe_settings,
     describe_source,
-    describe_system,
     rating_scale,
-    system_title,
 )
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
@@ -52,6 +50,7 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
+from jaxrate.systems.system_titles import describe_system, system_title
 from jaxrate.text_format import join_names
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed

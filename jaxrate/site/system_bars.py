@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
-from jaxrate.site.method_texts import system_title
+from jaxrate.systems.system_titles import system_title
 from jaxrate.text_format import format_decimals, format_number, join_names, use_minus_sign
 
 BLEND_TITLE = "All blended"

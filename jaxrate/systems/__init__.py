@@ -9,6 +9,7 @@ mean_reversion.py            mean reversion: leads over newcomers fade, by the c
 outcome_prediction_forms.py  predictions in full: who wins, whether nobody does, the ranks, match quality; every score
 draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
 prediction_wrapping.py       predictions remade
+system_titles.py             the systems by their names in print
 topcoder.py                  TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
 weng_lin.py                  Weng and Lin (2011, "A Bayesian approximation method for online ranking")
 blat_mmr/                    BlatMMR, in pieces that compose
