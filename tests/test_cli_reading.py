@@ -71,9 +71,9 @@ def test_notes_and_options(jaxrate, tmp_path):
     assert code == 0 and "4 matches of 3 players" in said
     assert "jaxrate: skipped 1 of 5 rows, which lack a value: 2 (counting from 0)" in notes
     assert "jaxrate: 1 of 4 matches repeat an earlier one exactly" in notes and "row 4 repeats row 3" in notes
-    assert "'Ada' and 'ada '; join them with the option normalise_names" in notes
+    assert "'Ada' and 'ada '; join them with --normalise-names" in notes
     code, said, notes = jaxrate("plan", path, "--system", "elo", "--skip-incomplete", "--normalise-names")
-    assert code == 0 and "4 matches of 2 players" in said and "normalise_names" not in notes
+    assert code == 0 and "4 matches of 2 players" in said and "normalise" not in notes
 
 
 @pytest.fixture

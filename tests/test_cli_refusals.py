@@ -11,6 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import memory_checks
+from jaxrate.cli.option_names import name_options
 from jaxrate.data import simulate
 from jaxrate.league.evaluation import constant_forecast_log_loss
 
@@ -172,3 +173,35 @@ def test_the_command_names_the_extra_that_is_missing(days, absent, arguments, me
     code += "from jaxrate.__main__ import main; main()"
     ran = subprocess.run([sys.executable, "-c", code], cwd=days.parent, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", message)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "join them with the option normalise_names, or --normalise-names on the command line",
+            "join them with --norm",
+        ),
+        ("as by a='home', or --a home on the command line (there are: x)", "as by --a home (there are: x)"),
+        ("as margin=['x', 'y'], or --margin x y on the command line", "as --margin x y"),
+    ],
+)
+def test_messages_of_the_library_name_options(message, text):
+    """They named the arguments of Python first, to those who write none."""
+    assert name_options(message).startswith(text) and "command line" not in name_options(message)
+
+
+def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
+    """The error was that of the operating system, or of click."""
+    code, _, errors = jaxrate("tournament", tmp_path, tmp_path / "cup.toml")
+    assert code == 2 and "Errno" not in errors
+    (tmp_path / "games.csv").write_text("date,winner,loser\n2024-01-01,Ada,Bo\n2024-01-02,ada,Cy\n")
+    run = tmp_path / "run"
+    assert jaxrate("rate", tmp_path / "games.csv", "--system", "elo", "--out", run)[2].count("differ from others") == 1
+    (tmp_path / "next.csv").write_text("a,b\nAda,Bo\n")
+    code, _, errors = jaxrate("predict", run, tmp_path / "next.csv", "--at", "may")
+    assert code == 2 and "--at may: write a date, as 2026-05-20" in errors
+    code, text, errors = jaxrate("predict", run, tmp_path / "next.csv")
+    assert code == 0 and "differ from others" not in errors  # which the rating of the file has said
+    code, text, _ = jaxrate("season", run, tmp_path / "next.csv", "--samples", 100)
+    assert code == 0 and "win\n" in text and text.count("%") == 2

@@ -13,6 +13,7 @@ hyperparameters.py             hyperparameters as users write them: the values o
 input_options.py               the options that say how to read a file, and the events that are read
 leaderboard_options.py         the options of leaderboards: who is on them, and how they are printed
 rating_by_league.py            `jaxrate rate --by`
+option_names.py                options of the command line in messages of the library
 output_path_checks.py          checks of output paths, before the work begins
 path_type.py                   paths on the command line
 plan.py                        `jaxrate plan`
@@ -53,6 +54,7 @@ import click
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
 from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
+from jaxrate.cli.option_names import name_options
 
 SUMMARIES = {
     "rate": "Rate players from a file of results.",
@@ -93,14 +95,6 @@ def cli(no_cache: bool) -> None:
         enable_compilation_cache()
 
 
-OPTIONS_IN_MESSAGES = {
-    "the option sort": "--sort",
-    "by the option na_values": "by --na-values",
-    'as unfinished=["DNF"]': "with --unfinished DNF",
-    "time is for fixtures": "--at is for fixtures",
-}
-
-
 def main() -> None:
     """Run the command: mistakes of the user's are printed on standard error, with exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -126,8 +120,9 @@ def main() -> None:
         if {"-v", "--verbose"} & set(sys.argv):
             print_escaped(traceback.format_exc(), err=True)
         message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
-        for argument, option in OPTIONS_IN_MESSAGES.items():
-            message = message.replace(argument, option)
+        if isinstance(error, FileNotFoundError) and error.filename:
+            message = f"{error.filename}: no such file"
+        message = name_options(message)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "not enough memory; `jaxrate plan FILE` estimates what a file needs"
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
@@ -145,6 +140,7 @@ def _format_click_error(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         begun = [name for name in error.possibilities or () if name.startswith(error.option_name)]
         message = f"{error.message} Did you mean {' or '.join(begun)}?" if begun else message
+    message = re.sub(r"(\S+) is not in the range x>=(\S+)\.", r"\1 is below \2.", message)
     for kind, plain in (("float", "number"), ("integer", "whole number")):
         message = re.sub(rf"is not a valid {kind}( range)?\.", f"is no {plain}.", message)
     context = getattr(error, "ctx", None)

@@ -70,6 +70,8 @@ def predict(
             when = float(at)
         except ValueError:
             raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
+    elif at is not None and not any(map(str.isdigit, at)):
+        raise ValueError(f"--at {at}: write a date, as 2026-05-20")
     if at is not None and "time" in options:
         raise ValueError("--at is for fixtures without times, and --time names their column; leave one out")
     options = {"time": when} | options

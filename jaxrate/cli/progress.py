@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from jaxrate.cli.escaped_terminal_output import print_message
+from jaxrate.cli.option_names import name_options
 from jaxrate.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
@@ -142,4 +143,4 @@ def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for text, category in {str(warning.message): warning.category for warning in caught}.items():
-        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(text)
+        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(name_options(text))

@@ -18,10 +18,13 @@ from jaxrate.cli.input_options import (
     newcomers_option,
     reading_options,
 )
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import print_sections, to_text_table
+from jaxrate.league.column_table import PROBABILITY_COLUMNS, ColumnTable
+from jaxrate.text_format import format_percent
 
 GROUPS = {
     "Season": ("results", "points", "ties", "relegated"),
@@ -124,4 +127,9 @@ def _print_forecast(forecast: Any, kind: str, as_json: bool) -> None:
     if as_json:
         print_escaped(json.dumps(columns.to_records(), indent=1))
     else:
-        print_sections(to_text_table(columns, f"{forecast.samples:,} {kind}"))
+        shares = {name: x for name, x in columns.items() if PROBABILITY_COLUMNS.fullmatch(name)}
+        percents = {
+            name: np.array([f"{format_percent(100.0 * x)}%" for x in values.tolist()])
+            for name, values in shares.items()
+        }
+        print_sections(to_text_table(ColumnTable(columns | percents), f"{forecast.samples:,} {kind}"))

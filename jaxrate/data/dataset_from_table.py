@@ -209,8 +209,8 @@ def read(
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         value = getattr(dataset, field)
         field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
-        warn_lookalike_names(field, field_names, stacklevel=level)
         num_known = len(players) if field == "players" and players is not None else 0
+        warn_lookalike_names(field, field_names, num_known if upcoming else 0, stacklevel=level)
         warn_names_with_other_accents(
             field, field_names if field_names is None else field_names[num_known:], stacklevel=level
         )

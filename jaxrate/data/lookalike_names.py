@@ -85,13 +85,20 @@ def accentless_key(name: str) -> str:
     return "".join(x for x in letters if not unicodedata.combining(x)).translate(LETTERS_WITHOUT_ACCENTS)
 
 
-def warn_lookalike_names(subject: str, names: HostArray | None, stacklevel: int) -> None:
-    """UserWarning if some of the names [n] look alike; `subject` is what they name, as "players"."""
+def warn_lookalike_names(subject: str, names: HostArray | None, num_known: int, stacklevel: int) -> None:
+    """UserWarning if some of the names [n] look alike; `subject` is what they name, as "players".
+
+    The first `num_known` have had their warning: they are named beside later names alone.
+    """
     if names is None or not _has_lookalikes(names):
         return
     groups = [
         spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
     ]
+    new = {*names[num_known:].tolist()}
+    groups = [spelt for spelt in groups if not num_known or not new.isdisjoint(spelt)]
+    if not groups:
+        return
     text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
     advice = "join them with the option normalise_names, or --normalise-names on the command line"
     warnings.warn(f"{text}; {advice}", UserWarning, stacklevel=stacklevel)
