@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate.site.headline import write_headline
 from jaxrate.site.site_data import build_site_data
+from jaxrate.site.wording import format_time_span
 
 
 def site_data(winner, loser, date, active):
@@ -50,3 +51,9 @@ def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
     assert "Ada rose most of the top 2 since " in write_headline(data).sentence
     data.current["change"] = np.array([8.0, -1.0, 7.0])
     assert "Ada rose most since " in write_headline(data).sentence
+
+
+def test_numbers_of_times_are_grouped():
+    """They read as -35460 to 20653."""
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.0], "time": [-35460, 20653.5]}
+    assert format_time_span(jr.rate(jr.elo(), jr.read(table))) == "\u221235,460 to 20,653.5"

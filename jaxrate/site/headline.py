@@ -54,8 +54,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     if fallen is not None:
         sentence = _write_lead_by_fall(data, names, gap_text, fallen, day)
     else:
-        is_named = certainty == "level" and not _is_news(held)  # the title names two
-        leader, is_plural = names[0] if is_named else "They", not is_named or noun.is_collective
+        leader, is_plural = names[0], noun.is_collective
         sentence = f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}"
         if day:
             led = "took the lead on" if _is_news(held) else f"{'have' if is_plural else 'has'} led since"

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
-from jaxrate.text_format import format_number, join_names
+from jaxrate.text_format import format_number, join_names, use_minus_sign
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
@@ -91,7 +91,9 @@ def format_time_span(rated: Rated) -> str:
         return ""
     times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
     ends = np.array([times.min(), times.max()])
-    return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]") if dated else ends, dates=dated)))
+    if not dated:
+        return " to ".join(dict.fromkeys(use_minus_sign(f"{round(x, 2):,}".removesuffix(".0")) for x in ends.tolist()))
+    return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]"), dates=True)))
 
 
 def category_noun(rated: Rated) -> str:
