@@ -309,7 +309,14 @@ def test_wide_intervals_are_marked_and_the_key_goes_with_the_columns(tmp_path):
         "marks an interval over 1.4 times as wide as usual" in page and '<th scope="col" class="rank">rank</th>' in page
     )
     key = page.partition('class="note reading"')[2].partition("</p>")[0]
-    assert re.findall('class="(of-[a-z]+)"', key) == ["of-interval", "of-course", "of-change", "of-move", "of-peak"]
+    assert re.findall('class="(of-[a-z]+)"', key) == [
+        "of-interval",
+        "of-course",
+        "of-change",
+        "of-move",
+        "of-move",
+        "of-peak",
+    ]
     pairs = (tmp_path / "pairs.html").read_text(encoding="utf-8")
     assert '<p class="plain">The form that predicts any two needs JavaScript.' in pairs
 

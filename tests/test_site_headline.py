@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.site.headline import write_headline
-from jaxrate.site.site_data import build_site_data
+from jaxrate.site.site_data import build_site_data, returned_players
 from jaxrate.site.wording import format_time_span
 
 
@@ -57,3 +57,15 @@ def test_numbers_of_times_are_grouped():
     """They read as -35460 to 20653."""
     table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.0], "time": [-35460, 20653.5]}
     assert format_time_span(jr.rate(jr.elo(), jr.read(table))) == "\u221235,460 to 20,653.5"
+
+
+def test_who_comes_back_is_not_new():
+    """Bo played in 2015 and again in 2020, and Cy in 2020 alone: both were new."""
+    day = ["2015-01-01", "2019-05-01", "2020-06-01", "2020-06-02"]
+    table = {"a": ["Bo", "Ada", "Bo", "Cy"], "b": ["Di", "Ed", "Ada", "Ada"], "score": [1.0] * 4, "date": day}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    found = build_site_data(rated, {}, {}, None, None, {})
+    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
+    assert told["Bo"] and not told["Cy"] and not told["Ada"]
+    page = jr.site.report_html(rated)
+    assert page.count("<span>back</span>") == 1 and page.count('<span class="up">new</span>') == 1

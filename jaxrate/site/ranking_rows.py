@@ -16,6 +16,7 @@ from jaxrate.site.site_data import (
     has_peaks,
     peak_definition,
     ratings_for_json,
+    returned_players,
     uncertain_half_width,
 )
 from jaxrate.text_format import format_decimals, use_minus_sign
@@ -100,7 +101,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes attributes of a link from an id and a rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
-    uncertain = uncertain_half_width(data)
+    uncertain, returned = uncertain_half_width(data), returned_players(data)
     intervals = _ratings_and_half_widths(data, begin_rank, end_rank)
     for at in range(begin_rank, min(end_rank, len(data.listed))):
         i = int(data.listed[at])
@@ -116,7 +117,9 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             name += ' <small class="uncertain">uncertain</small>'
         cells = [f'<td class="figure rank" data-name="rank">{"~" if is_uncertain else ""}{at + 1:,}']
         if board.change is not None and board.rank_then is not None:
-            cells.append(f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]))}')
+            cells.append(
+                f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]), bool(returned[at]))}'
+            )
         cells.append(f'<td class="words name" data-name="name">{name}')
         cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(format_decimals(rating, digits))}')
         cells.append(f'<td class="interval">{interval_bar(axis, *intervals[at - begin_rank], digits)}')
@@ -144,9 +147,9 @@ def _ratings_and_half_widths(data: SiteData, begin_rank: int, end_rank: int) -> 
     return list(zip(ratings_for_json(data, rating), half, strict=True))
 
 
-def _move(rank: int, rank_then: int) -> str:
+def _move(rank: int, rank_then: int, has_returned: bool) -> str:
     if rank_then == 0:
-        return '<span class="up">new</span>'
+        return "<span>back</span>" if has_returned else '<span class="up">new</span>'
     if rank == rank_then:
         return "\u2013"
     up = rank < rank_then

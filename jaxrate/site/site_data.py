@@ -299,7 +299,21 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
         change, rank_then = np.full(len(is_listed), np.nan), np.full(len(is_listed), np.nan)
         change[place], rank_then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
         columns |= {"change": ratings_for_json(data, change), "then": round_for_json(rank_then, 0)}
+        back = np.zeros(len(is_listed), int)
+        back[place] = returned_players(data)
+        columns["back"] = back.tolist()
     return columns
+
+
+def returned_players(data: SiteData) -> HostArray:
+    """[n] of the list: whether they were not on it at the time that changes count from, but had played before."""
+    since, rank_then = data.current.scope.partition("since ")[2], data.current.rank_then
+    if rank_then is None or data.rated.clock is None or not since:
+        return np.zeros(len(data.listed), bool)
+    begin = (
+        float(np.datetime64(since, "D").astype(int)) if data.rated.clock == "dates" else float(since.replace(",", ""))
+    )
+    return (np.asarray(rank_then) == 0) & (data.careers.time[data.careers.start[data.listed]] < begin)
 
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
