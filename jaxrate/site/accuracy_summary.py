@@ -20,6 +20,7 @@ from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.reliability_plot import merge_small_bins
 from jaxrate.text_format import format_count
 
+FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
 MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
 ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
 NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins
@@ -141,7 +142,7 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> str:
     predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
     text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
     is_small = 100 * abs(predicted - drawn) < MIN_BIAS
-    if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float)):
+    if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float), INTERVAL_ERRORS):
         return f"{text}."
     text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
     name = next((x for x in ("draw_odds", "draw_margin") if getattr(rated.system.params, x, None) is not None), None)
@@ -155,7 +156,7 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> str:
 
 def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
     """What those who are listed first scored, if that is not what was predicted; nothing where winners are first."""
-    if not (score < 0.5).any() or not _is_beyond_chance(prediction, score):
+    if not (score < 0.5).any() or not _is_beyond_chance(prediction, score, FIRST_LISTED_ERRORS):
         return ""
     predicted, scored = float(prediction.mean()), float(score.mean())
     if 100 * abs(scored - predicted) < MIN_BIAS:
@@ -168,11 +169,11 @@ def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
     )
 
 
-def _is_beyond_chance(predicted: HostArray, observed: HostArray) -> bool:
-    """Whether the means of probabilities [n] and of what came true [n] differ by more than their 95% interval."""
+def _is_beyond_chance(predicted: HostArray, observed: HostArray, errors: float) -> bool:
+    """Whether the means of probabilities [n] and of what came true [n] differ by so many standard errors."""
     p = predicted.astype(float)
     error = math.sqrt(float((p * (1.0 - p)).sum())) / len(p)
-    return abs(float(observed.mean()) - float(p.mean())) > INTERVAL_ERRORS * error
+    return abs(float(observed.mean()) - float(p.mean())) > errors * error
 
 
 def _favourite_calibration(prediction: HostArray, score: HostArray) -> Calibration:
