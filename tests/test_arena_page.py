@@ -142,7 +142,7 @@ def test_the_best_pairs_are_numbers_and_all_are_one_click_away(forty):
     assert '<details id="pairs"><summary>All 40</summary>' in page and 'id="heat"' in page
     assert '<meta property="og:title" content="GPT votes">' in page
     assert page.index('id="certain"') < page.index('id="ranking"') < page.index('id="matrix"')
-    assert re.search(r"Ties: nu [\d.]+ ± [\d.]+: \d+ of 100 votes between equals are ties", page)
+    assert re.search(r"Ties: \d+ of 100 votes between equals are ties", page)
 
 
 def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
@@ -306,3 +306,34 @@ def test_downloads_have_all_columns(twelve):
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
     assert data["columns"] == ["place", "name", "rating", "low", "high", "best rank", "worst rank", "votes", "score"]
     assert [row[1] for row in data["board"]] == strengths.players[strengths.order].tolist()
+
+
+def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
+    """Estimates of the model stood as results, also of pairs without a vote."""
+    strengths, ranks = twelve
+    page = jr.site.arena_page_html(strengths, ranks=ranks)
+    assert "the row would win against the column, by the ratings, a tie counted as half" in page
+    assert page.count('title="never met"') == 12 * 11 - 2 * 36 and "In italics: pairs that never met." in page
+    first, second = strengths.players[strengths.order[:2]]
+    win, tie, _ = strengths.probability(first, second)
+    assert f"{first} would win {100 * (win + tie / 2):.0f} of 100 votes against {second}, a tie as half." in page
+    assert "Log likelihood" not in page
+
+
+def test_the_page_says_what_confidence_assumes(twelve):
+    strengths, ranks = twelve
+    assert "This takes votes for independent of each other" in jr.site.arena_page_html(strengths, ranks=ranks)
+    page = jr.site.arena_page_html(strengths, ranks=ranks, clusters=["worker", "prompt"])
+    assert "votes of the same worker or the same prompt depending on each other" in page
+
+
+def test_sure_ranks_have_their_ordinals(twelve):
+    """It was "surely among the first 3" of ranks 1, 2 and 3, and nameless for the first 50."""
+    strengths, ranks = twelve
+    place = places(strengths)
+    names = strengths.players.tolist()
+    sure = ranks._replace(least=np.where(place <= 3, place, 4), greatest=np.where(place <= 3, place, 12))
+    a, b, c = (names[i] for i in strengths.order[:3])
+    assert f"{a}, {b} and {c} are surely first, second and third." in certain_findings(names, strengths, sure)
+    loose = ranks._replace(least=np.ones(12, int), greatest=np.where(place <= 9, 10, 12))
+    assert not any("surely" in finding for finding in certain_findings(names, strengths, loose))

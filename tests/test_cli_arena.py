@@ -252,7 +252,11 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     for row, wanted in zip(data["board"], said["players"], strict=True):
         assert row[1] == wanted["player"] and row[5:7] == [wanted["least_rank"], wanted["greatest_rank"]]
         np.testing.assert_allclose(row[2:5], [wanted[x] for x in ("rating", "low", "high")], atol=0.051)
-    assert "400 votes on 5 models. Source: votes.csv." in text and "The score is the share of its own votes" in text
+    assert (
+        "400 votes on 5 models." in text
+        and "votes.csv" not in text
+        and "The score is the share of its own votes" in text
+    )
     assert "<title>Votes</title>" in text and "default-src 'none'" in text
     assert f"length: {said['coefficient']['length']:+.2f} ±" in text and 'id="moved"' not in text
     assert jaxrate("arena", file, "--report", tmp_path / "no" / "page.html")[0] == 2
@@ -280,7 +284,7 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     (tmp_path / "votes.csv").write_text(head + "\n".join(rows) + "\n")
     page = tmp_path / "page.html"
     code, said, notes = jaxrate("arena", tmp_path / "votes.csv", "--report", page)
-    assert 'Source: votes.csv, <span class="whole">2023-04-24</span>.' in page.read_text()
+    assert 'Source: votes cast <span class="whole">2023-04-24</span>.' in page.read_text()
     named = "--title", "LLMfao votes", "--source", "our friends"
     assert jaxrate("arena", tmp_path / "votes.csv", "--report", page, *named)[0] == 0
     assert "<title>LLMfao votes</title>" in page.read_text() and "Source: our friends." in page.read_text()

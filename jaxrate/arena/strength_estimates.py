@@ -43,6 +43,7 @@ class Strengths(NamedTuple):
     steps: int
     notes: tuple[str, ...]  # warnings: which players cannot be compared, and what to do about it
     samples: HostArray | None  # [B, N] ratings of bootstrap replicates
+    met: HostArray | None = None  # [P, 2] ids of the pairs with votes; None of contests
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""

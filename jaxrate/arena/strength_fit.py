@@ -292,5 +292,6 @@ def _build_strengths(
         None
         if uncertainty.samples is None
         else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples[:, :n]),
+        np.unique(np.stack([cells.first, cells.second], axis=1)[cells.counts.sum(axis=0) > 0], axis=0),
     )
     return result if converged else drop_standard_errors(result)

@@ -108,8 +108,8 @@ def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str
     return f"{' and '.join(found)} are left out" if found else ""
 
 
-def describe_vote_source(file: str, votes: VoteData, dates: str | None) -> str:
-    """The name of the file, and the first and the last day of its votes if it has a column of dates."""
+def describe_vote_source(votes: VoteData, dates: str | None) -> str:
+    """The first and the last day of votes that have a column of dates; empty without one."""
     from jaxrate.data.column_conversion import to_column, to_days
     from jaxrate.data.column_recognition import time_columns
     from jaxrate.data.date_parsing import parse_dates
@@ -123,8 +123,8 @@ def describe_vote_source(file: str, votes: VoteData, dates: str | None) -> str:
             continue
         if is_dated and len(days):
             ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
-            return f"{Path(file).name}, {' to '.join(dict.fromkeys(ends))}"
-    return Path(file).name
+            return f"votes cast {' to '.join(dict.fromkeys(ends))}"
+    return ""
 
 
 def _choose_count_columns(

@@ -14,6 +14,7 @@ from jaxrate.text_format import join_names
 
 MARGIN_ERRORS = 1.96  # standard errors: 95%
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
+ORDINALS = "first", "second", "third", "fourth"
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 
 
@@ -75,7 +76,7 @@ def certain_findings(
             findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
         elif len(leaders) > 1:
             findings.append(f"The best is one of {noun.quantify(len(leaders))}.")
-        findings += _players_surely_on_top_finding(names, strengths, ranks, noun)
+        findings += _players_surely_on_top_finding(names, strengths, ranks)
         pairs = len(rated) * (len(rated) - 1) // 2
         ordered = int(ranks.surely_better[np.ix_(rated, rated)].sum())
         share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
@@ -83,23 +84,47 @@ def certain_findings(
     return findings
 
 
-def _players_surely_on_top_finding(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets, noun: PlayerOrTeamNoun
-) -> list[str]:
+def lead_worth(names: Sequence[str], strengths: Strengths) -> str:
+    """What the lead of the first means in votes against the second, in a sentence; empty without two ratings."""
+    rated = _rated_ids(strengths)
+    if len(rated) < 2:
+        return ""
+    first, second = rated[:2]
+    win, tie, _ = strengths.probability(strengths.players[first], strengths.players[second])
+    half = "" if strengths.tie is None else ", a tie as half"
+    return f"{names[first]} would win {100 * (win + 0.5 * tie):.0f} of 100 votes against {names[second]}{half}."
+
+
+def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) -> str:
+    """What intervals and ranks take for granted, in a sentence."""
+    if clusters:
+        named = (
+            f"votes of the same {' or the same '.join(clusters)}"
+            if len(clusters) > 1
+            else (f"votes of the same {clusters[0]}")
+        )
+        return f"This allows for {named} depending on each other, and takes others for independent."
+    if strengths.model == "plackett_luce":
+        return "This takes contests for independent of each other."
+    return "This takes votes for independent of each other, also those of one voter."
+
+
+def _players_surely_on_top_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[str]:
     """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
     order, least = strengths.order, 2 if len(ranks.possible_leaders) == 1 else 1
     for size in TOP_SIZES:
         if size >= len(order):
             break
         inside = [i for i in order.tolist() if ranks.greatest[i] <= size]
-        if [(ranks.least[i], ranks.greatest[i]) for i in inside] == [(1, 1), (2, 2)]:
-            return [f"{names[inside[0]]} and {names[inside[1]]} are surely first and second."]
+        if len(inside) > MAX_LISTED_NAMES:
+            break
+        if not inside:
+            continue
+        who = join_names([names[i] for i in inside])
+        is_ordered = all(ranks.least[i] == ranks.greatest[i] == rank for rank, i in enumerate(inside, 1))
+        if is_ordered and 2 <= len(inside) <= len(ORDINALS):
+            return [f"{who} are surely {join_names(ORDINALS[: len(inside)])}."]
         if len(inside) >= least:
-            who = (
-                join_names([names[i] for i in inside])
-                if len(inside) <= MAX_LISTED_NAMES
-                else noun.quantify(len(inside))
-            )
             return [f"{who} {'is' if len(inside) == 1 else 'are'} surely among the first {size}."]
     return []
 

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.parity_scale import parity_limits
-from jaxrate.site.arena_findings import certain_findings, headline, lead_finding
+from jaxrate.site.arena_findings import certain_findings, confidence_assumption, headline, lead_finding, lead_worth
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
@@ -31,6 +32,12 @@ MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, those in the first table; at most so many in each later one
 MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
+ERROR_WORDS = {
+    "curvature": "the curvature of the likelihood",
+    "sandwich": "how much results scatter",
+    "bootstrap": "drawing the votes anew",
+    "curvature, others held": "the curvature of the likelihood, with all other ratings held",
+}
 
 
 class PlayerRow(NamedTuple):
@@ -75,6 +82,7 @@ def arena_page_html(
     title: str = "Strengths",
     source: str = "",
     noun: Any = None,
+    clusters: Sequence[str] = (),
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -93,6 +101,7 @@ def arena_page_html(
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
       source: where the votes are from and when they were cast, as "votes.csv, 2024-01-01 to 2024-06-30".
+      clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
       noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
     Raises:
@@ -137,6 +146,10 @@ def arena_page_html(
             headline=headline(names, strengths, ranks),
             findings=certain_findings(names, strengths, ranks, words),
             doubt=None if lead is None or lead.is_certain else lead.sentence,
+            worth=lead_worth(names, strengths),
+            assumption=confidence_assumption(strengths, clusters),
+            errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
+            never_met=None if percent is None else _never_met(strengths, numbered),
             whole=keep_dates_whole,
             ranks=ranks,
             drift=drift,
@@ -165,6 +178,14 @@ def _table_bounds(count: int) -> list[int]:
         return [0, count]
     parts = -(-(count - TOP_ROWS) // TOP_ROWS)
     return [0, *np.linspace(TOP_ROWS, count, parts + 1).round().astype(int).tolist()]
+
+
+def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
+    """[n][n] which of these players have no votes against each other."""
+    if strengths.met is None:
+        return [[False] * len(players) for _ in players]
+    pairs = {frozenset(pair) for pair in strengths.met.tolist()}
+    return [[i != j and frozenset((i, j)) not in pairs for j in players] for i in players]
 
 
 def _tie_share_of_equals(strengths: Strengths) -> float:
