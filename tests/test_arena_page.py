@@ -59,6 +59,7 @@ def test_one_table_has_all_without_a_script(twelve):
     assert cells(page, "figure rating") == [f"{x:,.0f}" for x in strengths.rating[order]]
     text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
     assert cells(page, "figure ranks") == text
+    assert page.count('class="figure ranks sure"') == (ranks.least == ranks.greatest).sum()  # told as "rank 1"
     assert page.count(strengths.players[5]) == 3  # the table, and the row and the column of the matrix
 
 

@@ -34,7 +34,7 @@ const columns = [
   { name: "interval", kind: "interval", fixed: true, head: [make("span", { class: "label" }, "95% interval"), scale], value: () => null, show: bar },
 ];
 if (has("ranks")) {
-  columns.push({ name: "ranks", kind: "ranks", unsaved: true, value: of("best rank"), show: asWritten("ranks") });
+  columns.push({ name: "ranks", kind: "ranks", unsaved: true, value: of("best rank"), show: asWritten("ranks"), mark: (_, row) => (of("best rank")(row) === of("worst rank")(row) ? "sure" : "") });
   for (const name of ["best rank", "worst rank"]) columns.push({ name, kept: true, value: of(name) });
 }
 for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
