@@ -221,7 +221,7 @@ def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
     assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
-    assert "and --margin on the command line" in jaxrate("rate", path, "--score", "home_goals")[2]
+    assert "goals or points of both sides are --margin" in jaxrate("rate", path, "--score", "home_goals")[2]
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])
