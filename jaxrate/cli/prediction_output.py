@@ -44,15 +44,10 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     if rated.clock == "dates":
         columns = {"date" if name == "time" else name: values for name, values in columns.items()}
     if "a" not in columns:
-        share = [f"{format_percent(100.0 * x)}%" for x in columns.pop("share").tolist()]
-        return ColumnTable(columns | {"opponents beaten": np.array(share)})
+        return ColumnTable(columns | {"opponents beaten": np.array(_format_chances(columns.pop("share")))})
     if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
         columns = _name_home_and_away(columns)
-    chances = {
-        name: np.array([f"{format_percent(100.0 * x)}%" for x in columns[name].tolist()])
-        for name in CHANCE_COLUMNS
-        if name in columns
-    }
+    chances = {name: np.array(_format_chances(columns[name])) for name in CHANCE_COLUMNS if name in columns}
     odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
     widths = [max(map(len, texts)) for texts in odds]
     rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
@@ -94,7 +89,7 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.Rated) -> list[T
     newcomer = _newcomer_rating(rated)
     digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
     parts = _points_of_leaderboard(one, newcomer)
-    expected = [f"{format_percent(100.0 * x)}%" for x in one.sides["expected"].tolist()]
+    expected = _format_chances(one.sides["expected"])
     columns = _format_parts(parts, digits, are_teams=bool(rated.options.get("teams")))
     if len(one.parts["player"]) > len(sides):
         points: Any = parts.get("points", parts.get("rating"))
@@ -157,6 +152,11 @@ def _format_parts(parts: dict[str, Any], digits: int, are_teams: bool) -> dict[s
 
 def _table_of_columns(columns: dict[str, list[str]]) -> TextTable:
     return TextTable([*columns], [*zip(*columns.values(), strict=True)], WORD_COLUMNS)
+
+
+def _format_chances(chances: Any) -> list[str]:
+    """Probabilities [n] in percent."""
+    return [f"{format_percent(100.0 * x)}%" for x in chances.tolist()]
 
 
 def _format_points(points: float, digits: int, is_rating: bool = False) -> str:

@@ -254,11 +254,11 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
     assert model.grid is not None
     precision = jnp.result_type(float).name
 
-    def needed(betas: tuple[float, ...], temperature: float) -> int | None:
+    def node_count(betas: tuple[float, ...], temperature: float) -> int | None:
         assert model.grid is not None
         return opponent_sum_algorithms.min_interpolation_nodes(model.luck, model.grid, betas, temperature, precision)
 
-    own = needed((model.beta,), model.temperature)
+    own = node_count((model.beta,), model.temperature)
     if own is None:
         raise ValueError(
             f"blat_mmr: {opponent_sum_algorithms.NODE_COUNTS[-1]} nodes do not hold the luck function "
@@ -275,7 +275,7 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
         first = max((i for i, b in enumerate(BETA_STEPS) if b <= least), default=0)
         last = min((i for i, b in enumerate(BETA_STEPS) if b >= most), default=len(BETA_STEPS) - 1)
         betas = BETA_STEPS[first : last + 1]
-    count = needed(betas, model.temperature * 2.0 ** (-0.5 * halvings))
+    count = node_count(betas, model.temperature * 2.0 ** (-0.5 * halvings))
     return None if count is None else max(own, count)
 
 
