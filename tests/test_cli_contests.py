@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli import hyperparameters
 from jaxrate.league.evaluation import format_metric
-from jaxrate.league.system_construction_by_name import make_system
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
@@ -350,10 +348,3 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
     code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
     assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
     assert re.search(r"\nshare +0.0 MB +\S+ MB +\S+ s\n", text) and re.search(r"\nelo +does not rate rounds", text)
-
-
-def test_values_of_parameters():
-    values = hyperparameters.parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
-    assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
-    assert isinstance(values["a"], int)
-    assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)

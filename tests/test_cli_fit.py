@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli import hyperparameters
 from jaxrate.fitting.losses import LOSSES
+from jaxrate.league.system_construction_by_name import make_system
 
 pytest.importorskip("pyarrow")
 
@@ -195,3 +197,10 @@ def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_p
 
 def test_the_help_names_every_loss(jaxrate):
     assert all(name in jaxrate("fit", "--help")[1] for name in LOSSES)
+
+
+def test_values_of_parameters():
+    values = hyperparameters.parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=probit", "g=0.5,"))
+    assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "probit", "g": (0.5,)}
+    assert isinstance(values["a"], int)
+    assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
