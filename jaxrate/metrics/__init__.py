@@ -4,9 +4,15 @@ inversions.py             inversions: pairs of a permutation in the wrong order
 prediction_metrics.py     metrics of predictions and of ratings, on the host and in float64
 running_metrics.py        metrics of predictions of matches, added up chunk by chunk
 checked_match_metrics.py  metrics of samples that are checked
+outcome_metrics.py        metrics of the probabilities of each result, as win, draw and loss
+logistic_calibration.py   by what the log-odds of predictions should have been multiplied
+bookmaker_odds.py         probabilities from the odds of bookmakers
 """
 
+from jaxrate.metrics.bookmaker_odds import probabilities_from_odds
 from jaxrate.metrics.checked_match_metrics import Calibration
+from jaxrate.metrics.logistic_calibration import CalibrationSlope, calibration_slope
+from jaxrate.metrics.outcome_metrics import ranked_probability_score
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
     accuracy,
@@ -25,10 +31,12 @@ from jaxrate.metrics.prediction_metrics import (
 
 __all__ = [
     "Calibration",
+    "CalibrationSlope",
     "LogLossDifference",
     "accuracy",
     "brier_score",
     "calibration",
+    "calibration_slope",
     "compare_log_loss",
     "contests_as_matches",
     "experience_mask",
@@ -36,7 +44,9 @@ __all__ = [
     "match_metrics",
     "mirror_winner_first",
     "pairwise_accuracy",
+    "probabilities_from_odds",
     "rank_deviation",
+    "ranked_probability_score",
     "ranking_metrics",
 ]
 

@@ -67,11 +67,15 @@ def compare_log_loss(
     for forecast in (prediction, other_prediction):
         p, s, w = check_and_select_samples(forecast, score, weight, mask)
         losses.append(log_losses_of_samples(p, s, probability_clip_margin(forecast)))
-    loss_difference, share = losses[0] - losses[1], w / w.sum()
-    mean, n = float(share @ loss_difference), np.count_nonzero(w)
-    return LogLossDifference(
-        mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan")
-    )
+    return LogLossDifference(*paired_difference(losses[0], losses[1], w))
+
+
+def paired_difference(loss: HostArray, other_loss: HostArray, weight: HostArray | None = None) -> tuple[float, float]:
+    """The mean of one loss [n] less that of another of the same matches, and its standard error; NaN for one match."""
+    w = np.ones(len(loss)) if weight is None else weight
+    loss_difference, share, n = loss - other_loss, w / w.sum(), np.count_nonzero(w)
+    mean = float(share @ loss_difference)
+    return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan")
 
 
 def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:

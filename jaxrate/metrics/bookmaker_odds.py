@@ -1,0 +1,113 @@
+"""Probabilities from the odds of bookmakers.
+
+Decimal odds o_k of the K outcomes of a match imply pi_k = 1 / o_k. Their sum is the booksum Pi, of which the part above
+1 is the bookmaker's margin. Three methods remove it:
+
+    proportional   p_k = pi_k / Pi
+    power          p_k = pi_k^c, with the c for which they sum to 1 (Clarke, Kovalchik and Ingram 2017, "Adjusting
+                   bookmaker's odds to allow for overround", American Journal of Sports Science 5)
+    shin           p_k = (sqrt(z^2 + 4 (1 - z) pi_k^2 / Pi) - z) / (2 (1 - z)), with the share z of insiders for which
+                   they sum to 1 (Shin 1993, "Measuring the incidence of insider trading in a market for
+                   state-contingent claims", Economic Journal 103; Jullien and Salanié 1994)
+
+The second and the third take more of the margin from outsiders than from favourites, as bookmakers do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.array_types import HostArray
+from jaxrate.events import fail_where
+from jaxrate.text_format import did_you_mean_suffix
+
+ODDS_METHODS = "power", "proportional", "shin"
+MAX_NEWTON_STEPS = 100  # some ten are usual
+NUM_BISECTIONS = 60  # of the share of insiders, to the last digit
+
+
+@enforce_argument_annotations
+def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
+    """Probabilities from decimal odds, without the margin of the bookmaker.
+
+        jr.metrics.probabilities_from_odds([[1.5, 4.2, 7.0]])  # of a win, a draw and a loss
+
+    Args:
+      odds: [n, K] decimal odds of the K outcomes, above 1; NaN where there are none.
+      method: "power" (Clarke, Kovalchik and Ingram 2017), "proportional", or "shin" (Shin 1993).
+
+    Returns:
+      [n, K] probabilities, which sum to 1; NaN where odds are missing.
+
+    Raises:
+      ValueError: for odds that are not [n, K], another method, the first row with odds that are not above 1, and, by
+        Shin's method, one whose inverses sum to less than 1.
+    """
+    check_odds_method(method)
+    decimal = to_floats("odds", odds)
+    if decimal.ndim != 2 or decimal.shape[1] < 2:
+        raise ValueError(f"odds must be [n, K], of two outcomes or more, got the shape {decimal.shape}")
+    bad = ~((decimal > 1.0) & (decimal < np.inf)) & ~np.isnan(decimal)
+    fail_where(bad.any(axis=1), lambda row: f"odds are {decimal[row, np.argmax(bad[row])]:g}; decimal odds are above 1")
+    has_odds = ~np.isnan(decimal).any(axis=1)
+    implied = 1.0 / decimal[has_odds]
+    booksum = implied.sum(axis=1, keepdims=True)
+    if method == "proportional":
+        p = implied / booksum
+    elif method == "power":
+        p = _power_probabilities(implied)
+    else:
+        is_low = np.zeros(len(decimal), bool)
+        is_low[has_odds] = booksum[:, 0] < 1.0 - 1e-12
+        fail_where(
+            is_low,
+            lambda row: (
+                f"the inverse odds sum to {np.sum(1.0 / decimal[row]):.4f}, below 1, so Shin's method has no answer; "
+                "take the power method"
+            ),
+        )
+        p = _shin_probabilities(implied, booksum)
+    result = np.full(decimal.shape, np.nan)
+    result[has_odds] = p / p.sum(axis=1, keepdims=True)
+    return result
+
+
+def check_odds_method(method: str) -> None:
+    """ValueError unless there is such a method."""
+    if method not in ODDS_METHODS:
+        suggestion = did_you_mean_suffix(method, ODDS_METHODS)
+        raise ValueError(f"unknown method of odds {method!r}{suggestion} (there are {', '.join(ODDS_METHODS)})")
+
+
+def _power_probabilities(implied: HostArray) -> HostArray:
+    """[n, K] powers of inverse odds [n, K] that sum to 1.
+
+    The logarithm of their sum is convex in the exponent and falls: Newton's method rises to its root from 0.
+    """
+    log_implied = np.log(implied)
+    exponent = np.zeros((len(implied), 1))
+    for _ in range(MAX_NEWTON_STEPS):
+        p = np.exp(exponent * log_implied)
+        total = p.sum(axis=1, keepdims=True)
+        step = np.log(total) * total / -(p * log_implied).sum(axis=1, keepdims=True)
+        exponent += step
+        if not np.any(np.abs(step) > 1e-12 * exponent):
+            break
+    return np.exp(exponent * log_implied)
+
+
+def _shin_probabilities(implied: HostArray, booksum: HostArray) -> HostArray:
+    """[n, K] probabilities from inverse odds [n, K] and their sums [n, 1]; the sum of them falls with z."""
+    squares = implied**2 / booksum
+    low, high = np.zeros((len(implied), 1)), np.ones((len(implied), 1))
+
+    def probabilities(z: HostArray) -> HostArray:
+        """Shin's formula, with the root in the denominator: it holds for z = 1, too."""
+        return 2.0 * squares / (np.sqrt(z**2 + 4.0 * (1.0 - z) * squares) + z)
+
+    for _ in range(NUM_BISECTIONS):
+        middle = 0.5 * (low + high)
+        is_above = probabilities(middle).sum(axis=1, keepdims=True) > 1.0
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
+    return probabilities(0.5 * (low + high))
