@@ -25,6 +25,20 @@ def device_memory_bytes(device: Any) -> float | None:
     return float(stats["bytes_limit"]) if stats and "bytes_limit" in stats else machine_memory_bytes()
 
 
+def reset_peak_memory() -> None:
+    """Let the peak of the memory of this process begin anew, where the system can do that (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory_bytes() -> float | None:
+    """The most memory that this process held since the peak was reset, or since it began (bytes); None if unknown."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024.0 * float(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
+    return None
+
+
 def check_memory_fits(purpose: str, bytes_needed: float, bytes_available: float | None = None, hint: str = "") -> None:
     """ValueError if something needs more bytes than are available; None: than the machine has, if that is known.
 

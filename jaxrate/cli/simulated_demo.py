@@ -17,8 +17,8 @@ DEFAULT_MATCHES = 200_000
 
 def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
+    from jaxrate.league.contenders import time_replay
     from jaxrate.league.evaluation import format_metric
-    from jaxrate.league.system_comparison import time_replay
     from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, make_system_for_data
 
     with report.stage("simulating"):

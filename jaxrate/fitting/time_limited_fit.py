@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,21 +19,35 @@ MAX_STEPS = 50
 TIME_LIMIT = 60.0  # seconds after which no step begins
 
 
+class FitLimits(NamedTuple):
+    """How much a fit may cost."""
+
+    max_events: float  # matches or participations that are fitted, the last ones
+    seconds: float  # after which no step begins
+
+
 def fit_with_time_limit(
-    system: RatingSystem, data: Dataset, num_past: int, period_length: float | None = None, fixed: Collection[str] = ()
+    system: RatingSystem,
+    data: Dataset,
+    num_past: int,
+    period_length: float | None = None,
+    fixed: Collection[str] = (),
+    limits: FitLimits | None = None,
 ) -> tuple[RatingSystem, str]:
-    """The system, fitted to the last `MAX_EVENTS` matches or participations of the past, and why not ("" if it was).
+    """The system, fitted to the last matches or participations of the past, and why not ("" if it was).
 
     Args:
       num_past: matches or contests before those that are scored.
       period_length: of rating periods; None: event by event.
       fixed: hyperparameters that stay as they are.
+      limits: None: `MAX_EVENTS` and `TIME_LIMIT`.
     """
+    limits = FitLimits(MAX_EVENTS, TIME_LIMIT) if limits is None else limits
     start_time = time.monotonic()
-    first_event = max(num_past - MAX_EVENTS, 0)
+    first_event = int(max(num_past - limits.max_events, 0))
     if not isinstance(data.events, Matches):
         start = data.rounds.player_start
-        first_event = int(np.searchsorted(start, max(start[num_past] - MAX_EVENTS, 0)))
+        first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
         first_event = min(first_event, max(num_past - 1, 0))
     events = slice_events(data.events, first_event, num_past)
     events = events if period_length is None else periods(events, period_length)
@@ -48,7 +62,7 @@ def fit_with_time_limit(
             free = [name for name in fit(system, events, steps=0, **options).free if name not in fixed]
             if not free:
                 return system, "nothing is left to fit"
-        is_late = lambda step, loss: time.monotonic() - start_time > TIME_LIMIT  # noqa: E731
+        is_late = lambda step, loss: time.monotonic() - start_time > limits.seconds  # noqa: E731
         return fit(system, events, free=free, steps=MAX_STEPS, watch=is_late, **options).system, ""
     except ValueError as error:
         return system, str(error)

@@ -1,6 +1,7 @@
 """The notes beneath the table of a comparison: hyperparameters, and data that systems do not use."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, smoothed_mean_side_score
 from jaxrate.events import Matches
@@ -91,3 +92,38 @@ def describe_ignored_data(unused: Mapping[str, tuple[str, ...]]) -> list[str]:
     for name, kinds in unused.items():
         names_by_kinds.setdefault(kinds, []).append(name)
     return [f"Not used by {join_names(names)}: {', '.join(kinds)}." for kinds, names in names_by_kinds.items() if kinds]
+
+
+def compose_notes(
+    data: Dataset, systems: Mapping[str, RatingSystem], system_choices: Mapping[str, Any], num_past: int,
+    reasons: Mapping[str, str] | None,
+) -> list[str]:  # fmt: skip
+    """The notes beneath the table; `reasons` why systems by name were not fitted, None if there was no fit."""
+    changed = [name for name, given in system_choices.items() if given]
+    event_noun = "matches" if isinstance(data.events, Matches) else "contests"
+    sentences = (
+        [describe_default_hyperparameters(changed)]
+        if reasons is None
+        else describe_fits(reasons, changed, num_past, event_noun)
+    )
+    if num_past and data.margin:
+        sentences += describe_margin_scale(
+            [
+                name
+                for name, system in systems.items()
+                if not isinstance(system_choices[name], RatingSystem) and "margin_scale" not in system_choices[name]
+                if system.settings.get("outcome") == "margin" and (reasons or {}).get(name, " ")
+            ],
+            num_past,
+        )
+    if has_sides(data):
+        by_default = [
+            name
+            for name, system in systems.items()
+            if not isinstance(system_choices[name], RatingSystem) and "side_advantage" not in system_choices[name]
+            if uses_side(system) and (reasons or {}).get(name, " ")
+        ]
+        sentences += describe_side(data, by_default, num_past)
+    return sentences + describe_ignored_data(
+        {name: unused_data_features(system, data) for name, system in systems.items()}
+    )

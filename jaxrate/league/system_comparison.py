@@ -1,11 +1,9 @@
 """Which system predicts best: each rates the same events, and every prediction is made before its result is known."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
@@ -13,7 +11,6 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.events import Matches, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.time_limited_fit import make_fixed_key
 from jaxrate.league.blending import blend_one_step_ahead
 from jaxrate.league.comparison_candidates import (
     rated_event_type,
@@ -21,16 +18,7 @@ from jaxrate.league.comparison_candidates import (
     select_candidates,
     system_choices_by_name,
 )
-from jaxrate.league.comparison_notes import (
-    describe_default_hyperparameters,
-    describe_fits,
-    describe_ignored_data,
-    describe_margin_scale,
-    describe_side,
-    has_sides,
-    unused_data_features,
-    uses_side,
-)
+from jaxrate.league.comparison_notes import compose_notes
 from jaxrate.league.comparison_table import (
     LOSS_DIFFERENCE_NOTE,
     BlendWeightsAndMetrics,
@@ -39,6 +27,7 @@ from jaxrate.league.comparison_table import (
     SystemResult,
     system_result_label,
 )
+from jaxrate.league.contenders import Contender, fit_contenders, time_replay
 from jaxrate.league.evaluation import (
     TwoSidedEvents,
     as_two_sided,
@@ -52,7 +41,6 @@ from jaxrate.metrics.prediction_metrics import LogLossDifference, compare_log_lo
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
-from jaxrate.system import RatingSystem
 from jaxrate.systems import SYSTEMS
 from jaxrate.text_format import format_number
 
@@ -145,7 +133,7 @@ def compare(
     reasons: dict[str, str] = {}
     if fit:
         watch_fit = None if watch is None else (lambda share: watch(FIT_PROGRESS_SHARE * share))
-        contenders, reasons = _fit_contenders(data, contenders, system_choices, num_past, executor, watch_fit)
+        contenders, reasons = fit_contenders(data, contenders, system_choices, num_past, executor, watch_fit)
     share = FIT_PROGRESS_SHARE if fit else 0.0
     watch_rating = None if watch is None else (lambda done: watch(share + (1.0 - share) * done))
     results_and_guesses = map_items(
@@ -174,7 +162,7 @@ def compare(
             forecasts.append(PublishedForecast(name, quality, compare_with_best(forecast)))
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
     scored_on = _describe_scored(counts, int(event_mask.sum()), lengths)
-    notes = _compose_notes(
+    notes = compose_notes(
         data, {form.name: form.system for form in contenders}, system_choices, num_past, reasons if fit else None
     )
     notes += describe_constant_forecast(data, last)
@@ -182,14 +170,6 @@ def compare(
         notes.append(LOSS_DIFFERENCE_NOTE)
     num_scored, num_players = int(event_mask.sum()), len(data.players)
     return Comparison(results, counts, num_players, num_scored, scored_on, notes, left_out, blend, tuple(forecasts))
-
-
-class Contender(NamedTuple):
-    """A system to be compared, by match or in rating periods."""
-
-    name: str
-    period: float | None  # of rating periods
-    system: RatingSystem
 
 
 def _evaluate_contender(
@@ -233,69 +213,6 @@ def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[
     return f"Scored on {scored_part}.{form}"
 
 
-def _fit_contenders(
-    data: Dataset,
-    contenders: list[Contender],
-    system_choices: Mapping[str, Any],
-    num_past: int,
-    executor: Executor | None,
-    watch: Callable[[float], None] | None,
-) -> tuple[list[Contender], dict[str, str]]:
-    """The contenders with fitted systems, and why those given by name were not fitted ("" if they were)."""
-    by_name = [form for form in contenders if not isinstance(system_choices[form.name], RatingSystem)]
-    fit_tasks = [(form, tuple(system_choices[form.name])) for form in by_name]
-    results = dict(
-        zip(by_name, map_items(executor, partial(_fit_contender, data, num_past), fit_tasks, watch), strict=True)
-    )
-    reasons = {form.name: reason for form, (_, reason) in results.items()}
-    return [form._replace(system=results[form][0]) if form in results else form for form in contenders], reasons
-
-
-def _fit_contender(
-    data: Dataset, num_past: int, fit_task: tuple[Contender, tuple[str, ...]]
-) -> tuple[RatingSystem, str]:
-    """The fitted system of a contender, and why not; fixed hyperparameters stay."""
-    from jaxrate.fitting.time_limited_fit import fit_with_time_limit
-
-    contender, fixed = fit_task
-    return fit_with_time_limit(contender.system, data, num_past, contender.period, fixed)
-
-
-def _compose_notes(
-    data: Dataset, systems: Mapping[str, RatingSystem], system_choices: Mapping[str, Any], num_past: int,
-    reasons: Mapping[str, str] | None,
-) -> list[str]:  # fmt: skip
-    """The notes beneath the table; `reasons` why systems by name were not fitted, None if there was no fit."""
-    changed = [name for name, given in system_choices.items() if given]
-    event_noun = "matches" if isinstance(data.events, Matches) else "contests"
-    sentences = (
-        [describe_default_hyperparameters(changed)]
-        if reasons is None
-        else describe_fits(reasons, changed, num_past, event_noun)
-    )
-    if num_past and data.margin:
-        sentences += describe_margin_scale(
-            [
-                name
-                for name, system in systems.items()
-                if not isinstance(system_choices[name], RatingSystem) and "margin_scale" not in system_choices[name]
-                if system.settings.get("outcome") == "margin" and (reasons or {}).get(name, " ")
-            ],
-            num_past,
-        )
-    if has_sides(data):
-        by_default = [
-            name
-            for name, system in systems.items()
-            if not isinstance(system_choices[name], RatingSystem) and "side_advantage" not in system_choices[name]
-            if uses_side(system) and (reasons or {}).get(name, " ")
-        ]
-        sentences += describe_side(data, by_default, num_past)
-    return sentences + describe_ignored_data(
-        {name: unused_data_features(system, data) for name, system in systems.items()}
-    )
-
-
 def _make_replay_and_metric_functions(
     data: Dataset, two_sided: TwoSidedEvents | None, scored_event_mask: HostArray
 ) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
@@ -316,14 +233,3 @@ def _make_replay_and_metric_functions(
 def _sort_key(quality: Mapping[str, float]) -> float:
     """A key that sorts the best first."""
     return quality["log loss"] if "log loss" in quality else -np.nan_to_num(quality["pair inversion"])
-
-
-def time_replay(
-    replay: Callable[..., Any], system: RatingSystem, events: Any, plan: Any, num_runs: int = 2
-) -> tuple[Any, float]:
-    """The result of `replay`, and the seconds of its last run: a second one, without compilation."""
-    for _ in range(num_runs):
-        start = time.perf_counter()
-        result = jax.block_until_ready(replay(system, events, schedule=plan, key=make_fixed_key(system)))
-        seconds = time.perf_counter() - start
-    return result, seconds
