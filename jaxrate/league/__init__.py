@@ -25,8 +25,14 @@ match_history_queries.py            head to head, upsets, best wins, recent form
 column_table.py                     ColumnTable: columns that print as a table
 system_comparison.py                compare: systems on the same events
 comparison_candidates.py            the systems that can be compared on a dataset
+contenders.py                       systems that are compared: fitted to the past, and replayed against the clock
 comparison_table.py                 Comparison, and how it prints
 comparison_notes.py                 the notes beneath its table
+system_benchmark.py                 benchmark_systems: how near systems come to ceilings
+benchmark_table.py                  Benchmark, and how it prints
+benchmark_findings.py               what a benchmark says, in sentences
+rival_forecasts.py                  forecasts of others: published probabilities, odds
+boosted_trees.py                    a ceiling: gradient boosting on ratings and all else that is known before
 evaluation.py                       metrics of the predictions of a history
 blending.py                         blend_systems: several systems as one forecaster
 system_construction_by_name.py      systems by name, adapted to data
@@ -38,6 +44,7 @@ system_adaptation.py                how systems are adapted to data
 """
 
 from jaxrate.league import blat_mmr_beliefs
+from jaxrate.league.benchmark_table import Benchmark
 from jaxrate.league.blending import Blend, blend_systems
 from jaxrate.league.comparison_table import Comparison
 from jaxrate.league.contest_performances import performance_ratings
@@ -49,10 +56,12 @@ from jaxrate.league.ratings_at_times import category_ratings, modifiers
 from jaxrate.league.ratings_before_and_after_events import History, rating_history
 from jaxrate.league.separate_leagues import rate_leagues
 from jaxrate.league.starting_ratings import initial_state
+from jaxrate.league.system_benchmark import benchmark_systems
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 
 __all__ = [
+    "Benchmark",
     "Blend",
     "Comparison",
     "HeadToHead",
@@ -61,6 +70,7 @@ __all__ = [
     "Performances",
     "RatedFiles",
     "Smoothed",
+    "benchmark_systems",
     "best_wins",
     "blat_mmr_beliefs",
     "blend_systems",

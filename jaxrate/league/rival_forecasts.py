@@ -1,0 +1,152 @@
+"""Forecasts of others for the matches of a dataset: published probabilities, and the odds of bookmakers."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import format_value_or_type, to_floats
+from jaxrate.array_types import HostArray
+from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.events import Matches, RowError, fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.metrics.bookmaker_odds import probabilities_from_odds
+from jaxrate.text_format import did_you_mean_suffix
+
+MAX_SUM_ERROR = 0.02  # by which published probabilities may miss 1, as rounded ones do
+
+
+class RivalForecast(NamedTuple):
+    """Probabilities of the results of matches that somebody else has published."""
+
+    name: str
+    kind: str  # "forecast" or "odds"
+    probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether draws have probabilities of their own."""
+        return self.probabilities.shape[1] == 3
+
+
+def resolve_rival_forecasts(
+    data: Dataset, forecasts: Mapping[str, Any], odds: Mapping[str, Any], odds_method: str
+) -> list[RivalForecast]:
+    """The forecasts of others by their arguments in `benchmark_systems`; ValueError for what is none."""
+    rivals = []
+    for name, given in forecasts.items():
+        with _prefix_errors(f"forecast {name!r}"), map_row_errors(_source_rows(data)):
+            rivals.append(_published_forecast(name, given, data))
+    for name, given in odds.items():
+        if name in forecasts:
+            raise ValueError(f"a forecast and odds are both called {name!r}; give each its own name")
+        with _prefix_errors(f"odds {name!r}"), map_row_errors(_source_rows(data)):
+            rivals.append(_odds_forecast(name, given, data, odds_method))
+    return rivals
+
+
+@contextmanager
+def _prefix_errors(subject: str) -> Iterator[None]:
+    """Errors begin with what they are about."""
+    try:
+        yield
+    except RowError as error:
+        raise error.map_rows(lambda row, message: (row, f"{subject}: {message}")) from None
+    except ValueError as error:
+        raise ValueError(f"{subject}: {error}") from None
+
+
+def _source_rows(data: Dataset) -> HostArray:
+    """[n] where each match stands in the source; of contests their numbers."""
+    return data.rows if isinstance(data.events, Matches) else np.arange(match_count(data))
+
+
+def _published_forecast(name: str, given: Any, data: Dataset) -> RivalForecast:
+    values = numbers_of_matches(given, data)
+    if values.ndim == 1:
+        values = np.stack([values, 1.0 - values], axis=1)
+    if values.shape[1] not in (2, 3):
+        raise ValueError(
+            "give the probability of the first player's win, or those of win and loss, or of win, draw and loss; "
+            f"got {values.shape[1]} columns"
+        )
+    is_missing = np.isnan(values).any(axis=1)
+    bad = ~((values >= 0.0) & (values <= 1.0)).all(axis=1) & ~is_missing
+    fail_where(bad, lambda row: f"probabilities are {values[row].tolist()}, which are not from 0 to 1")
+    total = values.sum(axis=1)
+    fail_where(
+        (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
+        lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`",
+    )
+    return RivalForecast(name, "forecast", (values / total[:, None])[:, ::-1])
+
+
+def _odds_forecast(name: str, given: Any, data: Dataset, method: str) -> RivalForecast:
+    values = numbers_of_matches(given, data)
+    if values.ndim == 1 or values.shape[1] not in (2, 3):
+        count = 1 if values.ndim == 1 else values.shape[1]
+        raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
+    return RivalForecast(name, "odds", probabilities_from_odds(values, method=method)[:, ::-1])
+
+
+def numbers_of_matches(given: Any, data: Dataset) -> HostArray:
+    """[n] or [n, K] numbers of the matches: an array of them, or columns of the dataset by name.
+
+    Raises:
+      ValueError: for a column that there is not, and for another number of matches.
+    """
+    if isinstance(given, str):
+        return _named_column(given, data)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(name, str) for name in given):
+        return np.stack([_named_column(name, data) for name in given], axis=1)
+    values = to_floats("values", given)
+    count = match_count(data)
+    if values.ndim not in (1, 2) or len(values) != count:
+        raise ValueError(
+            f"give {count:,} values, one for each match, or names of columns; got the shape {values.shape}"
+        )
+    return values
+
+
+def _named_column(name: str, data: Dataset) -> HostArray:
+    columns = (data.matches.context.columns or {}) if isinstance(data.events, Matches) else {}
+    if name not in columns:
+        raise ValueError(
+            f"the data have no column {format_value_or_type(name)}{did_you_mean_suffix(name, columns)}; read it as "
+            "one of `columns`, or give an array"
+        )
+    return np.asarray(columns[name], np.float64)
+
+
+def match_count(data: Dataset) -> int:
+    """How many matches, or contests, there are."""
+    return len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
+
+
+def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, num_outcomes: int) -> HostArray:
+    """[n, 2 or 3] probabilities of loss, (draw) and win as often as they were in the first matches, by the side.
+
+    Args:
+      score: [n] of the first players.
+      side: [n], 1 where the first player has the side, -1 where the second; None: nobody has.
+      num_past: matches that count.
+      num_outcomes: 2 or 3.
+    """
+    sides = np.zeros(len(score)) if side is None else np.asarray(side, np.float64)
+    past_score, past_side = score[:num_past], sides[:num_past]
+    own_score = np.where(past_side < 0, 1.0 - past_score, past_score)  # of who has the side
+    is_sided = np.abs(past_side) > 0.5
+
+    def frequencies(scores: HostArray) -> HostArray:
+        """Of each result, with one of each added, so that nothing is impossible."""
+        if num_outcomes == 3:
+            counts = np.bincount(np.rint(2.0 * scores).astype(int), minlength=3) + 1.0
+        else:
+            counts = np.array([np.sum(1.0 - scores), np.sum(scores)]) + 1.0
+        return counts / counts.sum()
+
+    even = frequencies(np.concatenate([past_score, 1.0 - past_score]))
+    sided = frequencies(own_score[is_sided]) if is_sided.any() else even
+    choices = np.stack([sided[::-1], even, sided])
+    return choices[np.rint(np.clip(sides, -1.0, 1.0)).astype(int) + 1]

@@ -1,0 +1,335 @@
+"""How near ratings come to ceilings: fitted systems beside forecasts of others, odds, and boosted trees."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
+from jaxrate.data.data_inputs import as_dataset
+from jaxrate.events import Matches
+from jaxrate.events.column_checks import as_event_time, check_clock
+from jaxrate.events.dataset import Dataset, count_first_share
+from jaxrate.fitting.time_limited_fit import FitLimits
+from jaxrate.league.benchmark_findings import write_findings
+from jaxrate.league.benchmark_table import SLOPE, TREES, Benchmark, BenchmarkRow, FeatureWorth, RowKind
+from jaxrate.league.blending import blend_one_step_ahead
+from jaxrate.league.boosted_trees import (
+    boosted_forecast,
+    check_gradient_boosting,
+    match_features,
+    resolve_stack_columns,
+)
+from jaxrate.league.comparison_candidates import resolve_system, select_candidates, system_choices_by_name
+from jaxrate.league.comparison_notes import compose_notes
+from jaxrate.league.comparison_table import INTERVAL_ERRORS
+from jaxrate.league.contenders import Contender, fit_contenders, time_replay
+from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share
+from jaxrate.league.prediction_columns import expected_outcomes
+from jaxrate.league.rival_forecasts import RivalForecast, past_frequencies, resolve_rival_forecasts
+from jaxrate.memory_checks import peak_memory_bytes, reset_peak_memory
+from jaxrate.metrics.bookmaker_odds import check_odds_method
+from jaxrate.metrics.logistic_calibration import CalibrationSlope, calibration_slope
+from jaxrate.metrics.outcome_metrics import LossesByMatch, losses_by_match, score_probabilities
+from jaxrate.metrics.prediction_metrics import LogLossDifference, paired_difference
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.schedule import get_or_make_levels_plan
+from jaxrate.system import RatingSystem
+from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
+
+BENCHMARK_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills"  # those that are fitted if none are named
+MIN_DRAWS = 0.05  # share of draws in the past from which they are predicted
+FIT_PROGRESS_SHARE = 0.9  # of the work of a system, about
+
+
+@enforce_argument_annotations
+def benchmark_systems(
+    data: Any,
+    systems: Mapping[str, Any] | Iterable[Any] | None = None,
+    *,
+    last: float = 0.2,
+    since: Any = None,
+    outcomes: int | None = None,
+    forecasts: Mapping[str, Any] | None = None,
+    odds: Mapping[str, Any] | None = None,
+    odds_method: str = "power",
+    stack: Any = False,
+    fit_seconds: float = 60.0,
+    watch: Callable[[float], None] | None = None,
+) -> Benchmark:
+    """Fit systems to the past, score what follows, and say how near they come to ceilings.
+
+    `compare` says which system predicts a history best; a benchmark fits them all, and measures the best one by
+    ceilings: forecasts that others have published, the odds of bookmakers, and boosted trees that see whatever is known
+    before a match.
+
+        data = jr.data.datasets.nfl()
+        forecasts = {"FiveThirtyEight": jr.data.datasets.nfl_forecast()}
+        print(jr.league.benchmark_systems(data, ["elo", "skills"], since="1990-03-01", forecasts=forecasts))
+
+    Every forecast is of the time before its match. Rows have log loss, Brier score, with win, draw and loss the ranked
+    probability score, accuracy, and the calibration slope (below 1: too bold). Losses are compared match by match with
+    those of the best system, on the matches that have both forecasts; errors are standard errors of such differences.
+
+    Args:
+      data: matches, or contests of two sides, as from `read`, or a table or path as it takes it.
+      systems: as of `compare`. None: Elo, Glicko, Glicko-2, TrueSkill and skills, as far as they suit the data.
+      last: score this last share of the matches, and fit to those before.
+      since: score the matches from this date or time on, in place of `last`.
+      outcomes: 2: score expected scores, with a draw as half a win; 3: win, draw and loss. None: 3 if at least 5% of
+        the matches before are drawn, and no forecast of others leaves out the draw.
+      forecasts: probabilities that others have published, by the name of their row: [n] of the first player's win (a
+        draw as half of one), or [n, 2] of win and loss, or [n, 3] of win, draw and loss. Or the columns of these, by
+        name, as read by `columns`. NaN where there is none.
+      odds: decimal odds of bookmakers, by the name of their row: [n, 2] or [n, 3] in the same order, or columns.
+      odds_method: how the margin of bookmakers is removed, see `metrics.probabilities_from_odds`.
+      stack: True: boosted trees of scikit-learn on the ratings' log-odds, rest days, form, the round, the side and
+        covariates, trained on the matches before those that are scored. Or names of further columns that they see, or
+        a mapping from names to columns or arrays, [n], or [n, 2] of each player. Name only what is known before the
+        match.
+      fit_seconds: seconds after which no step of a fit begins, for each system; 0: hyperparameters stay as they are.
+      watch: called with the share of the work that is done.
+
+    Returns:
+      A `Benchmark`.
+
+    Raises:
+      ValueError: if no system rates the data; for contests of more than two sides; if nothing is before the scored
+        matches, or nothing is scored; for forecasts or odds that are none, or leave out the draw where `outcomes` is
+        3; or as `compare`.
+      ImportError: for a `stack` without scikit-learn.
+    """
+    check_last_share(last)
+    check_odds_method(odds_method)
+    if outcomes not in (None, 2, 3):
+        raise ValueError(f"outcomes must be 2 or 3, got {outcomes}")
+    if not 0.0 <= fit_seconds < float("inf"):
+        raise ValueError(f"fit_seconds must be 0 or more, got {fit_seconds:g}")
+    if stack is not False:
+        check_gradient_boosting()
+    data = as_dataset("benchmark_systems", data)
+    two_sided = as_two_sided(data)
+    if two_sided is None:
+        raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
+    num_past = _count_past(data, two_sided, last, since)
+    rivals = resolve_rival_forecasts(data, forecasts or {}, odds or {}, odds_method)
+    score = np.asarray(two_sided.score, np.float64)
+    num_outcomes = _resolve_outcomes(outcomes, score[:num_past], rivals, isinstance(data.events, Matches))
+    if num_outcomes == 3 and not _has_three_scores(score):
+        raise ValueError("with outcomes=3 all scores must be 0, 0.5 or 1")
+    columns = resolve_stack_columns(stack, data)
+    scoring = _Scoring(score, two_sided.weight, num_past, num_outcomes)
+    entries, notes, left_out = _rate_systems(data, two_sided, systems, scoring, fit_seconds, watch)
+    predictions = {entry.row.name: entry.prediction for entry in entries}
+    others = [_make_entry("past frequencies", "frequencies", _frequencies(data, scoring), scoring)]
+    if len(entries) > 1 and num_outcomes == 2:
+        _, blend, _ = blend_one_step_ahead(
+            [p[:, 1] for p in predictions.values()], two_sided, np.arange(len(score)) >= num_past
+        )
+        others.append(_make_entry("blend", "blend", np.stack([1.0 - blend, blend], axis=1), scoring))
+    others += [_make_entry(x.name, x.kind, _as_outcomes(x, num_outcomes), scoring) for x in rivals]  # type: ignore[arg-type]
+    worth, num_trained = list[FeatureWorth](), None
+    if stack is not False:
+        if not isinstance(data.events, Matches):
+            raise ValueError("boosted trees are of matches of two players")
+        features = match_features(data, score, predictions, columns)
+        boosted = boosted_forecast(features, score, num_past, num_outcomes)
+        num_trained = boosted.num_trained
+        trees = scoring.pad(boosted.probabilities)
+        others.append(_make_entry(TREES, "trees", trees, scoring))
+        others.append(_make_entry(f"{TREES}, ratings alone", "trees", scoring.pad(boosted.by_ratings), scoring))
+        worth = _feature_worth(boosted.without, others[-2], scoring)
+    others.sort(key=lambda entry: np.nan_to_num(entry.row.quality["log loss"], nan=np.inf))
+    rows = [_compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
+    if odds:
+        notes.append(f"The margin of bookmakers is removed by the {odds_method} method.")
+    num_scored = len(score) - num_past
+    if watch is not None:
+        watch(1.0)
+    return Benchmark(
+        rows,
+        len(score),
+        num_scored,
+        len(data.players),
+        num_outcomes,
+        f"Scored on the last {num_scored:,} of {len(score):,} matches.",
+        write_findings(rows, worth, num_trained),
+        notes,
+        left_out,
+        worth,
+    )
+
+
+class _Scoring(NamedTuple):
+    """What predictions are scored by."""
+
+    score: HostArray  # [n]
+    weight: HostArray | None  # [n]
+    num_past: int
+    num_outcomes: int
+
+    def pad(self, ahead: HostArray) -> HostArray:
+        """[n, K] predictions of the scored matches alone, NaN before them."""
+        return np.concatenate([np.full((self.num_past, ahead.shape[1]), np.nan), ahead])
+
+
+class _Entry(NamedTuple):
+    """A row without its difference from the best, its predictions, and what it loses."""
+
+    row: BenchmarkRow
+    prediction: HostArray  # [n, K] probabilities of each result
+    losses: LossesByMatch  # of the scored matches that it has
+    has: HostArray  # [m] which of the scored matches it has
+
+
+def _count_past(data: Dataset, two_sided: TwoSidedEvents, last: float, since: Any) -> int:
+    """How many matches come before those that are scored."""
+    count = len(two_sided.score)
+    if since is None:
+        num_past = count_first_share(count, 1.0 - last)
+    else:
+        if data.clock is None:
+            raise ValueError("since needs times; name the column of time")
+        check_clock(data.clock, since)
+        flat: Any = data.events if isinstance(data.events, Matches) else data.rounds.events
+        time_of_match = np.asarray(flat.time)[two_sided.row]
+        num_past = int(np.searchsorted(time_of_match, as_event_time("since", since)))
+        if num_past == count:
+            raise ValueError(f"no match is played since {since}")
+    if num_past == 0:
+        raise ValueError("no match is before the scored ones; score the last part, as by last=0.2")
+    return num_past
+
+
+def _has_three_scores(score: HostArray) -> bool:
+    return bool(np.isin(score, (0.0, 0.5, 1.0)).all())
+
+
+def _resolve_outcomes(outcomes: int | None, past_score: HostArray, rivals: list[RivalForecast], matches: bool) -> int:
+    """How many outcomes are scored; ValueError where forecasts of others, or systems, have no draws."""
+    lacking = [x.name for x in rivals if not x.has_draws]
+    if outcomes == 3 and lacking:
+        raise ValueError(f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2")
+    if outcomes == 3 and not matches:
+        raise ValueError("win, draw and loss are predicted of matches, and these are contests; take outcomes=2")
+    if outcomes is not None:
+        return outcomes
+    has_draws = matches and not lacking and _has_three_scores(past_score) and np.mean(past_score == 0.5) >= MIN_DRAWS
+    return 3 if has_draws else 2
+
+
+def _rate_systems(
+    data: Dataset,
+    two_sided: TwoSidedEvents,
+    systems: Any,
+    scoring: _Scoring,
+    fit_seconds: float,
+    watch: Callable[[float], None] | None,
+) -> tuple[list[_Entry], list[str], dict[str, str]]:
+    """The entries of all systems, the best first; notes; and why others are left out."""
+    choices = system_choices_by_name({name: {} for name in BENCHMARK_SYSTEMS} if systems is None else systems)
+    choices, left_out = select_candidates(data, choices, is_named=systems is not None)
+    num_past, entries, reasons, used = scoring.num_past, list[_Entry](), dict[str, str](), dict[str, RatingSystem]()
+    limits = FitLimits(float("inf"), fit_seconds)
+    for number, name in enumerate(choices):
+        system = resolve_system(name, choices[name], None, data, num_past)
+        if scoring.num_outcomes == 3 and not has_outcome_wrapper(system):
+            system = add_outcomes(system)
+        contender = Contender(name, None, system)
+        reset_peak_memory()
+        start_time = time.perf_counter()
+        fit_reasons: dict[str, str] = {}
+        if fit_seconds > 0:
+            watch_fit = None if watch is None else partial(_watch_part, watch, number, len(choices))
+            (contender,), fit_reasons = fit_contenders(data, [contender], choices, num_past, None, watch_fit, limits)
+        is_fitted = fit_reasons.get(name) == ""
+        seconds = time.perf_counter() - start_time if is_fitted else None
+        plan = get_or_make_levels_plan(contender.system, data.events, {})
+        result, run_seconds = time_replay(run, contender.system, data.events, plan)
+        entry = _make_entry(name, "system", _predicted_outcomes(result.prediction, data, two_sided, scoring), scoring)
+        row = entry.row._replace(
+            system=contender.system,
+            fit_seconds=seconds,
+            speed=len(data.rows) / run_seconds,
+            memory=peak_memory_bytes(),
+        )
+        entries.append(entry._replace(row=row))
+        reasons, used[name] = reasons | fit_reasons, contender.system
+        if watch is not None:
+            watch((number + 1) / len(choices) * 0.99)
+    entries.sort(key=lambda entry: entry.row.quality["log loss"])
+    return entries, compose_notes(data, used, choices, num_past, reasons if fit_seconds > 0 else None), left_out
+
+
+def _watch_part(watch: Callable[[float], None], number: int, count: int, share: float) -> None:
+    watch((number + FIT_PROGRESS_SHARE * share) / count * 0.99)
+
+
+def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvents, scoring: _Scoring) -> HostArray:
+    """[n, K] probabilities of each result."""
+    if scoring.num_outcomes == 3:
+        return score_probabilities(prediction)
+    expected = np.asarray(expected_outcomes(prediction, data)[two_sided.row], np.float64)
+    return np.stack([1.0 - expected, expected], axis=1)
+
+
+def _frequencies(data: Dataset, scoring: _Scoring) -> HostArray:
+    """[n, K] how often each result was seen in the past."""
+    side = data.matches.context.side if isinstance(data.events, Matches) else None
+    if (scoring.score == 1).all():  # tables of winners and losers: who is first says nothing beforehand
+        side = None
+    return past_frequencies(scoring.score, side, scoring.num_past, scoring.num_outcomes)
+
+
+def _as_outcomes(rival: RivalForecast, num_outcomes: int) -> HostArray:
+    """[n, K] probabilities of each result; of two, with a draw as half a win."""
+    p = rival.probabilities
+    if num_outcomes == 3 or not rival.has_draws:
+        return p
+    return p[:, ::2] + 0.5 * p[:, 1:2]
+
+
+def _make_entry(name: str, kind: RowKind, prediction: HostArray, scoring: _Scoring) -> _Entry:
+    """The metrics of a forecaster, whose predictions [n, K] are NaN where it has none."""
+    ahead, score = prediction[scoring.num_past :], scoring.score[scoring.num_past :]
+    has = np.asarray(~np.isnan(ahead).any(axis=1))
+    weight = np.ones(len(score)) if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :]
+    if not has.any():
+        names = ["log loss", "Brier score", *["RPS"] * (scoring.num_outcomes == 3), "accuracy", SLOPE]
+        row = BenchmarkRow(name, kind, dict.fromkeys(names, float("nan")), float("nan"), 0, None)
+        return _Entry(row, prediction, LossesByMatch(*[np.empty(0)] * 4), has)
+    p, s, w = ahead[has], score[has], weight[has]
+    losses = losses_by_match(p if scoring.num_outcomes == 3 else p[:, 1], s)
+    by_match = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
+    if losses.rps is not None:
+        by_match["RPS"] = losses.rps
+    by_match["accuracy"] = losses.accuracy
+    quality = {metric: float(np.average(x, weights=w)) for metric, x in by_match.items()}
+    slope = CalibrationSlope(float("nan"), float("nan"))
+    if kind != "frequencies":  # which are two or three numbers
+        slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), s, weight=w)
+    quality[SLOPE] = slope.slope
+    return _Entry(BenchmarkRow(name, kind, quality, slope.error, len(s), None), prediction, losses, has)
+
+
+def _compare_with_best(entry: _Entry, best: _Entry, scoring: _Scoring) -> BenchmarkRow:
+    """The row with its difference from the best system, on the matches that it has."""
+    if entry is best or not entry.row.scored:
+        return entry.row
+    weight = None if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :][entry.has]
+    gap = paired_difference(entry.losses.log_loss, best.losses.log_loss[entry.has], weight)
+    return entry.row._replace(log_loss_difference=LogLossDifference(*gap))
+
+
+def _feature_worth(without: Mapping[str, HostArray], trees: _Entry, scoring: _Scoring) -> list[FeatureWorth]:
+    """What trees lose without each kind of evidence, the most valuable first."""
+    worth = []
+    for name, prediction in without.items():
+        entry = _make_entry(name, "trees", scoring.pad(prediction), scoring)
+        gap = _compare_with_best(entry, trees, scoring).log_loss_difference
+        assert gap is not None
+        worth.append(FeatureWorth(name, gap))
+    return sorted(worth, key=lambda x: -x.loss.difference / max(INTERVAL_ERRORS * x.loss.error, 1e-12))

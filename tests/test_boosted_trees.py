@@ -1,0 +1,152 @@
+"""Boosted trees as a ceiling: what they see, that they see nothing too early, and what they say."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.league import boosted_trees
+from jaxrate.league.boosted_trees import MatchFeatures, boosted_forecast, match_features, player_histories
+from jaxrate.metrics.outcome_metrics import losses_by_match
+from tests.conftest import refused
+from tests.test_benchmark import KEEP, make_league, row_of
+
+pytest.importorskip("sklearn")
+
+
+def slow_histories(player, time, score, expected, starts):
+    """For each match, from all matches above it."""
+    rows = {"rest": [], "form": [], "round": []}
+    for i in range(len(time)):
+        found = {name: [] for name in rows}
+        season = sum(time[i] >= start for start in starts)
+        for who in player[i]:
+            before = [j for j in range(i) if who in player[j]]
+            found["rest"].append(min(time[i] - time[before[-1]], 60.0) if before else 60.0)
+            sign = {j: 1.0 if player[j][0] == who else -1.0 for j in before}
+            fading = (
+                sign[j] * (score[j] - expected[j]) * math.exp(-(time[i] - time[j]) / boosted_trees.FORM_DAYS)
+                for j in before
+            )
+            found["form"].append(sum(fading))
+            found["round"].append(sum(sum(time[j] >= start for start in starts) == season for j in before))
+        for name in rows:
+            rows[name].append(found[name])
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def test_histories_are_those_of_a_slow_twin():
+    data, truth = make_league(n=150, seed=3)
+    matches, starts = data.matches, np.array([0.0, 300.0, 301.0, 650.0])
+    arguments = np.asarray(matches.score), truth[:, 2]
+    found = player_histories(matches, *arguments, starts)
+    wanted = slow_histories(np.asarray(matches.player), np.asarray(matches.time), *arguments, starts)
+    assert found.keys() == wanted.keys()
+    for name in wanted:
+        np.testing.assert_allclose(found[name], wanted[name], atol=1e-9, err_msg=name)
+    no_seasons = player_histories(matches, *arguments, np.array([]))["round"]
+    np.testing.assert_array_equal(
+        no_seasons, slow_histories(np.asarray(matches.player), *[np.asarray(matches.time)], *arguments, [])["round"]
+    )
+
+
+def hidden_league(n=3000, seed=5):
+    """A league in which a column that is known before shifts the odds, and another says nothing."""
+    rng = np.random.default_rng(seed)
+    data, truth = make_league(n, seed=seed)
+    shift, nothing = rng.choice([-1.5, 0.0, 1.5], n), rng.normal(size=n)
+    log_odds = np.log(truth[:, 2] / truth[:, 0]) + shift
+    score = (rng.random(n) < 1.0 / (1.0 + np.exp(-log_odds))).astype(float)
+    context = data.matches.context._replace(columns={"travel": shift, "noise": nothing})
+    return data._replace(events=data.matches._replace(score=score, context=context)), truth
+
+
+def test_trees_say_which_column_has_evidence():
+    data, _ = hidden_league()
+    found = jr.league.benchmark_systems(data, ["glicko"], stack=["travel", "noise"], **KEEP)
+    best, trees, alone = found.rows[0], row_of(found, "boosted trees"), row_of(found, "boosted trees, ratings alone")
+    assert trees.log_loss_difference.difference < -0.05 < alone.log_loss_difference.difference
+    assert found.worth[0].name == "travel" and found.worth[0].loss.difference > 0.05
+    assert {x.name for x in found.worth} == {"travel", "noise", "rest", "form", "round"}
+    text = " ".join(found.findings)
+    assert f"are ahead of {best.name} by 0." in text and "so much evidence is still on the table." in text
+    assert "Beyond the ratings, evidence is in travel (without it they lose 0." in text
+    assert "noise" in text.split("Nothing clear, or next to nothing, is in")[1]
+
+
+def test_a_column_that_says_too_much_is_doubted():
+    data, _ = make_league(2000, seed=5)
+    points = np.asarray(data.matches.score) * 3 + np.random.default_rng(0).poisson(1.0, 2000)
+    found = jr.league.benchmark_systems(data, ["glicko"], stack={"points": points}, **KEEP)
+    assert found.findings[-1] == (
+        "points adds more than half of what the ratings say: is it really known before the match?"
+    )
+
+
+def test_trees_are_trained_on_the_past_alone():
+    """What a forecast of a match says does not hang on its result, or on one after it."""
+    data, truth = hidden_league(n=800)
+    score, num_past = np.asarray(data.matches.score), 600
+
+    def forecast(results):
+        prediction = np.stack([truth[:, 0], truth[:, 2]], axis=1)
+        features = match_features(
+            data, results, {"true": prediction}, {"travel": data.matches.context.columns["travel"]}
+        )
+        return boosted_forecast(features, results, num_past, 2)
+
+    other = score.copy()
+    other[700:] = 1.0 - other[700:]
+    one, two = forecast(score), forecast(other)
+    np.testing.assert_array_equal(one.probabilities[:101], two.probabilities[:101])
+    np.testing.assert_array_equal(one.without["form"], two.without["form"])  # nothing else is of scored results
+    assert not np.array_equal(one.probabilities[101:], two.probabilities[101:]) or "form" not in one.without
+    assert one.num_trees == two.num_trees and one.num_trained == 480
+
+
+def test_winners_who_come_first_tell_nothing():
+    """Trees would otherwise learn that the first player wins, and the worth of columns would be nonsense."""
+    data, truth = make_league(n=2000, seed=7, lead=-0.3)
+    won = np.asarray(data.matches.score) == 1
+    player = np.where(won[:, None], data.matches.player, np.asarray(data.matches.player)[:, ::-1])
+    p = np.where(won, truth[:, 2], truth[:, 0])
+    events = jr.matches(player, np.ones(2000), data.matches.time)
+    data = data._replace(events=events)
+    features = match_features(data, np.ones(2000), {"true": np.stack([1 - p, p], axis=1)}, {})
+    trees = boosted_forecast(features, np.ones(2000), 1600, 2).probabilities
+    loss, wanted = losses_by_match(trees[:, 1], np.ones(400)).log_loss, losses_by_match(p[1600:], np.ones(400)).log_loss
+    assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
+    late = np.arange(2000)[:, None] >= 1600  # of these matches the losers come first: which the trees cannot tell
+    swapped = [
+        {name: np.where(late, other[name], values) for name, values in groups.items()}
+        for groups, other in ((features.groups, features.mirror), (features.mirror, features.groups))
+    ]
+    found = boosted_forecast(MatchFeatures(*swapped), np.ones(2000), 1600, 2).probabilities
+    np.testing.assert_allclose(found, trees[:, ::-1], rtol=1e-9)
+
+
+def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
+    data, truth = make_league(n=1200, draws=0.25, seed=8)
+    of_each = np.random.default_rng(0).normal(size=(1200, 2))
+    found = jr.league.benchmark_systems(data, ["elo"], stack={"age": of_each}, **KEEP)
+    trees = row_of(found, "boosted trees")
+    assert found.outcomes == 3 and 0.9 < trees.quality["log loss"] < 1.1 and trees.quality["RPS"] < 0.25
+    assert "age" in {x.name for x in found.worth}
+    columns = match_features(data, np.asarray(data.matches.score), {"true": truth}, {"age": of_each})
+    np.testing.assert_allclose(columns.mirror["age"][:, :2], columns.groups["age"][:, [1, 0]])
+    assert columns.groups["ratings"].shape == (1200, 2)
+
+
+def test_what_trees_refuse(monkeypatch):
+    data, _ = make_league(n=200)
+    with refused("boosted trees need 250 matches before the scored ones, got 160"):
+        jr.league.benchmark_systems(data, ["elo"], stack=True, **KEEP)
+    teams = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]]] * 20)
+    with refused("boosted trees are of matches of two players"):
+        jr.league.benchmark_systems(teams, ["trueskill"], stack=True, **KEEP)
+    monkeypatch.setattr(boosted_trees, "import_module", lambda name: importlib.import_module(f"no_{name}"))
+    with pytest.raises(ImportError, match="boosted trees need scikit-learn: pip install scikit-learn"):
+        jr.league.benchmark_systems(data, ["elo"], stack=True, **KEEP)
+    assert len(jr.league.benchmark_systems(data, ["elo"], **KEEP).rows) == 2
