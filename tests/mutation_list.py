@@ -248,4 +248,18 @@ MUTATIONS = [
       "tests/read/test_rows.py -k 'accents'"),
     M("live accents of undone names", "if known not in current.ids:", "if False:",
       "tests/test_live_names.py -k 'look_like'"),
+    # Benchmarks
+    M("RPS scale", "[:, :-1] ** 2, axis=1) / (num_scores - 1)", "[:, :-1] ** 2, axis=1)",
+      "tests/test_odds.py -k 'rps and (twin or worked)'"),
+    M("odds Shin squares", "squares = implied**2 / booksum", "squares = implied**2", "tests/test_odds.py -k 'shin'"),
+    M("calibration slope both sides", "scores = scores[: len(p) // 2] + scores[len(p) // 2 :]", "scores = scores",
+      "tests/test_odds.py -k 'winners_and_losers'"),
+    M("trees round of season", "count = count if season_so_far == this_season else 0", "count = count",
+      "tests/test_boosted_trees.py -k 'twin'"),
+    M("trees winners first", "is_mirrored = bool((score[:num_past] == 1).all())", "is_mirrored = False",
+      "tests/test_boosted_trees.py -k 'winners'"),
+    M("benchmark frequencies of the other side", "np.where(past_side < 0, 1.0 - past_score, past_score)", "past_score",
+      "tests/test_benchmark.py -k 'frequencies'"),
+    M("benchmark since", "int(np.searchsorted(time_of_match, as", "int(1 + np.searchsorted(time_of_match, as",
+      "tests/test_benchmark.py -k 'since_a_time'"),
 ]  # fmt: skip

@@ -102,7 +102,12 @@ def right_values():
     return named | {
         "data.from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
         "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
-        "league.rate_files.source": "nowhere",
+        "league.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
+        "league.benchmark_systems.systems": ["elo"], "league.benchmark_systems.fit_seconds": 0.0,
+        "site.benchmark_page_html.benchmarks": {
+            "x": jr.league.benchmark_systems(data, ["elo"], fit_seconds=0)
+        },
+        "metrics.ranked_probability_score.prediction": np.full((6, 3), 1 / 3),
         "arena.count_votes.a": ["p"], "arena.count_votes.b": ["q"], "urns.urn_law.size": [10, 10],
         "urns.urn_law.proportion": [0.5, 0.5],
         "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
@@ -115,11 +120,12 @@ def right_values():
 
 
 def right_arguments(name):
-    """Those that must be given to a function."""
+    """Those that must be given to a function, and those that keep it quick."""
     right, wanted = right_values(), {}
     for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
-        if about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD:
-            wanted[part] = right[f"{name}.{part}" if f"{name}.{part}" in right else part]
+        own = f"{name}.{part}"
+        if own in right or (about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD):
+            wanted[part] = right[own if own in right else part]
     return wanted
 
 

@@ -4,6 +4,7 @@ accuracy_output.py             the accuracy of predictions as text: metrics of a
 arena.py                       `jaxrate arena`
 arena_input.py                 the input of `jaxrate arena`: votes, counts of them, or contests
 as_of_and_since.py             the options --as-of and --since: the time that they name, and the events up to it
+benchmark.py                   `jaxrate benchmark`
 chunked_rating.py              `jaxrate rate` of a folder of Parquet files, or by chunks
 compare.py                     `jaxrate compare`
 compilation_cache.py           compiled programs in the user's cache folder
@@ -22,6 +23,7 @@ prediction_output.py           the output of `jaxrate predict`: chances, odds an
 progress.py                    progress, notes and timings of a command
 rate.py                        `jaxrate rate`
 report.py                      `jaxrate report`
+rival_columns.py               the options that name forecasts of others, odds, and columns for boosted trees
 saved_run_input_and_output.py  the saved run that `jaxrate rate --state` continues, and the one that --out writes
 season_and_tournament.py       `jaxrate season` and `jaxrate tournament`
 shared_options.py              the options that several commands have, and the request that they make
@@ -59,6 +61,7 @@ from jaxrate.cli.option_names import name_options
 SUMMARIES = {
     "rate": "Rate players from a file of results.",
     "compare": "Find the system that predicts a file best.",
+    "benchmark": "Measure fitted systems by ceilings: forecasts, odds, trees.",
     "fit": "Fit the hyperparameters of a system to a file.",
     "arena": "Rank fixed-strength players, with confidence.",
     "systems": "List the rating systems, or describe one.",

@@ -49,7 +49,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Messages": ("quiet", "verbose", "help"),
 }
 COMMAND_GROUPS = {
-    "Rate": ("rate", "compare", "fit", "arena", "systems", "plan"),
+    "Rate": ("rate", "compare", "benchmark", "fit", "arena", "systems", "plan"),
     "Forecast": ("predict", "season", "tournament"),
     "Publish": ("report", "site"),
     "Try it": ("demo", "simulate"),

@@ -107,7 +107,8 @@ class VariadicColumnOptionsCommand(HelpCommand):
     def _parses_with_file(self, context: click.Context, args: list[str]) -> bool:
         """Whether these words can be parsed, and one of them is FILE."""
         with suppress(click.UsageError):
-            return isinstance(self.make_parser(context).parse_args(list(args))[0].get("file"), str)
+            values = self.make_parser(context).parse_args(list(args))[0]
+            return isinstance(values.get("file"), str) or bool(values.get("files"))
         return False
 
 

@@ -2,6 +2,7 @@
 
 accuracy_summary.py  the accuracy of predictions in words, for people who do not know metrics
 arena_page.py        fitted strengths as one HTML page that needs no network: table, intervals, ranks, wins, drift
+benchmark_page.py    benchmarks as one HTML page: how near the best rating of each history comes to ceilings
 player_pages.py      the page of every player: a summary, and the career as data for the scripts of the site
 report_page.py       a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py         data of all pages of a site: careers, names, and texts
@@ -32,11 +33,13 @@ preview_image.py     the image of previews
 """
 
 from jaxrate.site.arena_page import arena_page_html
+from jaxrate.site.benchmark_page import benchmark_page_html
 from jaxrate.site.report_page import report_html
 from jaxrate.site.site_writer import write_site
 
 __all__ = [
     "arena_page_html",
+    "benchmark_page_html",
     "report_html",
     "write_site",
 ]
