@@ -4,7 +4,7 @@
     python experiments/hindsight_prediction.py --only nfl   # a minute; the league ships, the rest looks for --data
     python experiments/hindsight_prediction.py --quick      # seconds, on the NFL's first years; writes only to --out
 
-Systems and hyperparameters are those that `benchmarks.py` fitted, for the filter's forecasts, to what came before the
+Systems and hyperparameters are those that `evidence.py` fitted, for the filter's forecasts, to what came before the
 scored part: `skills` with all kinds of evidence, and without experience. From there on
 `jr.forecasts.forecast_by_smoothing` smooths the past every so many days (`refit`), or once. A gain is the filter's mean
 log loss less that with hindsight, with its standard error over matches.
@@ -14,7 +14,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-import benchmarks
+import evidence
 import numpy as np
 from common import results_in
 
@@ -54,15 +54,15 @@ def tried(name, load, refits, options):
     rows = []
     for label, without in (("fitted", []), ("without experience", ["experience"])):
         if fitted := fitted_to(name, label):
-            system = benchmarks.skills(history.facts, without)
+            system = evidence.skills(history.facts, without)
             system = system._replace(params=system.params._replace(**fitted))
             rows += compared(system, history, label, (28.0,) if options.quick else refits)
     return {f"{len(history.matches.score) - history.cut} matches scored": rows}
 
 
 def fitted_to(name, label):
-    """Hyperparameters that `benchmarks.py` found; None if it was not asked."""
-    found = results_in(Path(__file__).parent / "results" / "benchmarks.json")[name]
+    """Hyperparameters that `evidence.py` found; None if it was not asked."""
+    found = results_in(Path(__file__).parent / "results" / "evidence.json")[name]
     if label == "fitted":
         return found["systems"][0]["fitted"]
     rows = found.get("without one kind of evidence", ())
@@ -71,14 +71,14 @@ def fitted_to(name, label):
 
 SMALL, LARGE = (91.0, 28.0, 7.0), (91.0, 28.0)
 PARTS = {
-    "nfl": (benchmarks.nfl, SMALL),
-    "basketball": (benchmarks.basketball, SMALL),
-    "football": (partial(benchmarks.football, 0.8, 2), SMALL),
-    "tennis": (benchmarks.tennis, LARGE),
-    "tennis, KDD 2019": (partial(benchmarks.tennis_kdd, False), LARGE),
+    "nfl": (evidence.nfl, SMALL),
+    "basketball": (evidence.basketball, SMALL),
+    "football": (partial(evidence.football, 0.8, 2), SMALL),
+    "tennis": (evidence.tennis, LARGE),
+    "tennis, KDD 2019": (partial(evidence.tennis_kdd, False), LARGE),
 }
 PARTS = {name: partial(tried, name, *some) for name, some in PARTS.items()}
 
 
 if __name__ == "__main__":
-    benchmarks.run(__doc__, PARTS, __file__)
+    evidence.run(__doc__, PARTS, __file__)
