@@ -68,18 +68,18 @@ def csv_column(file, name):
 
 def test_odds_are_found_by_the_names_of_their_columns(jaxrate, file):
     code, text, errors = jaxrate("benchmark", file, *QUICK, "--sort", "--json", "--since", "2022-01-01")
-    assert code == 0 and "our_league.csv: odds found: Pinnacle, closing odds (PSCH, PSCA)" in errors
+    assert code == 0 and "our_league.csv: odds found: Pinnacle (closing) (PSCH, PSCA)" in errors
     record = json.loads(text)["Our league"]
     kinds = {row["name"]: row["kind"] for row in record["rows"]}
-    assert kinds["Pinnacle, closing odds"] == "odds" and 30 < record["scored"] < 90
+    assert kinds["Pinnacle (closing)"] == "odds" and 30 < record["scored"] < 90
     assert jaxrate("benchmark", file, *QUICK, "--sort", "-q")[2] == ""
 
 
 def test_public_files_are_recognised():
     names = ["HomeTeam", "AwayTeam", "PSCH", "PSCD", "PSCA", "B365H", "B365D", "B365A", "AvgCH"]
-    assert recognise_rival_columns(names) == ({}, {"Pinnacle, closing odds": ["PSCH", "PSCD", "PSCA"]})
+    assert recognise_rival_columns(names) == ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     names = ["Winner", "Loser", "B365W", "B365L", "PSW", "PSL", "MaxW", "MaxL"]
-    assert recognise_rival_columns(names)[1] == {"Pinnacle, odds": ["PSW", "PSL"], "bet365, odds": ["B365W", "B365L"]}
+    assert recognise_rival_columns(names)[1] == {"Pinnacle": ["PSW", "PSL"], "bet365": ["B365W", "B365L"]}
     names = ["team1", "team2", "prob1", "prob2", "probtie", "elo_prob1", "elo_prob2"]
     assert recognise_rival_columns(names) == ({"FiveThirtyEight": ["prob1", "probtie", "prob2"]}, {})
     assert recognise_rival_columns(["team1", "team2", "elo_prob1", "elo_prob2"])[0]["FiveThirtyEight"][1] == "elo_prob2"
@@ -151,7 +151,7 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     result = jr.league.benchmark_systems(data, ["elo", "glicko"], forecasts=forecasts, **KEEP)
     page = benchmark_page_html({"League": result})
     assert "&lt;b&gt;truth&lt;/b&gt;" in page and "<b>truth" not in page
-    for name in ("Elo", "Glicko", "some", "blend"):
+    for name in ("Elo", "Glicko", "some", "All blended"):
         assert f'data-name="name">{name}</td>' in page
     assert f">{row_of(result, 'blend').quality['log loss']:.4f}</td>" in page and "nan" not in page
     several = benchmark_page_html({"One": result, "Two": result}, title="All")

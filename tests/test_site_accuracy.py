@@ -107,7 +107,7 @@ def test_the_title_of_a_comparison_is_qualified():
         "interval. The blend of all systems predicts better than Skills, by 0.0100 of log loss."
     )
     assert second == "Skills predicted better than Elo, whose ratings are shown here."
-    told = name_systems_in_print(compared.notes[0], compared)
+    told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
     assert told == "The side advantage is 50 Elo points for Elo, Skills, by default."
     told = describe_command_for_best_system(compared, "elo")
     assert "those of Elo, number 2 of 2 systems" in told and "jaxrate report FILE --system skills rates" in told

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from jaxrate.data.table_sources import find_column_ignoring_case
 
 BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
-    "PSC": "Pinnacle, closing odds",
-    "B365C": "bet365, closing odds",
-    "AvgC": "average, closing odds",
-    "PS": "Pinnacle, odds",
-    "B365": "bet365, odds",
-    "Avg": "average, odds",
-    "BbAv": "average, odds of Betbrain",
+    "PSC": "Pinnacle (closing)",
+    "BFEC": "Betfair Exchange (closing)",
+    "B365C": "bet365 (closing)",
+    "AvgC": "market average (closing)",
+    "PS": "Pinnacle",
+    "BFE": "Betfair Exchange",
+    "B365": "bet365",
+    "Avg": "market average",
+    "BbAv": "Betbrain average",
 }
-NUM_CLOSING = 3  # of these, the first
+NUM_CLOSING = 4  # of these, the first
 ODDS_ENDINGS = ("H", "D", "A"), ("H", "A"), ("W", "L")  # home, draw and away; winner and loser
 FIVETHIRTYEIGHT = "FiveThirtyEight"
 FORECAST_COLUMNS = ("prob1", "probtie", "prob2"), ("elo_prob1", "elo_prob2")  # of FiveThirtyEight's files
@@ -26,7 +28,7 @@ def recognise_rival_columns(names: Sequence[str]) -> tuple[dict[str, list[str]],
     the first player, or of win and loss.
 
         recognise_rival_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
-        # ({}, {"Pinnacle, closing odds": ["PSCH", "PSCD", "PSCA"]})
+        # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     """
     forecasts = [columns for wanted in FORECAST_COLUMNS if (columns := _find_all(names, wanted))]
     odds = {}

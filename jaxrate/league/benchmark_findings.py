@@ -1,6 +1,7 @@
 """What a benchmark says, in sentences: how near the best system is to each ceiling, and where evidence is left."""
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 from jaxrate.league.benchmark_table import TREES, BenchmarkRow, FeatureWorth
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
@@ -33,9 +34,9 @@ def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], 
     return sentences
 
 
-def is_clear(gap: LogLossDifference) -> bool:
-    """Whether a difference is further from 0 than its 95% interval reaches."""
-    return abs(gap.difference) > INTERVAL_ERRORS * gap.error
+def is_clear(gap: LogLossDifference, count: int = 1) -> bool:
+    """Whether a difference is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound."""
+    return abs(gap.difference) > NormalDist().inv_cdf(1.0 - 0.025 / count) * gap.error
 
 
 def _amount(gap: LogLossDifference) -> str:
@@ -89,12 +90,12 @@ def _describe_trees(
         first = f"{intro} are behind {best.name} by {_amount(gap)}: they find no evidence that it leaves."
     else:
         first = f"{intro} differ from {best.name} by {_amount(gap)}: no evidence is clearly left on the table."
-    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and is_clear(x.loss)]
+    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and is_clear(x.loss, len(worth))]
     unclear = [x.name for x in worth if x not in clear]
     sentences = [first]
     if clear:
         parts = join_names([f"{x.name} (without it they lose {_amount(x.loss)})" for x in clear])
         sentences.append(f"Beyond the ratings, evidence is in {parts}.")
     if unclear:
-        sentences.append(f"Nothing clear, or next to nothing, is in {join_names(unclear, 'or')}.")
+        sentences.append(f"They gain nothing clear from {join_names(unclear, 'or')}.")
     return sentences

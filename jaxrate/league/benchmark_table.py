@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from jaxrate.league.column_table import ColumnTable, table_to_pandas
-from jaxrate.league.comparison_table import INTERVAL_ERRORS, format_loss_difference
+from jaxrate.league.comparison_table import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, format_loss_difference
 from jaxrate.league.evaluation import format_metric
 from jaxrate.memory_checks import format_bytes
 from jaxrate.metrics.prediction_metrics import LogLossDifference
@@ -115,12 +115,18 @@ class Benchmark(NamedTuple):
     @property
     def head(self) -> list[str]:
         """The names of the columns."""
-        costs = ["fit", "matches/s", "memory"]
-        return ["forecaster", "kind", *self.rows[0].quality, "log loss behind", *self._count_head, *costs]
+        counts, fits = ["scored"] * self._has_gaps, ["fit"] * self._is_fitted
+        metrics = [*self.rows[0].quality, LOSS_DIFFERENCE_HEAD]
+        return ["forecaster", "kind", *metrics, *counts, *fits, "matches/s", "memory"]
 
     @property
-    def _count_head(self) -> list[str]:
-        return ["scored"] if any(row.scored != self.scored for row in self.rows) else []
+    def _has_gaps(self) -> bool:
+        """Whether somebody has no forecast of some of the scored matches."""
+        return any(row.scored != self.scored for row in self.rows)
+
+    @property
+    def _is_fitted(self) -> bool:
+        return any(row.fit_seconds is not None for row in self.rows)
 
     @property
     def cells(self) -> list[list[str]]:
@@ -137,13 +143,13 @@ class Benchmark(NamedTuple):
             for name, value in row.quality.items()
         ]
         gap = "" if row.log_loss_difference is None else format_loss_difference(row.log_loss_difference)
-        count = [f"{row.scored:,}"] if self._count_head else []
+        count = [f"{row.scored:,}"] * self._has_gaps
+        fit = ["" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s"] * self._is_fitted
         costs = [
-            "" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s",
             "" if row.speed is None else f"{row.speed:,.0f}",
             "" if row.memory is None else format_bytes(row.memory),
         ]
-        return [row.name, ROW_KINDS[row.kind], *metrics, gap, *count, *costs]
+        return [row.name, ROW_KINDS[row.kind], *metrics, gap, *count, *fit, *costs]
 
     def __str__(self) -> str:
         table = format_table(self.head, self.cells, left_aligned=LEFT_ALIGNED)

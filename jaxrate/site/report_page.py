@@ -156,7 +156,9 @@ def report_html(
             comparison_title=write_comparison_title(comparison),
             behind=draw_system_bars(comparison),
             comparison_texts=describe_comparison(comparison, rated.system.name),
-            comparison_notes=[name_systems_in_print(x, comparison) for x in comparison.notes] if comparison else [],
+            comparison_notes=[name_systems_in_print(x, [y.name for y in comparison.results]) for x in comparison.notes]
+            if comparison
+            else [],
             better_hint=describe_command_for_best_system(comparison, rated.system.name),
             accuracy_title=accuracy.title,
             texts=accuracy.texts,

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
@@ -39,11 +40,11 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     if blend is not None:
         others.append((BLEND_TITLE, blend.quality, blend.log_loss_difference))
     others += [(x.name, x.quality, x.log_loss_difference) for x in comparison.published]
-    gaps = [(0.0, None), *(_gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
+    gaps = [(0.0, None), *(gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
     rows = [
-        SystemRow(name, f"{quality['log loss']:.4f}", interval_bar(axis, *gap), _describe_gap(*gap))
+        SystemRow(name, f"{quality['log loss']:.4f}", interval_bar(axis, *gap), describe_gap(*gap))
         for (name, quality, _), gap in zip([*systems, *others], gaps, strict=True)
     ]
     rows[0] = rows[0]._replace(text="best")
@@ -51,14 +52,14 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     return SystemBars(axis, rows[: len(systems)], rows[len(systems) :], is_beaten)
 
 
-def _gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | None]:
+def gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | None]:
     """A difference, and half of its 95% interval, None if that is not known."""
     if gap is None:
         return 0.0, None
     return gap.difference, INTERVAL_ERRORS * gap.error if math.isfinite(gap.error) else None
 
 
-def _describe_gap(gap: float, half: float | None) -> str:
+def describe_gap(gap: float, half: float | None) -> str:
     """How far behind the best system, as "+0.0041 ± 0.0012"; less than 0 is ahead of it."""
     text = use_minus_sign(format_decimals(gap, 4, signed=True))
     return text if half is None else f"{text} ± {half:.4f}"
@@ -90,14 +91,14 @@ def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
     others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
     if comparison.blend is not None:
         others.append(("The blend of all systems", comparison.blend.log_loss_difference))
-    texts += [f"{other} {_compare_in_words(gap, _label(best))}." for other, gap in others]
+    texts += [f"{other} {compare_in_words(gap, _label(best))}." for other, gap in others]
     better = describe_better_systems(comparison, name)
     return [*filter(None, [" ".join(texts), better])]
 
 
-def _compare_in_words(gap: LogLossDifference, best: str) -> str:
+def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
     """How a forecaster compares with the best system, as "is level with Skills"."""
-    difference, half = _gap_and_half_width(gap)
+    difference, half = gap_and_half_width(gap)
     if half is None or abs(difference) <= half:
         return f"is level with {best}, within the 95% interval"
     return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
@@ -107,7 +108,7 @@ def describe_command_for_best_system(comparison: Comparison | None, name: str) -
     """How to rate by the system that predicted best, if the one of this name is behind it by more than chance."""
     results = [] if comparison is None or not comparison.has_differences else comparison.results
     place = next((i for i, x in enumerate(results) if x.name == name), 0)
-    gap, half = _gap_and_half_width(results[place].log_loss_difference) if place else (0.0, None)
+    gap, half = gap_and_half_width(results[place].log_loss_difference) if place else (0.0, None)
     if half is None or gap <= half or results[0].name == name:
         return ""
     best = results[0]
@@ -118,9 +119,9 @@ def describe_command_for_best_system(comparison: Comparison | None, name: str) -
     )
 
 
-def name_systems_in_print(text: str, comparison: Comparison) -> str:
-    """A text of a comparison, with the names of its systems in print."""
-    for name in {x.name for x in comparison.results}:
+def name_systems_in_print(text: str, names: Iterable[str]) -> str:
+    """A text about systems of these names, with their names in print."""
+    for name in {*names}:
         text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
     return text
 
