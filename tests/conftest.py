@@ -11,13 +11,14 @@ import re
 import shutil
 import signal
 import sys
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from jax._src.interpreters import mlir
 
 QUICK = {
     "xla_backend_optimization_level": 0,
@@ -38,6 +39,11 @@ os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where the operations of programs come from
+
+if hasattr(mlir, "make_ir_context"):  # of JAX's own, so it may go
+    # All programs share one context of the compiler's. JAX makes one for each, which stays as long as the program: that
+    # would take a sixth of the time of all tests, and a megabyte for each of thousands of programs.
+    mlir.make_ir_context = cache(mlir.make_ir_context)
 
 
 def refused(message):
