@@ -61,6 +61,19 @@ VARIANTS = {
     ),
     "skills_margin": jr.skills("margin", 1, "rest", True, (20.0, 60.0), margin_scale=60.0, compression=3.0, rest=9.0),
     "skills_draws": jr.skills("margin", 1, "rest", draw_margin=40.0, margin_scale=60.0, compression=3.0, rest=9.0),
+    "skills_goals": jr.skills(
+        "goals",
+        own_side=True,
+        seasons=(20.0, 60.0),
+        margin=("goals_a", "goals_b"),
+        expected_goals=("xg_a", "xg_b"),
+        growth=9.0,
+        initial_deviation=60.0,
+        experience=12.0,
+        match_growth=6.0,
+        goal_dispersion=20.0,
+        low_score_dependence=-0.05,
+    ),
     "calibrated": jr.forecasts.calibrate(
         jr.glicko(side_advantage=20), calibration_slope=0.8, calibration_intercept=0.3
     ),

@@ -73,6 +73,8 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
     if not isinstance(events, Matches):
         return _prepare_evidence_problem_of_contests(model, params, events)
     matches = check_matches(events)
+    if model.outcome == "goals":
+        raise ValueError('goals are fitted one step ahead, by loss="margin"; leave out method="evidence"')
     if model.outcome == "logistic":
         raise ValueError("the evidence of skills('logistic') has no slopes, as its messages are Glicko's; take 'win'")
     if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():

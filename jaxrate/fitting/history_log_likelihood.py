@@ -40,7 +40,8 @@ def log_likelihood(
         as half of the logarithm of either. Or a `Fit`: then of the events that it scored.
       events: matches, rating periods or a `Dataset`, concrete.
       params: leaves []; may be traced. None: the system's own.
-      loss: "log_loss", or "margin": the density of margins, of skills that learn from them. None: "log_loss".
+      loss: "log_loss", or "margin": the density of margins, or the chance of scorelines, of skills that learn from
+        these. None: "log_loss".
       warm_up, weight, state, key: as for `fit`.
 
     Returns:

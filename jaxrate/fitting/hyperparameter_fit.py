@@ -82,9 +82,9 @@ def fit(
       method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by how likely all results
         are together (see `smooth`), of which `loss` is minus the mean logarithm of a match or contest. It takes none of
         the options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
-      loss: "log_loss", "brier", of skills that learn from margins "margin", of rounds "pairwise" or, with statistics
-        and quits, "joint" (see `losses`); or a function in JAX of predictions [n] (of a system that predicts in full
-        [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.
+      loss: "log_loss", "brier", of skills that learn from margins or goals "margin", of rounds "pairwise" or, with
+        statistics and quits, "joint" (see `losses`); or a function in JAX of predictions [n] (of a system that predicts
+        in full [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: at most so many.

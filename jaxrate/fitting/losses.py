@@ -13,6 +13,7 @@ the slope of that, so the compression is fitted, too. Of a draw it is the probab
 contests it is that of the margins of neighbours in the standing, each given those before, in equal parts for members.
 Where a system learns from statistics and quits, they count, too: statistics with the densities of their values, quits
 with their probabilities. A participant's are told as if those of the others were not known, and the result after all.
+Of `skills(outcome="goals")` it is minus the logarithm of the probability of the scoreline.
 
 `joint`, of contests of skills: minus the logarithm of how likely all is that was seen of a contest, in equal parts for
 members: the standing or the margins, each one's statistics, and who quit. The result alone says little of what a
@@ -134,7 +135,7 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
     record = _find_skills_record(system, skills.rated_event_margin_loss)
-    if record is None or system.settings["outcome"] != "margin":
+    if record is None or system.settings["outcome"] not in ("margin", "goals"):
         raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
     return record
 

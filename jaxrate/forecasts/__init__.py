@@ -4,6 +4,9 @@ upcoming_event_reading.py        what is to come: read, checked, and given times
 upcoming_events.py               predict_fixtures: matches and contests to come
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
 season_simulation.py             simulate_season: the rest of a season, played many times
+scorelines.py                    predict_scorelines: goals of both sides, totals, handicaps
+goal_simulation.py               goals of matches that are played many times
+season_standings.py              points and tie-breaks
 tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
@@ -15,6 +18,15 @@ sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
 from jaxrate.forecasts.prediction_explanations import Explanation, explain_fixtures
+from jaxrate.forecasts.scorelines import (
+    LineProbabilities,
+    Scorelines,
+    both_score_probability,
+    goal_difference_probabilities,
+    predict_scorelines,
+    summarise_scorelines,
+    total_goals_probabilities,
+)
 from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
 from jaxrate.forecasts.series_and_knockout_brackets import (
     SeriesProbabilities,
@@ -33,25 +45,32 @@ from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 
 __all__ = [
     "Explanation",
+    "LineProbabilities",
     "OutcomeProbabilities",
     "RatingClassifier",
+    "Scorelines",
     "SeasonForecast",
     "SeriesProbabilities",
     "TournamentForecast",
     "add_outcomes",
     "balance_teams",
     "best_of",
+    "both_score_probability",
     "bracket_probabilities",
     "calibrate",
     "explain_fixtures",
     "forecast_by_smoothing",
+    "goal_difference_probabilities",
     "matchup_matrix",
     "pair_players",
     "predict_fixtures",
     "predict_pairs",
+    "predict_scorelines",
     "simulate_bracket",
     "simulate_season",
     "simulate_tournament",
+    "summarise_scorelines",
+    "total_goals_probabilities",
 ]
 
 

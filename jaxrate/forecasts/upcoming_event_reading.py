@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -254,10 +254,18 @@ def _requires_noncovariate_columns_to_predict(rated: Rated) -> bool:
     return False
 
 
-def read_played_names_and_scores(
-    rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any]
-) -> tuple[HostArray, HostArray]:
-    """Names [n, 2] and scores [n] of played matches between players of the history."""
+class PlayedResults(NamedTuple):
+    """Matches that were played."""
+
+    names: HostArray  # [n, 2]
+    score: HostArray  # [n] of the first player
+    goals: HostArray | None  # [n, 2] of both sides; None: they are not needed
+
+
+def read_played_results(
+    rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+) -> PlayedResults:
+    """Played matches between players of the history; ValueError if goals are needed and unknown."""
     options = rated.options.get("columns", {}) | columns
     read_options = {name: x for name, x in options.items() if name in RESULT_OPTIONS}
     data = source if isinstance(source, Dataset) else read(source, **read_options, players=rated.players)
@@ -267,7 +275,13 @@ def read_played_names_and_scores(
     score = np.asarray(data.matches.score)
     if not np.isin(score, (0.0, 0.5, 1.0)).all():
         raise ValueError("the results of a season must be wins, draws and losses")
-    return data.players[data.matches.player], score
+    goals = None
+    if needs_goals:
+        if len(data.margin) != 2:
+            raise ValueError("the results need the goals of both sides, for the goal difference; name them as margin")
+        further: Any = data.matches.context.columns
+        goals = np.stack([np.asarray(further[name]) for name in data.margin], axis=1)
+    return PlayedResults(data.players[data.matches.player], score, goals)
 
 
 def _unknown_players_message(names: list[Any], players: HostArray) -> str:

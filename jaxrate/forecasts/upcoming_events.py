@@ -101,7 +101,8 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
     return float(np.exp((low + high) / 2))
 
 
-def _time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
+def time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
+    """The column of times, by its name; none without times."""
     if data.clock is None:
         return {}
     return {"time": days_to_dates(time) if data.clock == "dates" else time}
@@ -112,7 +113,7 @@ def _forecast_matches(rated: Rated, system: RatingSystem, data: Dataset) -> Colu
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
-    columns = {"row": data.rows, **_time_column(data, matches.time), "a": a, "b": b}
+    columns = {"row": data.rows, **time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
         columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
     if "win" in prediction_columns and "loss" in prediction_columns:
@@ -136,7 +137,7 @@ def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> Col
     )
     share = prediction_columns.pop("prediction")
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
-    columns = {"row": data.rows, **_time_column(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
+    columns = {"row": data.rows, **time_column(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
     columns |= {"player": data.players[flat.player]}
     columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(count_teams(rounds) - 1, size)
     return ColumnTable(columns | {"share": share} | prediction_columns)

@@ -15,6 +15,7 @@ class ProgramTraits(NamedTuple):
     axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
     stream: bool = False  # whether it takes one event after the other
     loops: bool = False  # whether there are loops within its matches
+    nodes: bool = False  # whether its matches sum over more numbers than a player has, as over nodes of an integral
     short: bool = False  # whether it is sooner done than compiled
     tiles: bool = False  # whether large rounds are cut in tiles
 
@@ -49,7 +50,9 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
     # levels takes a quarter less time without), small matrices lose (slopes take half the time without), simple
     # rules in levels gain a third.
-    heavy = traits.events is Matches and not traits.stream and (traits.loops or traits.axes > 2)
+    # Sums over the nodes of an integral take two thirds of the time with them, of small matrices as well.
+    small_matrices = traits.axes > 2 and not traits.nodes
+    heavy = traits.events is Matches and not traits.stream and (traits.loops or small_matrices)
     if traits.events is Rounds or traits.short or heavy:
         options["xla_cpu_use_fusion_emitters"] = False
         # Of rounds the third level takes twice as long to compile, and a third longer to run with vectors of a player.

@@ -168,11 +168,12 @@ def compile_match_replay(
     short = not is_traced(plan) and plan.size <= policy.short_history
     stream = plan.number is None
     replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _import_levels_kernel()
-    loops = False
+    traits = ProgramTraits(Matches, stream=stream, short=short)
     if replay is replay_levels and not short:
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
-        loops = match_program_features(rules, params, state, match).loops
-    return compile_replay(replay, (params, state, plan, key), policy, ProgramTraits(Matches, 1, stream, loops, short))
+        features = match_program_features(rules, params, state, match)
+        traits = traits._replace(loops=features.loops, nodes=features.nodes)
+    return compile_replay(replay, (params, state, plan, key), policy, traits)
 
 
 def _import_levels_kernel() -> Any:
@@ -286,6 +287,7 @@ class MatchProgramComplexity(NamedTuple):
 
     loops: bool  # whether there is a loop within it
     scalar_rows: bool  # whether a player is one number in each leaf of the state
+    nodes: bool  # whether there are vectors longer than any of a player, as over nodes of an integral
     operations: int
 
 
@@ -306,20 +308,28 @@ def _match_program_features_cached(
         return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
 
     params, state, match = jax.tree.unflatten(structure, types)
-    operations = _operation_names(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
+    operations = _operation_names_and_longest_axes(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
+    longest = max((n for x in jax.tree.leaves(state) for n in x.shape), default=2)
     return MatchProgramComplexity(
-        "while" in operations, all(x.shape == (2,) for x in jax.tree.leaves(state)), len(operations)
+        any(name == "while" for name, _ in operations),
+        all(x.shape == (2,) for x in jax.tree.leaves(state)),
+        any(length > longest for _, length in operations),
+        len(operations),
     )
 
 
-def _operation_names(jaxpr: Jaxpr, counted: set[int]) -> list[str]:
-    """The operations of a function, those of the functions that it calls among them, once for each function."""
-    names = []
+def _operation_names_and_longest_axes(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[str, int]]:
+    """The operations of a function, each with the longest axis of what it gives.
+
+    Those of the functions that it calls are among them, once for each function.
+    """
+    operations = []
     for equation in jaxpr.eqns:
-        names.append(equation.primitive.name)
+        shapes = (getattr(x.aval, "shape", ()) for x in equation.outvars)
+        operations.append((equation.primitive.name, max((n for shape in shapes for n in shape), default=1)))
         for value in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
             inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
             if isinstance(inner, Jaxpr) and id(inner) not in counted:
                 counted.add(id(inner))
-                names += _operation_names(inner, counted)
-    return names
+                operations += _operation_names_and_longest_axes(inner, counted)
+    return operations

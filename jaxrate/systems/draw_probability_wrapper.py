@@ -60,8 +60,9 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     """The same system, predicting in full, in `jr.run` and in `jr.predict`.
 
     TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
-    also of rounds; Urnings [n, m + 1], the probabilities of the scores 0, 1/m, ..., 1 of player 0. In rounds of P
-    participants TrueSkill's probabilities to win take time of order P^2 (and memory of order P).
+    also of rounds; skills of goals by their scorelines; Urnings [n, m + 1], the probabilities of the scores 0, 1/m,
+    ..., 1 of player 0. In rounds of P participants TrueSkill's probabilities to win take time of order P^2 (and memory
+    of order P).
 
     Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
     scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
@@ -126,7 +127,8 @@ OWN_OUTCOMES: dict[Any, Any] = {
 
 def find_own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:
     """What predicts the outcomes of a system in full by its own draws; None if it has none."""
-    if getattr(system.params, "draw_margin", 0.0) is None:
+    params = system.params
+    if getattr(params, "draw_margin", 0.0) is None and getattr(params, "goal_rate", None) is None:
         return None
     rule: PredictRuleProtocol | None = look_up_replacement_function(system.rules.predict, OWN_OUTCOMES)
     return rule

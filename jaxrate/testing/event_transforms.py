@@ -1,5 +1,6 @@
 """Transforms of histories under which results change in a known way."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -8,9 +9,11 @@ import numpy as np
 from jaxrate.events import Context, Matches, Ragged
 
 
-def swap_sides(league: Matches) -> Matches:
-    """The same matches, each from the other side."""
+def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Matches:
+    """The same matches, each from the other side; `opposite` as in `reverse_results`."""
     side, weight, category, columns = league.context
+    if opposite and columns:
+        columns = {name: columns[opposite.get(name, name)] for name in columns}
     context = Context(None if side is None else -side, weight, None if category is None else category[:, ::-1], columns)
     return league._replace(player=league.player[:, ::-1], score=1.0 - league.score, context=context)
 
@@ -33,19 +36,27 @@ def rename_players(events: Any, new_ids: Any) -> Any:
     return events._replace(player=new_ids[events.player].astype(np.int32))
 
 
-def reverse_results(events: Any, first_event: int, evidence: tuple[str, ...] = ()) -> Any:
+def reverse_results(
+    events: Any, first_event: int, evidence: tuple[str, ...] = (), opposite: Mapping[str, str] | None = None
+) -> Any:
     """The same events with reversed results in event `first_device_event` and all later ones.
 
     Args:
       events: matches or contests.
       first_event: index of the first event with a reversed result.
       evidence: names of columns that depend on the result, as margins do: their signs change.
+      opposite: of columns of one side, as of goals, that of the other side: these are exchanged.
     """
+    opposite = opposite or {}
+
     if isinstance(events, Matches):
         is_reversed = np.arange(len(events.score)) >= first_event
         score = np.where(is_reversed, 1.0 - events.score, events.score)
         columns: Any = events.context.columns
-        reversed_columns = {name: np.where(is_reversed, -columns[name], columns[name]) for name in evidence}
+        reversed_columns = {
+            name: np.where(is_reversed, columns[opposite[name]] if name in opposite else -columns[name], columns[name])
+            for name in evidence
+        }
         context = events.context._replace(columns=columns | reversed_columns if reversed_columns else columns)
         return events._replace(score=score, context=context)
     rank, start = events.events.rank, events.player_start

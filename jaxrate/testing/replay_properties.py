@@ -28,6 +28,7 @@ from jaxrate.testing.synthetic_histories import (
     PERIOD_LENGTH,
     column_names_read_only_to_update,
     events_in_form,
+    opposite_side_columns,
     player_count,
     schedule_for_form,
     split_seasons,
@@ -52,6 +53,12 @@ def replay_case_events(case: SystemFormPrecision, events: Any, **options: Any) -
 def replay_first_season(case: SystemFormPrecision) -> Run:
     """The run of the first season."""
     return replay_case_events(case, split_seasons(case)[0])
+
+
+def reverse_case_results(case: SystemFormPrecision, events: Any, first_event: int) -> Any:
+    """The events with reversed results from this one on, and what their columns say of them."""
+    evidence = column_names_read_only_to_update(case.system, case.form)
+    return reverse_results(events, first_event, evidence, opposite_side_columns(case.system))
 
 
 def player_ratings(case: SystemFormPrecision, state: Any, params: Any = None) -> Rating:
@@ -120,9 +127,7 @@ def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecisi
         num_unaffected = (
             int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
         )
-    other_prediction = replay_case_events(
-        case, reverse_results(events, first_changed, column_names_read_only_to_update(case.system, case.form))
-    ).prediction
+    other_prediction = replay_case_events(case, reverse_case_results(case, events, first_changed)).prediction
     assert_equal_leaves(
         "predictions up to the first event that ends differently",
         prediction[:num_unaffected],
@@ -140,9 +145,7 @@ def a_better_result_gives_a_better_rating(case: SystemFormPrecision) -> None:
         best, worst, number = player[rank == 0], player[rank == rank.max()], len(events.player_start) - 2
     else:
         best, worst, number = events.player[-1, :1], events.player[-1, 1:], len(events.score) - 1
-    other = replay_case_events(
-        case, reverse_results(events, number, column_names_read_only_to_update(case.system, case.form))
-    )
+    other = replay_case_events(case, reverse_case_results(case, events, number))
     rating_gain = player_ratings(case, replay_first_season(case).state).mean - player_ratings(case, other.state).mean
     assert_claim(
         (rating_gain[best] > 0.0).all(), "after a win in the last event somebody is not rated higher than after a loss"

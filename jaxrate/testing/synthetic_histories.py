@@ -43,6 +43,13 @@ def two_season_events(case: SystemFormPrecision) -> Any:
         return contests._replace(events=rounds._replace(columns=columns or None))
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     league = make_two_season_matches()
+    for one, other in opposite_side_columns(case.system).items():  # of which who wins has more
+        if one in columns and one < other:
+            more, less = np.maximum(columns[one], columns[other]), np.minimum(columns[one], columns[other])
+            if one in case.system.settings["margin"]:
+                more, less = np.rint(more) + 1.0, np.rint(0.5 * less)
+            won, lost = np.asarray(league.score) == 1.0, np.asarray(league.score) == 0.0
+            columns |= {one: np.where(lost, less, more), other: np.where(won, less, more)}
     league = league._replace(context=league.context._replace(columns=columns or None))
     unweighted = league._replace(context=league.context._replace(weight=None))  # some take matches that count as one
     decided = unweighted._replace(score=np.ceil(np.asarray(league.score)))  # and some no draws
@@ -55,6 +62,13 @@ def _does_system_accept_matches(case: SystemFormPrecision, league: Matches) -> b
     except ValueError:
         return False
     return True
+
+
+def opposite_side_columns(system: RatingSystem) -> dict[str, str]:
+    """Of columns that hold what one side scored, or should have, the column of the other side."""
+    names = ("margin", "expected_goals") if system.settings.get("outcome") == "goals" else ()
+    pairs = [system.settings[name] for name in names if system.settings[name]]
+    return {one: other for a, b in pairs for one, other in ((a, b), (b, a))}
 
 
 @lru_cache

@@ -34,6 +34,8 @@ STATIC = {
         {"outcome": "margin"},
         {"outcome": "margin", "statistics": ("xg", "shots")} | SEASONS,
         {"statistics": ("xg",)},
+        {"outcome": "goals", "margin": ("ga", "gb")} | SEASONS,
+        {"outcome": "goals", "margin": ("ga", "gb"), "expected_goals": ("xa", "xb"), "own_side": True},
     ),
     "urnings": ({}, {"outcomes": 3, "estimate": "share"}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
 }
@@ -44,6 +46,8 @@ LACKING = {  # hyperparameters of skills that are None where a setting is not th
     "own_side_growth initial_own_side_deviation": ("own_side", True),
     "season_keep season_growth": next(iter(SEASONS.items())),
     "side_trend": ("side_since", 0.0),
+    "pace_growth initial_pace_deviation goal_rate goal_dispersion low_score_dependence": ("outcome", "goals"),
+    "expected_goals_noise expected_goals_scale": ("expected_goals", ("xa", "xb")),
     "second_kind_growth second_kind_initial_deviation second_kind_match_growth second_kind_experience": ("kinds", "x"),
 }
 FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # deviations of 1 to 2000, and ratings in proportion
@@ -83,6 +87,7 @@ def switched_off(random, system):
         return tuple(name for name in optional if random.integers(2))
     lacking = [x for names, (name, value) in LACKING.items() for x in names.split() if system.settings[name] != value]
     lacking += ["form_deviation", "form_reversion"] * int(random.integers(2))
+    lacking += ["noise", "draw_margin"] * (system.settings["outcome"] == "goals")
     free = [
         name
         for name in optional
@@ -90,6 +95,15 @@ def switched_off(random, system):
         not in ("form_deviation", "form_reversion", "own_side_growth", "initial_own_side_deviation", "margin_scale")
     ]
     return tuple(name for name in optional if name in lacking or (name in free and random.integers(2)))
+
+
+def bounded_for_goals(name, about, number):
+    """A hyperparameter by which logs of rates are known to some units: sums of few nodes resolve no more."""
+    if about.unit.startswith("points"):
+        low = 1.0 if about.space == "positive" else -1e3
+        return float(np.clip(number, low, 20.0 if name.endswith("match_growth") else 4e2))
+    limits = {"goal_rate": (0.01, 100.0), "expected_goals_noise": (0.05, 1e6), "expected_goals_scale": (0.1, 10.0)}
+    return float(np.clip(number, *limits.get(name, (-np.inf, np.inf))))
 
 
 def settings(random, system, off, tries=200):
@@ -104,6 +118,8 @@ def settings(random, system, off, tries=200):
                 number = float(np.clip(number, 1.0, 2000.0))
             if system.name in FIELD and name == "initial_rating":
                 number = float(np.clip(number, LOWEST, HIGHEST))
+            if system.settings.get("outcome") == "goals" and number is not None:
+                number = bounded_for_goals(name, about, number)
             given[name] = default if fixed else number
         for name, about in system.space._asdict().items():
             chain = [x for x in (about.bounds[0], name, about.bounds[1]) if x and given[x] is not None]
@@ -179,11 +195,19 @@ def league(random, system, n, apart):
     if str(system.settings.get("model")).startswith("thurstone") and jnp.result_type(float) == jnp.float32:
         # A surprise moves ratings by the weight times itself: beyond the other side, from match to match farther.
         options["weight"] = np.minimum(options["weight"], WIDEST_STEP)
+    if system.settings.get("outcome") == "goals":
+        options["weight"] = np.minimum(options["weight"], WIDEST_STEP)
     if system.name == "blat_mmr":  # which refuses more
         options["weight"] = np.minimum(options["weight"], MAX_WEIGHTS[jnp.result_type(float).name])
     if system.name == "skills":
         margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
         columns = {name: np.where(score == 0.5, 0.0, spread(random, n, -3.0, 3.0)) for name in margin}
+        if system.settings["outcome"] == "goals":
+            most, least = np.rint(spread(random, n, -2.0, 3.0)), random.poisson(1.0, n)
+            ahead = np.where(score == 0.5, least, least + most)
+            pairs = (np.where(score < 0.5, least, ahead), np.where(score < 0.5, ahead, least))
+            columns = dict(zip(system.settings["margin"], pairs, strict=True))
+            columns |= {name: spread(random, n, -3.0, 3.0) for name in system.settings["expected_goals"]}
         for name in system.settings["statistics"]:
             columns[name] = np.where(random.integers(4, size=n), spread(random, n, -3.0, 3.0), np.nan)
             columns[name] *= random.choice([-1.0, 1.0], n)

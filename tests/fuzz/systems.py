@@ -22,6 +22,7 @@ from jaxrate.system import random_draw_rule
 from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
+from jaxrate.testing.synthetic_histories import opposite_side_columns
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
 from tests.fuzz.rounding import (
@@ -242,7 +243,7 @@ def mirror(random, case, events, whole, rated, params, states):
 
 def other_side(case, league):
     """The same matches told from the other side, statistics too; a margin is a size."""
-    other, columns = swap_sides(league), league.context.columns
+    other, columns = swap_sides(league, opposite_side_columns(case.systems[0])), league.context.columns
     statistics = case.systems[0].settings.get("statistics", ())
     if not statistics:
         return other

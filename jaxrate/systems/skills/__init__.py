@@ -9,6 +9,12 @@ aging.py                      what time does to beliefs
 match_statistics.py           what was counted beside the result
 match_strengths.py            what players bring to a match
 outcome_likelihoods.py        how likely results are, and what they say of the players
+goal_settings.py              hyperparameters of goals, and whether matches have goals
+goal_beliefs.py               the rates at which both sides of a match should score
+goal_count_likelihoods.py     how likely goals of one side are, for hindsight
+goal_likelihoods.py           how likely goals are, and what they say of these rates
+goal_probabilities.py         how likely results and scorelines are
+goal_rules.py                 what is expected of the goals of a match, and learnt from them
 team_rules.py                 what is expected before a contest of teams, and learnt after it
 team_performances.py          what members bring to a contest, and how well their teams should perform
 member_evidence.py            what was counted of each participant, and who quit

@@ -90,7 +90,10 @@ def extra_match_columns(event: Matches | Periods) -> dict[str, Array]:
 
 
 def make_skill_loadings(model: ModelSettings, event: Matches | Periods) -> tuple[Array | None, Array | None]:
-    """x of both players [..., D]: the common skill, the category that they meet, the side on which they are, form."""
+    """x of both players [..., D]: the common skill, the category that they meet, the side on which they are, form.
+
+    Their pace says nothing of who is ahead.
+    """
     if model.size == 1:
         return None, None
     context: Any = event.context
@@ -105,6 +108,9 @@ def make_skill_loadings(model: ModelSettings, event: Matches | Periods) -> tuple
     if model.own_side:
         first.append(context.side[..., None])
         second.append(-context.side[..., None])
+    if model.pace:
+        first.append(jnp.zeros_like(one))
+        second.append(jnp.zeros_like(one))
     if model.form:
         first.append(one)
         second.append(one)

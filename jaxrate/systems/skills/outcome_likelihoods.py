@@ -18,7 +18,7 @@ from jaxrate.systems.skills.match_strengths import MatchStrengths, extra_match_c
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 
 Q = math.log(10.0) / 400.0
-OUTCOMES = "win", "logistic", "margin"
+OUTCOMES = "win", "logistic", "margin", "goals"
 Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
 
 

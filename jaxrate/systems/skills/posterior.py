@@ -49,7 +49,7 @@ def learn_from_messages(
         scaled = information[:, None] * x
         terms = scaled[:, :, None] * x[:, None, :], surprise[:, None] * x, weight
         total = [sums.at[event.pair[:, side]].add(term) for sums, term in zip(total, terms, strict=True)]
-    return _learn_period(model, constants, rows, *total)
+    return learn_from_information(model, constants, rows, *total)
 
 
 def learn_from_member_messages(
@@ -70,10 +70,10 @@ def learn_from_member_messages(
         return _learn_match(model, constants, rows, loading, message, count)
     scaled = information[:, None] * loading
     matrix, vector = total(scaled[:, :, None] * loading[:, None, :]), total(surprise[:, None] * loading)
-    return _learn_period(model, constants, rows, matrix, vector, count)
+    return learn_from_information(model, constants, rows, matrix, vector, count)
 
 
-def _add_match_growth(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
+def add_match_growth(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
     """After `count` [...] matches, but for what they say."""
     covariance = rows.covariance
     added = match_growth_variance(constants, rows, count)
@@ -86,7 +86,7 @@ def _update_one_component_skill(
     model: ModelSettings, constants: Constants, rows: State, total: tuple[Array, ...]
 ) -> State:
     information, surprise, count = total
-    rows = _add_match_growth(model, constants, rows, count)
+    rows = add_match_growth(model, constants, rows, count)
     variance = rows.covariance / (1.0 + rows.covariance * information)
     return rows._replace(mean=rows.mean + variance * surprise, covariance=variance)
 
@@ -95,17 +95,17 @@ def _learn_match(
     model: ModelSettings, constants: Constants, row: State, loading: Any, message: Message, weight: Array
 ) -> State:
     information, surprise = message
-    row = _add_match_growth(model, constants, row, weight)
+    row = add_match_growth(model, constants, row, weight)
     covariance, gain = condition_covariance_on_message(row.covariance, loading, information)
     return row._replace(mean=row.mean + gain * surprise[..., None], covariance=covariance)
 
 
-def _learn_period(
+def learn_from_information(
     model: ModelSettings, constants: Constants, rows: State, information: Array, surprise: Array, count: Array
 ) -> State:
     """The matrix of a player is split into D messages about one direction each, told one after the other."""
-    rows = _add_match_growth(model, constants, rows, count)
-    covariance, least = rows.covariance, _message_rounding_tolerance(model.size, information.dtype)
+    rows = add_match_growth(model, constants, rows, count)
+    covariance, least = rows.covariance, message_rounding_tolerance(model.size, information.dtype)
     rest, whole = information, jnp.diagonal(information, axis1=-2, axis2=-1)
     for i in range(model.size):
         pivot, column = rest[:, i, i], rest[:, :, i]
@@ -127,12 +127,12 @@ def condition_covariance_on_message(covariance: Array, loading: Array, informati
     toward = covariance_with_strength(covariance, loading)
     variance = jnp.maximum(jnp.sum(loading * toward, axis=-1), 0.0)
     inverse = 1.0 / (1.0 + variance * information)
-    slack = jnp.asarray(1.0 + _message_rounding_tolerance(size, covariance.dtype) * np.eye(size), covariance.dtype)
+    slack = jnp.asarray(1.0 + message_rounding_tolerance(size, covariance.dtype) * np.eye(size), covariance.dtype)
     kept = covariance * jnp.broadcast_to(slack, covariance.shape)
     shrunk = kept - (information * inverse)[..., None, None] * (toward[..., None] * toward[..., None, :])
     return shrunk, toward * inverse[..., None]
 
 
-def _message_rounding_tolerance(size: int, dtype: Any) -> float:
+def message_rounding_tolerance(size: int, dtype: Any) -> float:
     """By how much, in units of the deviations, a message to a matrix of this size may be off."""
     return 2.0 * size * float(np.finfo(dtype).eps)

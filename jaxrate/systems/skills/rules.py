@@ -12,6 +12,9 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import seasons_applied_until
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
+from jaxrate.systems.skills.goal_beliefs import GoalRateFactors, goal_rate_factors, make_goal_belief
+from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
+from jaxrate.systems.skills.goal_rules import goal_losses, learn_goals, predict_goal_outcomes, predict_goals
 from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
 from jaxrate.systems.skills.outcome_likelihoods import (
     expected_score,
@@ -33,6 +36,8 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Matc
     """Expected score of the first player; of a contest the share [P] of the other teams that one's own should beat."""
     if isinstance(event, Rounds):
         return predict_contest(model, constants, rows, event)
+    if model.outcome == "goals":
+        return predict_goals(model, constants, assign_kinds_and_age_for_games(model, constants, rows, event), event)
     return expected_score(model, constants, upcoming_match_strengths(model, constants, rows, event))
 
 
@@ -41,13 +46,39 @@ def predict_outcome_probabilities(
 ) -> OutcomeProbabilities:
     if isinstance(event, Rounds):
         return predict_contest_outcomes(model, constants, rows, event)
+    if model.outcome == "goals":
+        rows = assign_kinds_and_age_for_games(model, constants, rows, event)
+        return predict_goal_outcomes(model, constants, rows, event)
     return outcome_probabilities(constants, upcoming_match_strengths(model, constants, rows, event))
 
 
+def predict_scorelines(
+    model: ModelSettings, most_goals: int, constants: Constants, rows: State, event: Matches | Periods
+) -> Array:
+    """[..., most_goals + 1, most_goals + 1] the chances of scorelines, of skills that learn from goals."""
+    rows = assign_kinds_and_age_for_games(model, constants, rows, event)
+    belief = make_goal_belief(model, constants, rows, event, None).rates
+    return scoreline_probabilities(belief, constants.params.low_score_dependence, most_goals)
+
+
+def predict_goal_rate_factors(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches
+) -> GoalRateFactors:
+    """The logs of the rates of goals, by what both teams bring, of skills that learn from goals."""
+    rows = assign_kinds_and_age_for_games(model, constants, rows, event)
+    return goal_rate_factors(model, make_goal_belief(model, constants, rows, event, None), rows, event)
+
+
 def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts."""
+    """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts.
+
+    Of goals, minus the logarithms of the probabilities of the scorelines.
+    """
     if isinstance(rated.event, Rounds):
         return rated_contest_loss(model, rated)
+    if model.outcome == "goals":
+        rows = assign_kinds_and_age_for_games(model, rated.constants, rated.before, rated.event)
+        return goal_losses(model, rated.constants, rows, rated.event)
     meeting = upcoming_match_strengths(model, rated.constants, rated.before, rated.event)
     return margin_negative_log_density(model, rated.constants, meeting, rated.event)
 
@@ -72,8 +103,11 @@ def update(
     if isinstance(event, Rounds):
         return learn_contest(model, constants, rows, event)
     rows, end = assign_kinds_and_age_for_games(model, constants, rows, event), event.time
-    pair = make_match_strengths(model, constants, rows, event, event.context.weight)
-    after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
+    if model.outcome == "goals":
+        after = learn_goals(model, constants, rows, event)
+    else:
+        pair = make_match_strengths(model, constants, rows, event, event.context.weight)
+        after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
     if isinstance(event, Periods):
         end = end + constants.params.period
         after = apply_clock_seasons(model, constants, after, seasons_applied_until(event, rows.time), end)

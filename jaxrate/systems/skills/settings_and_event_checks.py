@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
+from jaxrate.events import Context, Matches, Ragged, Rounds, as_event_time, fail_where
+from jaxrate.hyperparameter_definitions import check_whole_number
 from jaxrate.rules import Params
-from jaxrate.systems.mean_reversion import SEASON_DEFAULTS
+from jaxrate.systems.mean_reversion import SEASON_DEFAULTS, parse_season_starts
+from jaxrate.systems.skills.goal_settings import NOT_FOR_GOALS, check_goal_settings, check_goals, goal_param_defaults
+from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
 from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, SIDES, ModelSettings
 
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
@@ -22,7 +25,8 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
     Raises:
       ValueError: for a value of a part that the model lacks.
     """
-    noisy = model.outcome != "logistic"
+    noisy = model.outcome not in ("logistic", "goals")
+    scale = NOT_FOR_GOALS if model.pace else NOT_FOR_LOGISTIC
     seasons, in_seasons = (
         "needs seasons=..., their first times, or league_season",
         bool(model.seasons or model.league_season),
@@ -36,12 +40,13 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
         "season_growth": (in_seasons, SEASON_DEFAULTS["season_growth"], seasons),
         "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
         "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
-        "noise": (noisy, DEFAULT_NOISE, NOT_FOR_LOGISTIC),
-        "draw_margin": (noisy, None, NOT_FOR_LOGISTIC),
+        "noise": (noisy, DEFAULT_NOISE, scale),
+        "draw_margin": (noisy, None, scale),
         "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
         "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
         "quit_threshold": (model.quit is not None, params.initial_rating - DEFAULT_NOISE, "needs quit=..., a column"),
     }
+    needs |= goal_param_defaults(model)
     kinds = 'needs kinds="sides", or the columns of kinds'
     for name in ("growth", "initial_deviation", "match_growth", "experience"):
         own, value = f"second_kind_{name}", getattr(params, name)
@@ -52,6 +57,37 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
         elif getattr(params, name) is not None and not has:
             raise ValueError(f"skills: {name} {why}")
     return params
+
+
+def parse_settings(**values: Any) -> dict[str, Any]:
+    """The settings of skills, checked, as `ModelSettings` has them."""
+    for name, allowed in (("outcome", OUTCOMES), ("team_performance", ("sum", "mean"))):
+        if values[name] not in allowed:
+            words = f"{', '.join(repr(x) for x in allowed[:-1])} or {allowed[-1]!r}"
+            raise ValueError(f"skills: {name} must be {words}, got {values[name]!r}")
+    check_whole_number("skills", "categories", values["categories"], 1, 100)
+    if not isinstance(values["own_side"], bool):
+        raise ValueError(f"skills: own_side must be True or False, got {values['own_side']!r}")
+    several = "margin", "covariates", "statistics", "kinds", "expected_goals"
+    values |= {name: parse_column_names(name, values[name]) for name in several}
+    if values["statistics"] and values["outcome"] == "logistic":
+        raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
+    if len(values["margin"]) not in (1, 2):
+        raise ValueError("skills: margin must be one column, or two: the points of each side")
+    kinds = values["kinds"]
+    if kinds != (SIDES,) and len(kinds) not in (0, 2):
+        raise ValueError(
+            f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
+        )
+    if values["league_season"] is not None:
+        (values["league_season"],) = parse_column_names("league_season", values["league_season"])
+    if values["side_since"] is not None:
+        values["side_since"] = as_event_time("side_since", values["side_since"])
+    values["seasons"] = parse_season_starts("skills", values["seasons"])
+    if values["seasons"] and values["league_season"] is not None:
+        raise ValueError("skills: give seasons, their first times, or league_season, and not both")
+    check_goal_settings(ModelSettings(**values))
+    return values
 
 
 def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
@@ -67,8 +103,8 @@ def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, .
 
 def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
-    margin = settings.get("margin", ()) if settings.get("outcome") == "margin" else ()
-    return (*margin, *settings.get("statistics", ()))
+    margin = settings.get("margin", ()) if settings.get("outcome") in ("margin", "goals") else ()
+    return (*margin, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
 
 
 def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -90,18 +126,20 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         return
     context: Context = flat.context
     wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
-    wanted |= dict.fromkeys(model.margin if model.outcome == "margin" else (), ("margin", "--margin"))
+    wanted |= dict.fromkeys(model.margin if model.outcome in ("margin", "goals") else (), ("margin", "--margin"))
     wanted |= dict.fromkeys(model.statistics, ("statistics", "--statistics"))
-    further = (*model.kinds, *filter(None, [model.league_season]))
+    further = (*model.expected_goals, *model.kinds, *filter(None, [model.league_season]))
     wanted |= dict.fromkeys((x for x in further if x != SIDES), ("columns", "--columns"))
     for name, (argument, option) in wanted.items():
         columns: dict[str, Any] = context.columns or {}
         if name not in columns:
             where = f"{argument}=... of `read`, {option}, or columns=... of `matches`"
             raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
-        if name not in model.statistics:
+        if name not in (*model.statistics, *model.expected_goals):
             value = np.asarray(columns[name])
             fail_where(np.isnan(value), partial(_missing_number_message, name))
+    if model.pace:
+        check_goals(model, flat)
     check_player_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")

@@ -23,7 +23,7 @@ YEAR = 365.25  # units of time in which the side advantage changes by its trend
 class ModelSettings(NamedTuple):
     """What is fixed before hyperparameters have values."""
 
-    outcome: str  # "win" | "logistic" | "margin"
+    outcome: str  # "win" | "logistic" | "margin" | "goals"
     categories: int  # 1: there are no modifiers
     covariates: tuple[str, ...]  # the names of columns
     own_side: bool
@@ -36,6 +36,7 @@ class ModelSettings(NamedTuple):
     form: bool = False  # whether players have a form, beside their skill
     team_performance: str = "sum"  # of a team: the "sum" of its members' performances, or their "mean"
     quit: str | None = None  # the column that says who quit a contest; None: nobody does
+    expected_goals: tuple[str, ...] = ()  # the columns of both sides; (): there are none
 
     @property
     def modifiers(self) -> int:
@@ -44,7 +45,17 @@ class ModelSettings(NamedTuple):
     @property
     def size(self) -> int:
         """D: of the vector that is believed of a player."""
-        return 1 + self.modifiers + self.own_side + self.form
+        return 1 + self.modifiers + self.own_side + self.pace + self.form
+
+    @property
+    def pace(self) -> bool:
+        """Whether players have a pace beside their skill: by how much more goals fall in their matches."""
+        return self.outcome == "goals"
+
+    @property
+    def pace_index(self) -> int:
+        """Where the pace is in that vector."""
+        return 1 + self.modifiers + self.own_side
 
 
 STATISTIC_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the statistic is worth")
@@ -52,7 +63,6 @@ STATISTIC_NOISE = Parameter(POSITIVE, "points", "deviation of the statistic abou
 COVARIATE_PARAMETER = Parameter(
     HyperparameterRange("any number"), "points per unit", "rating points in a unit of the column"
 )
-
 SIZE_ADVANTAGE = Parameter(
     MAYBE_ANY,
     "points",
@@ -75,7 +85,7 @@ def statistic_noise_name(statistic: str) -> str:
 
 
 class State(NamedTuple):
-    mean: Array  # [num_players, D] common skill, modifiers, own side, form, in points; [num_players] if D = 1
+    mean: Array  # [num_players, D] common skill, modifiers, own side, pace, form, in points; [num_players] if D = 1
     covariance: Array  # [num_players, D, D] as of `time`; [num_players] if D = 1
     games: Array | None  # [num_players] matches played, by weight. None: experience does not count
     time: Array  # [num_players] end of the last event; inf before the first
@@ -108,24 +118,27 @@ def select_by_player_kind(kind: Array | None, first: Any, second: Any) -> Any:
     return first if kind is None else jnp.where(kind > 0.5, second, first)
 
 
-def stack_component_values(model: ModelSettings, common: Any, modifier: Any, own_side: Any, form: Any) -> Any:
+def stack_component_values(
+    model: ModelSettings, common: Any, modifier: Any, own_side: Any, pace: Any, form: Any
+) -> Any:
     """[D] of a number for each kind of part; the number itself if D = 1."""
     if model.size == 1:
         return common
-    each = [common, *[modifier] * model.modifiers, *[own_side] * model.own_side, *[form] * model.form]
+    kinds = (modifier, model.modifiers), (own_side, model.own_side), (pace, model.pace), (form, model.form)
+    each = [common, *(value for value, count in kinds for _ in range(count))]
     return jnp.stack([jnp.asarray(x, float) for x in each])
 
 
 def newcomer_variances(model: ModelSettings, params: Any) -> Any:
     """[D] of a newcomer."""
-    own_side = params.initial_own_side_deviation
-    deviations = params.initial_deviation, params.initial_modifier_deviation, own_side, params.form_deviation
+    sides = params.initial_own_side_deviation, params.initial_pace_deviation
+    deviations = params.initial_deviation, params.initial_modifier_deviation, *sides, params.form_deviation
     return stack_component_values(model, *(None if x is None else x**2 for x in deviations))
 
 
 def init(model: ModelSettings, params: Any, num_players: int) -> State:
     mean, variance = (
-        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
+        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0, 0.0),
         newcomer_variances(model, params),
     )
     if model.size == 1:
@@ -143,7 +156,7 @@ def prepare(model: ModelSettings, params: Any) -> Constants:
     growth, highest = variance_growth_and_limits(model, params)
     return Constants(
         params,
-        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0),
+        stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0, 0.0),
         growth,
         highest,
         None if params.match_growth is None else params.match_growth**2,
@@ -155,8 +168,9 @@ def prepare(model: ModelSettings, params: Any) -> Constants:
 def variance_growth_and_limits(model: ModelSettings, params: Any) -> tuple[Any, Any]:
     """[D] by how much variances grow per unit of time, and [D] how high time lets them."""
     highest = params.initial_deviation if params.deviation_max is None else params.deviation_max
-    growth = params.growth, params.modifier_growth, params.own_side_growth, 0.0
-    most = highest, params.initial_modifier_deviation, params.initial_own_side_deviation, params.form_deviation
+    growth = params.growth, params.modifier_growth, params.own_side_growth, params.pace_growth, 0.0
+    sides = params.initial_own_side_deviation, params.initial_pace_deviation
+    most = highest, params.initial_modifier_deviation, *sides, params.form_deviation
     return (
         stack_component_values(model, *(None if x is None else x**2 / params.period for x in growth)),
         stack_component_values(model, *(None if x is None else x**2 for x in most)),

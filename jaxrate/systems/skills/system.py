@@ -46,6 +46,11 @@ k log(1 + |margin| / k). What is predicted is the result, as after win.
 statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
 the result tell of d one after the other, see statistics.py.
 
+goals: both sides score Poisson's goals, with Dixon and Coles' correction of low scores. Teams have a pace beside their
+strength, so an attack (strength + pace) / 2 and a defence (strength - pace) / 2, and where nothing else counts they
+score goal_rate 10^((attack - the other's defence) / 400) goals. The belief after a match is the normal law with the
+same mean and covariance, see goal_beliefs.py and goal_likelihoods.py. All three outcomes are predicted.
+
 A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
 precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
 and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter for online rating: one-fits-all
@@ -55,7 +60,7 @@ approach", with a covariance for each player.) Contests of teams: see team_rules
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from jaxrate.events import Matches, Periods, Rounds, as_event_time
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.factory_hyperparameters import collect_params, factory_hyperparameter_space
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import (
@@ -68,25 +73,29 @@ from jaxrate.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
-    check_whole_number,
 )
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.mean_reversion import parse_season_starts
-from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
+from jaxrate.systems.skills.goal_settings import (
+    EXPECTED_GOALS_NOISE,
+    EXPECTED_GOALS_SCALE,
+    GOAL_DISPERSION,
+    GOAL_RATE,
+    LOW_SCORE_DEPENDENCE,
+    PACE_DEVIATION,
+    PACE_GROWTH,
+)
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings_and_event_checks import (
     DEFAULT_NOISE,
-    NOT_FOR_LOGISTIC,
     check_events_fit,
     fill_param_defaults,
-    parse_column_names,
+    parse_settings,
 )
 from jaxrate.systems.skills.settings_and_state import (
     COVARIATE_PARAMETER,
     GROWTH_UNIT,
     QUIT_THRESHOLD,
-    SIDES,
     SIZE_ADVANTAGE,
     STATISTIC_NOISE,
     STATISTIC_SCALE,
@@ -112,6 +121,7 @@ def skills(
     statistics: str | Sequence[str] = (),
     team_performance: str = "sum",
     quit: str | None = None,
+    expected_goals: str | Sequence[str] = (),
     *,
     growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill")] = 10.0,
     initial_rating: Annotated[float, RATING] = 1500.0,
@@ -235,6 +245,13 @@ def skills(
     ] = None,
     size_advantage: Annotated[float | None, SIZE_ADVANTAGE] = None,
     quit_threshold: Annotated[float | None, QUIT_THRESHOLD] = None,
+    pace_growth: Annotated[float | None, PACE_GROWTH] = None,
+    initial_pace_deviation: Annotated[float | None, PACE_DEVIATION] = None,
+    goal_rate: Annotated[float | None, GOAL_RATE] = None,
+    goal_dispersion: Annotated[float | None, GOAL_DISPERSION] = None,
+    low_score_dependence: Annotated[float | None, LOW_SCORE_DEPENDENCE] = None,
+    expected_goals_noise: Annotated[float | None, EXPECTED_GOALS_NOISE] = None,
+    expected_goals_scale: Annotated[float | None, EXPECTED_GOALS_SCALE] = None,
     **weights: float,
 ) -> RatingSystem:
     """One filter of matches, rating periods and contests of teams that takes margins, surfaces, covariates, sides,
@@ -250,7 +267,7 @@ def skills(
     The parts apart are the columns of `state.mean`.
 
     Args:
-      outcome: what is learnt from: "win", "logistic" (the result, as in Glicko) or "margin".
+      outcome: what is learnt from: "win", "logistic" (the result, as in Glicko), "margin" or "goals".
       categories: how many there are, such as surfaces; with one there are no modifiers.
       covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
         each is a hyperparameter of its name (points per unit, any number), at first 0.
@@ -258,7 +275,7 @@ def skills(
         "side" of participants, 1 at home, -1 away and 0 elsewhere; as a covariate it has the common one.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
-        counts; its sign is the score's, and a draw has no margin.
+        counts; its sign is the score's, and a draw has no margin. With "goals" the two columns of the goals.
       kinds: of players, if there are two, as learners and exercises: "sides" if all who are a are of the first and all
         who are b of the second; or the columns of a's and of b's kind, 0 or 1. That of their first match stays.
       league_season: the column of the number of the season of each match, in place of `seasons`, where those of several
@@ -271,50 +288,31 @@ def skills(
         (points, > 0; at first 300). In contests: of each participant, about 0 for equals.
       team_performance: of a team in contests: the "sum" of its members' performances, or their "mean".
       quit: the column that says which participants of contests quit: 1, and 0 for those who stayed; NaN: unknown.
+      expected_goals: with "goals", the names of the columns of both sides' expected goals, or of shots at goal; NaN
+        where they are missing.
       **weights: hyperparameters of covariates, by their names, and of statistics.
 
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
         a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
     """
-    if team_performance not in ("sum", "mean"):
-        raise ValueError(f"skills: team_performance must be 'sum' or 'mean', got {team_performance!r}")
-    if outcome not in OUTCOMES:
-        raise ValueError(f"skills: outcome must be {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}, got {outcome!r}")
-    check_whole_number("skills", "categories", categories, 1, 100)
-    if not isinstance(own_side, bool):
-        raise ValueError(f"skills: own_side must be True or False, got {own_side!r}")
-    margin, covariates = parse_column_names("margin", margin), parse_column_names("covariates", covariates)
-    statistics = parse_column_names("statistics", statistics)
-    if statistics and outcome == "logistic":
-        raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
-    if len(margin) not in (1, 2):
-        raise ValueError("skills: margin must be one column, or two: the points of each side")
-    kinds = parse_column_names("kinds", kinds)
-    if kinds != (SIDES,) and len(kinds) not in (0, 2):
-        raise ValueError(
-            f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
-        )
-    if league_season is not None:
-        (league_season,) = parse_column_names("league_season", league_season)
-    since = None if side_since is None else as_event_time("side_since", side_since)
-    times = parse_season_starts("skills", seasons)
-    if times and league_season is not None:
-        raise ValueError("skills: give seasons, their first times, or league_season, and not both")
-    setting_values: dict[str, Any] = {
-        "outcome": outcome,
-        "categories": categories,
-        "covariates": covariates,
-        "own_side": own_side,
-        "seasons": times,
-        "margin": margin,
-        "kinds": kinds,
-        "league_season": league_season,
-        "side_since": since,
-        "statistics": statistics,
-        "team_performance": team_performance,
-        "quit": quit,
-    }
+    setting_values = parse_settings(
+        outcome=outcome,
+        categories=categories,
+        covariates=covariates,
+        own_side=own_side,
+        seasons=seasons,
+        margin=margin,
+        kinds=kinds,
+        league_season=league_season,
+        side_since=side_since,
+        statistics=statistics,
+        team_performance=team_performance,
+        quit=quit,
+        expected_goals=expected_goals,
+    )
+    model = ModelSettings(**setting_values, form=form_deviation is not None)
+    covariates, statistics = model.covariates, model.statistics
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
     further, argument_names = (
         covariates + of_statistics,
@@ -328,14 +326,13 @@ def skills(
     abouts = (COVARIATE_PARAMETER,) * len(covariates) + (STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics)
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
     extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
-    model = ModelSettings(**setting_values, form=form_deviation is not None)
     params, space = collect_params(skills, locals(), extra)
     params = fill_param_defaults(model, params)
     return RatingSystem(
         "skills",
         params,
         space,
-        (Matches, Periods) if outcome == "logistic" or kinds else (Matches, Periods, Rounds),
+        (Matches, Periods) if outcome in ("logistic", "goals") or kinds else (Matches, Periods, Rounds),
         bind(init, model),
         make_rules(model),
         bind(summary, model),

@@ -1,0 +1,199 @@
+"""Scorelines of matches to come, and what follows from them: total goals, both score, handicaps."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.array_types import HostArray
+from jaxrate.events import Matches
+from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
+from jaxrate.forecasts.upcoming_events import time_column
+from jaxrate.hashable_functions_and_arrays import bind, look_up_replacement_function
+from jaxrate.hyperparameter_definitions import check_whole_number
+from jaxrate.league.column_table import ColumnTable
+from jaxrate.league.rated_history import Rated
+from jaxrate.replay.event_prediction import predict
+from jaxrate.system import RatingSystem
+from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
+from jaxrate.systems.skills import rules
+from jaxrate.text_format import format_value_for_error
+
+MAX_GOALS = 200  # of a side, in a table
+SUM_TOLERANCE = 1e-3  # by how much the chances of scorelines may sum to more than 1
+
+
+class Scorelines(NamedTuple):
+    """The chances of scorelines. `print` shows a table, see `summarise_scorelines`."""
+
+    a: HostArray  # [n] names of the first players
+    b: HostArray  # [n] and of the second ones
+    probability: HostArray  # [n, most_goals + 1, most_goals + 1] goals of a, by goals of b
+    time: HostArray | None = None  # [n] dates, or times as numbers; None: there are none
+
+    def __str__(self) -> str:
+        return str(summarise_scorelines(self))
+
+
+class LineProbabilities(NamedTuple):
+    """How a bet on a line ends; of a line at a quarter the means of both lines beside it."""
+
+    over: HostArray  # [...] above the line
+    level: HostArray  # [...] on it: the stake is returned
+    under: HostArray  # [...] below it
+
+
+@enforce_argument_annotations
+def predict_scorelines(
+    rated: Rated, source: Any, *, most_goals: int = 15, newcomers: bool = False, time: Any = None, **columns: Any
+) -> Scorelines:
+    """The chances of all scorelines of matches to come, of skills that learn from goals.
+
+        scorelines = jr.forecasts.predict_scorelines(rated, [("Ada", "Bo")], side="a")
+        print(scorelines)
+        jr.forecasts.total_goals_probabilities(scorelines.probability, 2.5).over
+
+    Strengths are as uncertain as they are believed to be, and low scores are corrected where the system does so.
+
+    Args:
+      rated: as from `rate`, of `jr.skills("goals", ...)`.
+      most_goals: of each side. What is left out of 1 is the chance of more, which is below 1e-9 for two goals a side.
+      source, newcomers, time, columns: as of `predict_fixtures`.
+
+    Raises:
+      ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
+    """
+    most_goals = check_whole_number("predict_scorelines", "most_goals", most_goals, 1, MAX_GOALS)
+    make_scoreline_system(rated.system, most_goals)  # before anything is read
+    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    if not isinstance(data.events, Matches):
+        raise ValueError("contests have no scorelines; give matches of two")
+    system = make_scoreline_system(system, most_goals)
+    table = np.asarray(predict(system, rated.state, data.matches, num_players=len(data.players)), np.float64)
+    a, b = data.players[data.matches.player].T
+    return Scorelines(a, b, table, time_column(data, data.matches.time).get("time"))
+
+
+def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem:
+    """The system, predicting the chances [most_goals + 1, most_goals + 1] of scorelines.
+
+    Raises:
+      ValueError: if it does not learn from goals.
+    """
+    inner = replace_goal_prediction(system, rules.predict_scorelines)
+    if inner is None:
+        raise ValueError(f"this {system.name} says nothing of scorelines; take jr.skills('goals', margin=...)")
+    if "calibrated" in wrapper_names(system):
+        raise ValueError("scorelines are those of the goals, without calibration; take the system without it")
+    return inner._replace(rules=inner.rules._replace(predict=bind(inner.rules.predict, most_goals)))
+
+
+def replace_goal_prediction(system: RatingSystem, predict_rule: Any) -> RatingSystem | None:
+    """Skills that learn from goals, without what wraps them, predicting by this rule of theirs; None for others."""
+    inner = unwrap_predictions(system)
+    rules_of_skills = dict.fromkeys((rules.predict, rules.predict_outcome_probabilities), predict_rule)
+    rule = look_up_replacement_function(inner.rules.predict, rules_of_skills)
+    if rule is None or inner.settings.get("outcome") != "goals":
+        return None
+    return inner._replace(rules=inner.rules._replace(predict=rule))
+
+
+@enforce_argument_annotations
+def summarise_scorelines(scorelines: Scorelines, *, total: float = 2.5) -> ColumnTable:
+    """A table of matches: the chances of win, draw and loss of a, mean goals, the likeliest scoreline, and of totals.
+
+        jr.forecasts.summarise_scorelines(scorelines, total=3.5)
+
+    Args:
+      scorelines: as from `predict_scorelines`.
+      total: the line of total goals that the column `over` is about; any number.
+
+    Raises:
+      ValueError: for tables that hold no chances of scorelines.
+    """
+    table = check_scorelines(scorelines.probability)
+    lead, number = goal_difference_probabilities(table, 0.0), np.arange(table.shape[-1])
+    likeliest = table.reshape(*table.shape[:-2], -1).argmax(axis=-1)
+    first, second = np.divmod(likeliest, table.shape[-1])
+    columns = {} if scorelines.time is None else {"time": scorelines.time}
+    columns |= {"a": scorelines.a, "b": scorelines.b, "win": lead.over, "draw": lead.level, "loss": lead.under}
+    columns |= {"goals_a": table.sum(axis=-1) @ number, "goals_b": table.sum(axis=-2) @ number}
+    columns["likeliest"] = np.array([f"{x}:{y}" for x, y in zip(first.ravel(), second.ravel(), strict=True)])
+    columns["over"] = total_goals_probabilities(table, total).over
+    return ColumnTable(columns | {"both_score": both_score_probability(table)})
+
+
+@enforce_argument_annotations
+def total_goals_probabilities(probability: Any, line: float) -> LineProbabilities:
+    """The chances that both sides together score more goals than a line, as many, or fewer.
+
+        jr.forecasts.total_goals_probabilities(scorelines.probability, 2.5)
+
+    Args:
+      probability: [..., K, K] of scorelines, as `predict_scorelines` has them.
+      line: in quarters of a goal, as 2.5. One of 2.25 is half a bet on 2 and half a bet on 2.5.
+
+    Returns:
+      Leaves [...].
+
+    Raises:
+      ValueError: for tables that hold no chances of scorelines, or another line.
+    """
+    table, number = check_scorelines(probability), np.arange(np.shape(probability)[-1])
+    return _line_probabilities(table, number[:, None] + number, line)
+
+
+@enforce_argument_annotations
+def goal_difference_probabilities(probability: Any, line: float) -> LineProbabilities:
+    """The chances that the first side leads by more goals than a line, by as many, or by fewer: bets with a handicap.
+
+        jr.forecasts.goal_difference_probabilities(scorelines.probability, 1.0)
+
+    Args:
+      probability: [..., K, K] of scorelines, as `predict_scorelines` has them.
+      line: in quarters of a goal: a handicap of -1.5 for the first side is a line of 1.5.
+
+    Returns:
+      Leaves [...].
+
+    Raises:
+      ValueError: as `total_goals_probabilities`.
+    """
+    table, number = check_scorelines(probability), np.arange(np.shape(probability)[-1])
+    return _line_probabilities(table, number[:, None] - number, line)
+
+
+@enforce_argument_annotations
+def both_score_probability(probability: Any) -> HostArray:
+    """[...] the chance that both sides score, from the chances of scorelines [..., K, K].
+
+        jr.forecasts.both_score_probability(scorelines.probability)
+
+    Raises:
+      ValueError: for tables that hold no chances of scorelines.
+    """
+    return np.asarray(check_scorelines(probability)[..., 1:, 1:].sum(axis=(-2, -1)))
+
+
+def check_scorelines(probability: Any) -> HostArray:
+    """[..., K, K] the chances of scorelines; ValueError if they are none."""
+    table = np.asarray(probability)
+    if table.ndim < 2 or table.shape[-1] != table.shape[-2] or table.dtype.kind not in "biuf":
+        raise ValueError(f"probability must hold the chances [..., K, K] of scorelines, got shape {table.shape}")
+    table = table.astype(np.float64)
+    if not (table >= 0.0).all() or (table.sum(axis=(-2, -1)) > 1.0 + SUM_TOLERANCE).any():
+        raise ValueError("probability must hold chances, from 0 on, which sum to at most 1 for each match")
+    return table
+
+
+def _line_probabilities(table: HostArray, quantity: HostArray, line: float) -> LineProbabilities:
+    """The chances [...] that whole numbers [K, K] are above, on and below a line."""
+    quarters = line * 4.0
+    if not np.isfinite(quarters) or quarters != np.rint(quarters):
+        raise ValueError(f"line must be a number of quarters of a goal, as 2.5, got {format_value_for_error(line)}")
+    lines = [line] if quarters % 2 == 0 else [line - 0.25, line + 0.25]
+    above, on, below = (
+        np.mean([table[..., compare(quantity, x)].sum(axis=-1) for x in lines], axis=0)
+        for compare in (np.greater, np.equal, np.less)
+    )
+    return LineProbabilities(above, on, below)

@@ -1,0 +1,251 @@
+"""Skills of goals against the slow twin, dense integrals, and Dixon and Coles' model as it is written."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+import jaxrate as jr
+from jaxrate.forecasts.scorelines import make_scoreline_system
+from jaxrate.systems.skills.goal_beliefs import LogRateBelief
+from jaxrate.systems.skills.goal_probabilities import result_probabilities, scoreline_probabilities
+from tests.conftest import mark_full, refused
+from tests.reference.goals_twin import Goals, Q
+
+TEAMS, MATCHES, SEASONS = 8, 30, (31.0, 62.5, 63.0)
+PARTS = {
+    "growth": 12.0, "initial_deviation": 40.0, "side_advantage": 35.0, "pace_growth": 3.0, "goal_rate": 1.3,
+    "initial_pace_deviation": 20.0,
+}  # fmt: skip
+CASES = {  # settings and hyperparameters
+    "plain": ({}, PARTS),
+    "goals": (
+        {"seasons": SEASONS, "covariates": ("rest",)},
+        PARTS
+        | {"season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0, "experience": 15.0, "match_growth": 5.0}
+        | {"goal_dispersion": 25.0, "low_score_dependence": -0.08},
+    ),
+    "expected": (
+        {"own_side": True, "expected_goals": ("xg_a", "xg_b")},
+        PARTS
+        | {"own_side_growth": 2.0, "initial_own_side_deviation": 20.0, "low_score_dependence": 0.06}
+        | {"expected_goals_noise": 0.4, "expected_goals_scale": 0.9},
+    ),
+}
+
+
+def league(weight=False, seed=0, n=MATCHES):
+    random = np.random.default_rng(seed)
+    first = random.integers(0, TEAMS, n)
+    player = np.stack([first, (first + random.integers(1, TEAMS, n)) % TEAMS], axis=1)
+    goals = random.poisson(1.5, (2, n)).astype(float)
+    goals[0, 7] = 9.0
+    expected = np.where(random.random(n) < 0.3, np.nan, random.gamma(3.0, 0.5, (2, n)))
+    columns = dict(zip(("goals_a", "goals_b", "xg_a", "xg_b"), (*goals, *expected), strict=True))
+    return jr.matches(
+        player,
+        0.5 + 0.5 * np.sign(goals[0] - goals[1]),
+        np.sort(random.uniform(0, 120, n)),
+        side=random.integers(-1, 2, n),
+        weight=random.choice([0.5, 1.0, 2.0], n) if weight else None,
+        columns=columns | {"rest": random.normal(size=n)},
+    )
+
+
+def system_of(case, **changes):
+    settings, params = CASES[case]
+    weights = {"rest": -6.0} if "covariates" in settings else {}
+    return jr.skills("goals", margin=("goals_a", "goals_b"), **settings, **params | weights | changes)
+
+
+def twin_of(case):
+    settings, params = CASES[case]
+    known = {name: x for name, x in settings.items() if name in ("own_side", "seasons")}
+    return Goals(**known, **params, weights=(-6.0,) if "covariates" in settings else ())
+
+
+@pytest.mark.parametrize(
+    ("case", "weight"), mark_full([*product(CASES, (False, True))], ("goals", False), ("expected", True))
+)
+def test_matches_are_those_of_the_twin(case, weight, double):
+    events, twin, system = league(weight), twin_of(case), system_of(case)
+    columns, context = events.context.columns, events.context
+    run = jr.run(jr.forecasts.add_outcomes(system), events)
+    lost = jr.run(system, events, record=jr.fitting.losses.LOSSES["margin"].record(system)).prediction
+    for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
+        time, side = events.time[i], context.side[i]
+        z = (columns["rest"][i],) if "covariates" in CASES[case][0] else ()
+        twin.advance(a, time), twin.advance(b, time)
+        loss, draw, win = twin.predict(a, b, side, z)
+        found = run.prediction.win[i, 1], run.prediction.draw[i, 0], run.prediction.win[i, 0]
+        np.testing.assert_allclose(found, (loss, draw, win), atol=1e-6)
+        expected = [columns[x][i] for x in ("xg_a", "xg_b")] if case == "expected" else (np.nan, np.nan)
+        goals = [columns[x][i] for x in ("goals_a", "goals_b")]
+        w = 1.0 if context.weight is None else context.weight[i]
+        evidence = twin.goal_log_likelihood(a, b, goals, side, z)
+        twin.learn(a, b, goals, side, z, expected, w)
+        np.testing.assert_allclose(-lost[i], evidence, atol=1e-6)
+    for name, team in twin.teams.items():
+        parts = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
+        parts = parts if "own_side" in CASES[case][0] else parts[[0, 2]]
+        mean = parts @ team.m + np.eye(len(parts))[0] * 1500.0
+        np.testing.assert_allclose(run.state.mean[name], mean, atol=3e-4)
+        np.testing.assert_allclose(run.state.covariance[name], parts @ team.P @ parts.T, rtol=1e-5, atol=3e-3)
+
+
+@pytest.mark.parametrize("dependence", [None, -0.12, 0.3, 5.0, -5.0])
+def test_scorelines_sum_to_one_and_make_the_results(dependence, double):
+    values = zip(
+        (0.2, -1.0, 0.0), (0.3, 0.5, -0.4), (0.05, 0.2, 0.01), (0.01, -0.02, 0.0), (0.04, 0.03, 0.02), strict=True
+    )
+    belief = LogRateBelief(*(jnp.array(x) for x in zip(*values, strict=True)))
+    table = np.asarray(scoreline_probabilities(belief, dependence, 120))
+    win, draw, loss = result_probabilities(belief, dependence)
+    assert (table >= 0.0).all()
+    np.testing.assert_allclose(table.sum(axis=(1, 2)), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(win + draw + loss, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.tril(table, -1).sum(axis=(1, 2)), win, atol=1e-6)
+    np.testing.assert_allclose(np.trace(table, axis1=1, axis2=2), draw, atol=1e-6)
+
+
+def test_known_strengths_are_dixon_and_coles_model(double):
+    """A season of eight teams, by penaltyblog."""
+    known = json.loads((Path(__file__).parent / "reference" / "dixon_coles.json").read_text())
+    attack, defence = np.array(known["attack"]) / Q, -np.array(known["defence"]) / Q
+    system = jr.skills(
+        "goals",
+        margin=("goals_a", "goals_b"),
+        side_advantage=known["home_advantage"] / Q,
+        low_score_dependence=known["rho"],
+        goal_rate=float(np.exp(0.5 * known["home_advantage"])),
+        growth=0.0,
+        pace_growth=0.0,
+    )
+    state = system.init(system.params, len(attack))
+    mean = np.stack([1500.0 + attack + defence, attack - defence], axis=1)
+    state = state._replace(mean=jnp.asarray(mean), covariance=1e-12 * state.covariance)
+    home, away, *cells, win, draw = np.array(known["fixtures"]).T
+    pairs = np.stack([home, away], axis=1).astype(int)
+    zero = np.zeros(len(pairs))
+    events = jr.matches(pairs, zero + 0.5, zero, side=zero + 1.0, columns={"goals_a": zero, "goals_b": zero})
+    table = np.asarray(jr.predict(make_scoreline_system(system, 25), state, events))
+    for (x, y), wanted in zip(((0, 0), (0, 1), (1, 0), (1, 1), (3, 2)), cells, strict=True):
+        np.testing.assert_allclose(table[:, x, y], wanted, rtol=1e-9)
+    lead = jr.forecasts.goal_difference_probabilities(table, 0.0)
+    np.testing.assert_allclose(lead.over, win, atol=1e-9)
+    np.testing.assert_allclose(lead.level, draw, atol=1e-9)
+
+
+def test_results_of_many_goals_are_those_of_a_normal_difference(double):
+    """Within the error of the formula, where goals are beyond those that are counted."""
+    logs = np.log([30.0, 26.0])
+    belief = LogRateBelief(*map(jnp.asarray, (0.5 * (logs[0] - logs[1]), logs.mean(), 1e-12, 0.0, 1e-12)))
+    number = np.arange(120)
+    chances = [poisson.pmf(number, x) for x in (30.0, 26.0)]
+    table = np.outer(*chances)
+    wanted = np.tril(table, -1).sum(), np.trace(table), np.triu(table, 1).sum()
+    np.testing.assert_allclose(result_probabilities(belief, None), wanted, atol=2e-3)
+
+
+def test_without_scatter_of_goals_it_is_the_plain_model(double):
+    events = league()
+    plain, *others = (jr.run(system_of("plain", goal_dispersion=x), events).prediction for x in (None, 0.0, 1e-3, 30.0))
+    np.testing.assert_array_equal(plain, others[0])
+    np.testing.assert_allclose(plain, others[1], atol=1e-9)
+    assert np.abs(plain - others[2]).max() > 1e-3
+
+
+def test_a_missing_expected_goal_says_nothing(double):
+    events, system = league(), system_of("expected", low_score_dependence=None)
+    columns = events.context.columns
+    none = {name: np.full(MATCHES, np.nan) for name in ("xg_a", "xg_b")}
+    without = events._replace(context=events.context._replace(columns=columns | none))
+    plain = jr.skills(
+        "goals", own_side=True, margin=("goals_a", "goals_b"), **CASES["plain"][1],
+        own_side_growth=2.0, initial_own_side_deviation=20.0,
+    )  # fmt: skip
+    np.testing.assert_allclose(jr.run(system, without).state.mean, jr.run(plain, events).state.mean, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"margin": "margin"}, "with outcome='goals' margin must be two columns: the goals of each side"),
+        ({"statistics": "shots"}, "statistics does not go with outcome='goals', where the goals of both sides make"),
+        ({"expected_goals": "xg"}, "expected_goals must be two columns, of the first and of the second player"),
+        ({"noise": 200.0}, "noise does not go with outcome='goals'"),
+        ({"draw_margin": 20.0}, "draw_margin does not go with outcome='goals'"),
+        ({"compression": 3.0}, "compression needs outcome='margin'"),
+        ({"expected_goals_noise": 0.4}, "expected_goals_noise needs expected_goals=..., the columns of both sides"),
+        ({"goal_rate": 0.0}, "goal_rate must be > 0 or None, got 0.0"),
+        ({"goal_dispersion": -1.0}, "goal_dispersion must be >= 0 or None, got -1.0"),
+        ({"expected_goals": ("xg", "goals_b")}, "expected_goals names 'goals_b', a column of the goals themselves"),
+        ({"quit": "left"}, "quit and team_performance are of contests, and goals of matches of two"),
+        ({"outcome": "win", "expected_goals": ("x", "y")}, "expected_goals needs outcome='goals'"),
+        ({"outcome": "margin", "pace_growth": 1.0}, "pace_growth needs outcome='goals'"),
+        ({"outcome": "goal"}, "outcome must be 'win', 'logistic', 'margin' or 'goals', got 'goal'"),
+    ],
+)
+def test_settings_that_do_not_go_with_goals_are_refused(settings, said):
+    with refused(f"skills: {said}"):
+        jr.skills(**{"outcome": "goals", "margin": ("goals_a", "goals_b")} | settings)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("goals_a", [1.0, -1.0, 0.0], "row 1 (counting from 0): column 'goals_a' is -1; goals are whole numbers"),
+        ("goals_b", [0.0, 1.5, 0.0], "row 1 (counting from 0): column 'goals_b' is 1.5; goals are whole numbers"),
+        ("goals_a", [1e6, 1.0, 0.0], "row 0 (counting from 0): column 'goals_a' is 1e+06; goals are whole numbers"),
+        ("goals_a", [1.0, np.nan, 0.0], "column 'goals_a' has no number"),
+        ("xg_b", [0.1, 0.2, -0.3], "row 2 (counting from 0): column 'xg_b' is -0.3; expected goals are numbers from"),
+        ("xg_a", [0.1, 1e9, 0.3], "row 1 (counting from 0): column 'xg_a' is 1e+09; expected goals are numbers from"),
+        (
+            "goals_a",
+            [2.0, 1.0, 3.0],
+            "row 2 (counting from 0): the first player lost with 3 goals to 1; margin is goals_a, their goals, and",
+        ),
+        ("goals_a", [2.0, 0.0, 0.0], "row 1 (counting from 0): the first player drew with 0 goals to 1"),
+    ],
+)
+def test_goals_that_are_none_are_refused(column, values, said):
+    columns = {"goals_a": [2.0, 1.0, 0.0], "goals_b": [1.0, 1.0, 1.0], "xg_a": [1.0] * 3, "xg_b": [1.0] * 3}
+    events = jr.matches([[0, 1], [1, 2], [2, 0]], [1.0, 0.5, 0.0], columns=columns | {column: values})
+    with refused(said):
+        jr.run(jr.skills("goals", margin=("goals_a", "goals_b"), expected_goals=("xg_a", "xg_b")), events)
+
+
+def test_a_win_at_equal_goals_is_allowed():
+    """As after a shoot-out: goals tell what they tell."""
+    events = jr.matches([[0, 1]], [1.0], columns={"goals_a": [1.0], "goals_b": [1.0]})
+    mean = np.asarray(jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), events).state.mean)
+    np.testing.assert_allclose(mean[:, 0], 1500.0)
+
+
+def test_goals_need_their_columns():
+    with refused("skills needs the column 'goals_a' of the matches: margin=... of `read`, --margin"):
+        jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), jr.matches([[0, 1]], [1.0]))
+    with refused("skills rates Matches or Periods, not Rounds"):
+        jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), jr.rounds([0, 0], [0, 1], [1, 2]))
+
+
+def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
+    """Two matches of a team at the same time, at the beliefs before both, by a dense posterior of each."""
+    columns = {"goals_a": [3.0, 0.0], "goals_b": [1.0, 2.0]}
+    both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
+    system = jr.skills("goals", margin=("goals_a", "goals_b"), growth=0.0, pace_growth=0.0, initial_deviation=50.0)
+    state = jr.run(system, jr.periods(both, 7.0)).state
+    prior = np.linalg.inv(np.diag([50.0**2, 30.0**2]))
+    precision, pull, newcomer = prior, np.zeros(2), np.array([1500.0, 0.0])
+    for i in (0, 1):
+        alone = jr.matches([[0, 1]], [1.0 - i], columns={name: [x[i]] for name, x in columns.items()})
+        one = jr.run(system, alone).state
+        told = np.linalg.inv(one.covariance[0])
+        precision = precision + told - prior
+        pull = pull + told @ (one.mean[0] - newcomer)
+    np.testing.assert_allclose(np.linalg.inv(precision), state.covariance[0], rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.solve(precision, pull), state.mean[0] - newcomer, rtol=1e-9)
