@@ -36,6 +36,7 @@ def read_events_with_evidence(
         return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
     if request.fitted is not None and not plain:
         request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
+    request = request if plain else complete_goals_request(file, request)
     if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
@@ -61,6 +62,15 @@ def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams
         wanted["margin"] = False
     wanted["score"] = wanted["margin"]
     return {role: x for role, x in evidence.items() if wanted.get(role)} | columns
+
+
+def complete_goals_request(file: str, request: RatingRequest) -> RatingRequest:
+    """The request: if it is to learn from goals, of skills, with the columns of the goals that were recognised."""
+    if request.changes.get("outcome") != "goals" or request.name not in (None, SKILLS):
+        return request
+    evidence = recognise_evidence_columns_of_file(file, request.columns)
+    recognised = {role: x for role, x in evidence.items() if role in ("margin", "score")}
+    return request._replace(name=SKILLS, columns=recognised | request.columns)
 
 
 def default_system(data: jr.data.Dataset) -> str:
@@ -90,6 +100,7 @@ def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> 
         "margins": "margins" if data.margin else "",
         "seasons": "seasons" if data.seasons else "",
         "categories": "categories" if data.categories is not None else "",
+        "expected goals": "expected goals" if system.settings.get("expected_goals") else "",
         "statistics": "statistics" if system.settings.get("statistics") else "",
     }
     used = [text for kind, text in kinds.items() if text and kind not in unused]

@@ -13,7 +13,12 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence, remove_side_advantages
+from jaxrate.cli.default_evidence import (
+    complete_goals_request,
+    plain_option,
+    read_events_with_evidence,
+    remove_side_advantages,
+)
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import write_fitted
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
@@ -149,6 +154,7 @@ def fit(
     if first is None:
         data, request = read_events_with_evidence(report, file, request, plain=plain)
     else:
+        request = complete_goals_request(file, request)
         data = read_events(report, file, request.columns, first=first)
         data = remove_side_advantages(data) if plain else data
     fitting = not free or "side_advantage" in free

@@ -37,7 +37,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
     ),
     "Columns that improve predictions": (
         *("plain", "side", "neutral", "margin", "season", "league-season", "category", "mixtures", "weight"),
-        *("statistics", "shares", "covariates", "rest", "form", "age", "columns"),
+        *("statistics", "shares", "expected-goals", "covariates", "rest", "form", "age", "columns"),
     ),
     "Columns of contests": ("contest", "participant", "rank", "unfinished", "team", "last-rank", "ceiling", "noise"),
     "System": ("system", "param", "params", "period", "outlook", "smooth"),

@@ -19,7 +19,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.prediction_output import prediction_table, print_explanations
+from jaxrate.cli.prediction_output import prediction_table, print_explanations, print_scorelines
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal_tables import print_sections
 from jaxrate.text_format import format_unquoted_name
@@ -27,12 +27,13 @@ from jaxrate.text_format import format_unquoted_name
 
 @click.command(
     cls=VariadicColumnOptionsCommand,
-    groups={"Fixtures": ("newcomers", "at", "explain")},
+    groups={"Fixtures": ("newcomers", "at", "explain", "scorelines")},
     examples=(
         "jaxrate rate games.csv --out season",
         "jaxrate predict season july.csv",
         "jaxrate predict season july.csv --newcomers --out chances.csv",
         "jaxrate predict season july.csv --explain",
+        "jaxrate predict season july.csv --scorelines",
     ),
 )
 @click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
@@ -42,11 +43,16 @@ from jaxrate.text_format import format_unquoted_name
 @click.option("--at", metavar="DATE", help="Date of the matches, if FIXTURES has none.  [default: the end of the run]")
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--explain", is_flag=True, help="Print what each player contributes, in points, in place of the table.")
+@click.option(
+    "--scorelines",
+    is_flag=True,
+    help="Print goals and the likeliest scoreline in place of the table, if the run learned from goals.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @report_options
 def predict(
     report: ProgressReport, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None,
-    out: Path | None, explain: bool, as_json: bool,
+    out: Path | None, explain: bool, scorelines: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Predict the matches or contests in FIXTURES from a run that jaxrate rate --out RUN saved.
 
@@ -56,6 +62,9 @@ def predict(
     Matches get the chances of the first player to win, draw and lose, and fair odds (1 / chance). Contests get the
     expected rank and the expected share of opponents beaten. Files and JSON also have the row of each in FIXTURES and,
     of matches, the quality, which says how even the two are.
+
+    --scorelines prints the mean goals of both, the likeliest scoreline, and the chances that there are more than 2.5
+    goals and that both score; with --json also the chances of all scorelines up to 15 goals of a side.
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
@@ -94,6 +103,11 @@ def predict(
         with report.stage("explaining predictions"), warnings.catch_warnings(action="ignore"):  # which were notes above
             found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, **options)
         print_explanations(found, rated, as_json)
+        return
+    if scorelines:
+        with warnings.catch_warnings(action="ignore"):  # which were notes above
+            forecast = jr.forecasts.predict_scorelines(rated, file, newcomers=newcomers, **options)
+        print_scorelines(forecast, predictions, rated, as_json)
         return
     if as_json:
         print_escaped(json.dumps(predictions.to_records(), indent=1))

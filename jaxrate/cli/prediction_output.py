@@ -21,7 +21,7 @@ from jaxrate.text_format import (
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality"
-CHANCE_COLUMNS = "win", "draw", "loss"
+CHANCE_COLUMNS = "win", "draw", "loss", "over", "both_score"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
 MAX_HEADING_WIDTH = 20  # cells of the terminal, of a name above a column
 PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
@@ -32,10 +32,34 @@ TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams a
 
 def prediction_table(predictions: ColumnTable, rated: jr.Rated) -> TextTable:
     """The first predictions, and how many more there are."""
-    total = len(predictions["row"])
-    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; --out writes them all" if total > MAX_ROWS_SHOWN else ""
-    table = to_text_table(arrange_prediction_columns(predictions, rated), rest, MAX_ROWS_SHOWN)
+    return _first_rows(arrange_prediction_columns(predictions, rated), "--out writes them all")
+
+
+def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
+    total = len(next(iter(dict(columns).values())))
+    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; {how_to_get_all}" if total > MAX_ROWS_SHOWN else ""
+    table = to_text_table(columns, rest, MAX_ROWS_SHOWN)
     return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
+
+
+def print_scorelines(
+    forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.Rated, as_json: bool
+) -> None:
+    """Print goals of matches, whose sides stand in `predictions`; as JSON with the chances of all scorelines."""
+    summary = jr.forecasts.summarise_scorelines(forecast)
+    if as_json:
+        records = [
+            row | {"scorelines": table.tolist()}
+            for row, table in zip(summary.to_records(), forecast.probability, strict=True)
+        ]
+        print_escaped(json.dumps(records, indent=1))
+        return
+    sides = {"side": predictions["side"]} if "side" in predictions else {}
+    columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
+    columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
+    names = {"over": "over 2.5"} | ({"goals_a": "home goals", "goals_b": "away goals"} if "home" in columns else {})
+    shown = ColumnTable({names.get(name, name): x for name, x in columns.items()})
+    print_sections(_first_rows(shown, "--json prints them all"))
 
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
@@ -52,7 +76,7 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     widths = [max(map(len, texts)) for texts in odds]
     rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
     shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
-    return ColumnTable(shown | chances | {"fair odds": np.array(rows)})
+    return ColumnTable(shown | chances | ({"fair odds": np.array(rows)} if odds else {}))
 
 
 def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:

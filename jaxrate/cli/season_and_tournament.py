@@ -60,8 +60,9 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--results", type=NonEmptyPath(), metavar="FILE", help="The matches of the season played so far.")
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), metavar="WIN DRAW LOSS",
               help="Points for a win, a draw and a loss.  [default: 3 1 0]")  # fmt: skip
-@click.option("--ties", type=click.Choice(("wins", "head_to_head")), multiple=True,
-              help="Tie-break; may be repeated.  [default: wins, then head_to_head]")  # fmt: skip
+@click.option("--ties", type=click.Choice(("wins", "head_to_head", "goal_difference", "goals")), multiple=True,
+              help="Tie-break; may be repeated.  [default: wins, then head_to_head; if the run learned from goals "
+              "goal_difference, goals, head_to_head]")  # fmt: skip
 @click.option("--relegated", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER",
               help="Number relegated.")  # fmt: skip
 @_simulation_options
@@ -74,7 +75,7 @@ def season(
     """Simulate the matches in FIXTURES many times from a saved run, on top of the results so far.
 
     Every simulation draws each player's strength from their rating and its uncertainty. Prints the expected points, and
-    the chances to win and to be relegated.
+    the chances to win and to be relegated. A run that learned from goals plays each match to a score.
     """
     import jax
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import default_system, note_evidence
+from jaxrate.cli.default_evidence import SKILLS, default_system, note_evidence
 from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
@@ -31,7 +31,10 @@ def check_system_request(request: RatingRequest) -> None:
     from jaxrate.league.system_construction_by_name import make_system
 
     if request.name is not None:
-        make_system(request.name, request.changes, facts_from_options(request.columns))
+        facts = facts_from_options(request.columns)
+        if request.changes.get("outcome") == "goals" and not facts.margin:  # which the file may name
+            facts = facts._replace(margin=("a", "b"))
+        make_system(request.name, request.changes, facts)
 
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
@@ -48,6 +51,7 @@ def facts_from_options(columns: dict[str, Any]) -> DataFacts:
         seasons=(0.0,) if "season" in columns else (),
         league_season=columns.get("league_season"),
         statistics=(*columns.get("statistics", ()), *columns.get("shares", ())),
+        expected_goals=tuple(columns.get("expected_goals", ())),
     )
 
 
@@ -119,6 +123,9 @@ def check_system_and_hint(
         text = f"does not use --{option.replace('_', '-')}"
         if option == "margin" and margin_tells_result(data):
             text = "learns from --margin who won, and not by how much"
+        if option == "expected_goals" and system.name == SKILLS:
+            report.note("skills use --expected-goals where they learn from goals: --param outcome=goals")
+            continue
         report.note(f"{system.name} {text}; {_format_systems_that_do(systems)}")
     if data.clock is None and period is None and "period" in system.params._fields:
         report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
@@ -187,13 +194,16 @@ EVIDENCE_OPTIONS = {  # options, and settings of systems
     **dict.fromkeys(("rest", "form", "age"), "covariates"),
     "season": "seasons",
     "league_season": "league_season",
+    "expected_goals": "expected_goals",
 }
 
 
 def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
     """The options of evidence that the system does not use."""
     options = [option for option in EVIDENCE_OPTIONS if option in columns]
-    return [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
+    unused = [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
+    has_unused_goals = "expected_goals" in options and system.settings.get("expected_goals") == ()
+    return [*unused, *(["expected_goals"] if has_unused_goals else [])]
 
 
 def margin_tells_result(data: jr.data.Dataset) -> bool:

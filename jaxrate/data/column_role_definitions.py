@@ -165,6 +165,12 @@ COLUMN_ROLES = {
         accepts="shares",
         takers=("rate_files", "formats"),
     ),
+    "expected_goals": ColumnRole(
+        "columns of both sides' expected goals, or of shots at goal; for skills that learn from goals",
+        "Those of a (or the winner) and of b. Values may be missing: they are then NaN.",
+        accepts="two columns",
+        takers=("rate_files",),
+    ),
     "covariates": ColumnRole(
         "column of an advantage of the first player that is known beforehand, as komi or days of rest",
         "In contests of each participant.",
@@ -211,6 +217,7 @@ COLUMN_ROLES = {
         takers=("formats", "arena"),
     ),
 }
+TWO_COLUMNS = {"age": "of a's and of b's age or date of birth", "expected_goals": "of a's and of b's expected goals"}
 FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
 RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
@@ -311,11 +318,8 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
         if not listed and not _is_column_name(value):
             raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
         check_column_names(name, value if listed else ())
-        if name == "age" and len(as_column_list(value)) not in (0, 2):
-            raise ValueError(
-                "age must be the columns of a's and of b's age or date of birth, "
-                f"got {', '.join(as_column_list(value))}"
-            )
+        if role.accepts == "two columns" and len(as_column_list(value)) not in (0, 2):
+            raise ValueError(f"{name} must be the columns {TWO_COLUMNS[name]}, got {', '.join(as_column_list(value))}")
 
 
 def check_column_names(role: str, names: Iterable[Any]) -> None:

@@ -64,9 +64,10 @@ def read(
     noise: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
     weight: str | None = None, category: str | Sequence[str] | None = None, margin: str | Sequence[str] = (),
     statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
-    shares: Mapping[str, Sequence[str]] | None = None, covariates: str | Sequence[str] = (),
-    rest: float | None = None, form: float | None = None, age: str | Sequence[str] = (), season: str | None = None,
-    league_season: str | None = None, columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
+    shares: Mapping[str, Sequence[str]] | None = None, expected_goals: str | Sequence[str] = (),
+    covariates: str | Sequence[str] = (), rest: float | None = None, form: float | None = None,
+    age: str | Sequence[str] = (), season: str | None = None, league_season: str | None = None,
+    columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
     mixtures: Mapping[Any, CategoryShares] | None = None, players: Any = None, categories: Any = None,
     seasons: Mapping[str, float] | None = None, history: Any = None, upcoming: bool = False, sort: bool = False,
     skip_incomplete: bool = False, normalise_names: bool = False, dates: str | None = None,
@@ -135,6 +136,7 @@ def read(
     with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
         check_argument("read", "age", str | Sequence[str] | None, age)
+        check_argument("read", "expected_goals", str | Sequence[str] | None, expected_goals)
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
         check_date_style(dates)
         check_texts("na_values", na_values)

@@ -26,9 +26,15 @@ def map_row_errors(rows: HostArray) -> Iterator[None]:
 
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
-    """[n] where a column that is used has no value. Ceilings, ages, statistics and players of teams may lack one."""
+    """[n] where a column that is used has no value. Of some columns it may be missing."""
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
-    optional = roles.ceiling, *roles.age, *roles.statistic_columns, *roles.layout.optional_players
+    optional = (
+        roles.ceiling,
+        *roles.age,
+        *roles.statistic_columns,
+        *roles.expected_goals,
+        *roles.layout.optional_players,
+    )
     for name in (x for x in roles.all_columns if x not in optional):
         absent = missing_mask(columns[name], nan_is_missing=True) | is_blank_mask(columns[name])
         if not (name == roles.time and absent.all()):

@@ -43,7 +43,7 @@ UNSUPPORTED_ROLES = {  # and what to do instead; nothing: no contest takes them
     "statistics": OWN_ADVICE,
     "covariates": OWN_ADVICE,
     "season": "give the times at which they begin to the system, as skills(seasons=...)",
-    **dict.fromkeys(("rest", "form", "age", "league_season", "shares"), ""),
+    **dict.fromkeys(("rest", "form", "age", "league_season", "shares", "expected_goals"), ""),
 }
 OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
 

@@ -102,6 +102,9 @@ def further_columns(
     values |= dict(zip(roles.margin, margin, strict=True))
     for name, x in values.items():
         fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
+    for name in roles.expected_goals:
+        values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
+        fail_where(np.isinf(values[name]), lambda row: f"column {name!r} is {values[name][row]}, not a finite number")  # noqa: B023
     for statistic in roles.statistics:
         values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
     return values
@@ -130,4 +133,5 @@ def build_match_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: Ho
         league_season=roles.league_season,
         statistics=statistics,
         points=roles.layout.points,
+        expected_goals=tuple(roles.expected_goals),
     )

@@ -65,6 +65,7 @@ class ColumnRoles(NamedTuple):
     age: tuple[str, ...] = ()  # of a's and of b's age or birth
     league_season: str | None = None
     statistics: tuple[Statistic, ...] = ()
+    expected_goals: Sequence[str] = ()  # of a and of b
 
     @property
     def text_columns(self) -> list[str]:
@@ -78,7 +79,7 @@ class ColumnRoles(NamedTuple):
         layout, side = self.layout, None if self.constant_side else self.side
         single = layout.result, *layout.points, self.last_rank, self.ceiling, self.noise
         single = *single, self.time, side, self.neutral, self.weight
-        after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns]
+        after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
         return [*filter(None, single), *self.prematch_columns, *after_match, *self.drop, *self.age]
 
     @property
@@ -93,8 +94,8 @@ class ColumnRoles(NamedTuple):
 
     @property
     def prematch_columns(self) -> list[str]:
-        """Further columns of the matches, but for the margin and statistics, each once."""
-        after_match = {*self.margin, *(statistic.name for statistic in self.statistics)}
+        """Further columns of the matches that are known before them, or belong to no result, each once."""
+        after_match = {*self.margin, *self.expected_goals, *(statistic.name for statistic in self.statistics)}
         return [name for name in dict.fromkeys([*self.columns, *self.covariates]) if name not in after_match]
 
     @property
@@ -132,6 +133,7 @@ def resolve_roles(
         check_participant_columns(values["category"], values["margin"], statistics)
     values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
     check_margin_covariates_statistics(layout, values["margin"], values["covariates"], statistics)
+    check_expected_goals(values["expected_goals"], [*values["margin"], *values["covariates"]], statistics)
     if values["time"] is None:
         values["time"] = next(
             filter(None, (find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default)), None
@@ -183,6 +185,18 @@ def check_margin_covariates_statistics(
             raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
         if covariates.count(name) > 1:
             raise ValueError(f"covariates names the column {name!r} twice")
+
+
+def check_expected_goals(names: list[str], others: list[str], statistics: Sequence[Statistic]) -> None:
+    """ValueError unless the columns of expected goals differ from each other, and from those of other roles.
+
+    A statistic may be computed from them, but not bear the name of one.
+    """
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected_goals must be two columns, those of a and of b, got {', '.join(names)}")
+    for name in names:
+        if name in (*others, *(statistic.name for statistic in statistics)):
+            raise ValueError(f"column {name!r} holds expected goals, so that it cannot be something else as well")
 
 
 def default_column(role: str) -> str:

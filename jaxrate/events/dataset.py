@@ -37,6 +37,7 @@ class Dataset(NamedTuple):
     league_season: str | None = None  # the column of the number of the season of a match, where leagues have their own
     statistics: tuple[str, ...] = ()  # columns of counts recorded beside the result
     points: tuple[str, ...] = ()  # the columns of each side's points, where these tell who has won
+    expected_goals: tuple[str, ...] = ()  # the columns of both sides' expected goals
 
     @property
     def matches(self) -> Matches:
@@ -60,6 +61,7 @@ class Dataset(NamedTuple):
             else _describe_contests_or_periods(self.events)
         )
         roles = {"margin": self.margin, "covariates": self.covariates, "statistics": self.statistics}
+        roles |= {"xG": self.expected_goals}
         counts |= {role: ", ".join(names) for role, names in roles.items() if names}
         descriptions = {"players": _summarise_names(self.players)} | counts
         if self.clock is not None and len(flat.time):

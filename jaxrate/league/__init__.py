@@ -21,6 +21,7 @@ lead_start.py                       since when the leader has led
 leaderboard_table.py                Leaderboard, and how it prints
 close_leads.py                      whether a lead is clear, probable, or two are almost level
 parity_scale.py                     the scale of colours of expected scores
+team_goals.py                       attack_and_defence of teams
 match_history_queries.py            head to head, upsets, best wins, recent form
 column_table.py                     ColumnTable: columns that print as a table
 system_comparison.py                compare: systems on the same events
@@ -57,6 +58,7 @@ from jaxrate.league.ratings_before_and_after_events import History, rating_histo
 from jaxrate.league.separate_leagues import rate_leagues
 from jaxrate.league.starting_ratings import initial_state
 from jaxrate.league.system_benchmark import benchmark_systems
+from jaxrate.league.team_goals import attack_and_defence
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 
@@ -70,6 +72,7 @@ __all__ = [
     "Performances",
     "RatedFiles",
     "Smoothed",
+    "attack_and_defence",
     "benchmark_systems",
     "best_wins",
     "blat_mmr_beliefs",

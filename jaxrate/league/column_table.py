@@ -78,6 +78,8 @@ def _format_cells(name: str, values: HostArray) -> list[str]:
     elif name in RATING_COLUMNS:
         digits, is_change = rating_decimals(values[np.isfinite(values)]), name == "change"
         return ["" if x != x else format_decimals(x, digits, signed=is_change) for x in values]
+    elif name == "goal_difference":
+        return ["" if x != x else format_decimals(float(x), 1, signed=True) for x in values]
     elif name in ("expected_score", "expected_points", "expected_rank"):
         format_spec = ".1f"
     else:

@@ -32,6 +32,7 @@ class DataFacts(NamedTuple):
     side_score: float = DEFAULT_SIDE_SCORE  # the mean score of those who have the side, as far as it may be known
     league_season: str | None = None  # the column of the number of the season of a match
     statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
+    expected_goals: tuple[str, ...] = ()  # columns of both sides' expected goals
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
@@ -85,11 +86,15 @@ def set_skills_evidence_from_data(facts: DataFacts, explicit_settings: Mapping[s
         options["league_season"] = facts.league_season
     elif not facts.seasons:
         options["reversion"] = DEFAULT_REVERSION
+    goals = explicit_settings.get("outcome") == "goals"
+    if goals:
+        options |= {"margin": facts.margin} if len(facts.margin) == 2 else {}
+        options |= {"expected_goals": facts.expected_goals} if facts.expected_goals else {}
     if facts.margin and explicit_settings.get("outcome", "margin") == "margin":
         options |= {"outcome": "margin", "margin": facts.margin}
         if facts.margin_size > 0:
             options |= {"margin_scale": MEAN_MARGIN_POINTS / facts.margin_size, "compression": facts.margin_size}
-    if facts.statistics and explicit_settings.get("outcome") != "logistic":
+    if facts.statistics and not goals and explicit_settings.get("outcome") != "logistic":
         options["statistics"] = facts.statistics
         for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
             options |= (
@@ -119,6 +124,10 @@ def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:
 
 
 def skills_rating_lead_for_score(params: Any, expected_score: float) -> float:
+    """With goals: the difference of two Poisson's numbers is about normal."""
+    if params.goal_rate is not None:
+        goals = normal_lead_for_score(expected_score, math.sqrt(2.0 * float(params.goal_rate)))
+        return 800.0 / math.log(10.0) * math.asinh(goals / (2.0 * float(params.goal_rate)))
     return (
         logistic_lead_for_score(expected_score)
         if params.noise is None

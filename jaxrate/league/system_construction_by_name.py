@@ -104,6 +104,7 @@ def make_system_for_data(
     seasons = tuple((data.seasons or {}).values())
     facts = DataFacts(None, None, period, False, data.margin, data.covariates, seasons)
     facts = facts._replace(league_season=data.league_season, statistics=data.statistics)
+    facts = facts._replace(expected_goals=data.expected_goals)
     if data.categories is not None:
         facts = facts._replace(categories=len(data.categories))
     if isinstance(data.events, Matches):

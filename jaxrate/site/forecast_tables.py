@@ -12,6 +12,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.close_leads import EVEN_PERCENT
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
+from jaxrate.text_format import format_decimals
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -33,6 +34,7 @@ SEASON_HEADINGS = {
     "played": "played",
     "points": "points",
     "expected_points": "points in the end",
+    "goal_difference": "goal difference",
     "win": "champion",
     "top_4": "first four",
     "relegated": "relegated",
@@ -239,4 +241,6 @@ def _format_value(name: str, value: Any) -> str:
         return f"{value:.2f}"
     if name in ("expected_points", "expected_rank"):
         return f"{value:.1f}"
+    if name == "goal_difference":
+        return format_decimals(value, 1, signed=True)
     return f"{value:g}" if isinstance(value, float) else str(value)

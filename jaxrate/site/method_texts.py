@@ -32,13 +32,14 @@ class RatingScale(NamedTuple):
 def describe_settings(rated: Rated) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
     system = rated.system
+    is_of_goals = dict(system.settings).get("outcome") == "goals"
     texts = [
         (name, _format_hyperparameter(system, name, value, rated.clock == "dates"))
         for name, value in system.params._asdict().items()
         if value is not None
     ]
     texts += [
-        (name, _format_setting(name, value, rated))
+        ("goals" if name == "margin" and is_of_goals else name, _format_setting(name, value, rated))
         for name, value in dict(system.settings).items()
         if value not in (None, (), "") and not (rated.contests is None and name in CONTEST_SETTINGS)
         if not (name == "categories" and rated.categories is None)
@@ -69,7 +70,8 @@ def _format_setting(name: str, value: Any, rated: Rated) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         words = [str(x).replace("_", " ") for x in value]
-        return " less ".join(words) if name == "margin" and len(words) == 2 else ", ".join(words)
+        is_difference = name == "margin" and len(words) == 2 and rated.system.settings.get("outcome") == "margin"
+        return " less ".join(words) if is_difference else ", ".join(words)
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 

@@ -110,7 +110,7 @@ def format_category(category: Any) -> str:
 
 def learns_from_margins(rated: Rated) -> bool:
     """Whether the system learns by how much a match was won."""
-    return dict(rated.system.settings).get("outcome") == "margin"
+    return dict(rated.system.settings).get("outcome") in ("margin", "goals")
 
 
 def describe_learned_columns(rated: Rated) -> str:
@@ -118,7 +118,9 @@ def describe_learned_columns(rated: Rated) -> str:
     settings, params = dict(rated.system.settings), rated.system.params._asdict()
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
     evidence = {
-        "margins": learns_from_margins(rated),
+        "goals": settings.get("outcome") == "goals",
+        "margins": settings.get("outcome") == "margin",
+        "expected goals": settings.get("expected_goals"),
         "who has White" if rated.options.get("colours") else "who is at home": is_sided,
         "seasons": rated.seasons or settings.get("seasons"),
         "categories" if category_noun(rated) == "category" else f"the {category_noun(rated)}": rated.categories
