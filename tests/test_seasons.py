@@ -11,10 +11,10 @@ import pytest
 import jaxrate as jr
 from jaxrate.forecasts.season_simulation import (
     SimulationMatches,
-    rank_by_points,
     rating_points_per_logit,
     simulate_season_scores,
 )
+from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from jaxrate.text_format import format_percent
 from tests.conftest import refused
@@ -137,7 +137,7 @@ def test_results_so_far_count(sure):
     for given, message in (
         ({"coming": []}, "no rows"),
         ({"relegated": 3}, "relegated must be from 0 to 2"),
-        ({"ties": ("goals",)}, "no tie-break 'goals'; there are wins and head_to_head"),
+        ({"ties": ("away",)}, "no tie-break 'away'; there are wins, head_to_head, goal_difference and goals"),
         ({"samples": 0}, "samples must be a whole number from 1 to 100,000,000, got 0"),
         ({"results": {"a": ["club 99"], "b": ["club 00"], "score": [1.0]}}, "no player 'club 99' (near: "),
     ):

@@ -82,6 +82,7 @@ def right_values():
     profile = jr.fitting.profile_loss(glicko, data, "c", [10.0, 20.0], free=["initial_deviation"], steps=2, warm_up=0)
     half, pair = np.full(6, 0.5), {"a": ["p"], "b": ["q"]}
     strengths = jr.arena.fit_strengths(data, ties="half")
+    scorelines = jr.forecasts.Scorelines(np.array(["p"]), np.array(["q"]), np.full((1, 3, 3), 0.1))
     tournament = jr.forecasts.simulate_tournament(rated, {"knockout": ["p", "q"]}, samples=10)
     named = dict(
         system=glicko, systems=[glicko, jr.elo()], events=data, data=data, matches=data.matches, rated=rated,
@@ -92,7 +93,7 @@ def right_values():
         num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(6.0),
         plan={"knockout": ["p", "q"]}, coming=pair, source=pair, name="c", values=[10.0, 20.0],
         league=np.array(list("xxxyyy")), before=urns, after=urns, first_urns=urns, second_urns=urns,
-        proportions=[0.3, 0.5, 0.6],
+        line=2.5, scorelines=scorelines, forecast=scorelines, proportions=[0.3, 0.5, 0.6],
         proportion=0.5, matchmaker=jr.urns.matchmakers.uniform_matchmaker(), probability=0.6, text="fide",
         components=[(1.0, 1.0)],
         chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
@@ -115,6 +116,9 @@ def right_values():
         "league.category_ratings.category": 0, "urns.simulate_world.system": urnings,
         "urns.confidence_band.state": urns,
         "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
+        **{f"forecasts.{name}_probabilities.probability": scorelines.probability
+           for name in ("total_goals", "goal_difference")},
+        "forecasts.both_score_probability.probability": scorelines.probability,
         "plots.profile.result": profile, "extend.luck.matrix.strengths": [0.0, 1.0],
     }  # fmt: skip
 

@@ -9,7 +9,8 @@ sigma(m + d / c), and
 
 chooses m so that the mean over d is p (MacKay 1992, "The evidence framework applied to classification networks",
 equation 10). The same equation, read of matches between the players, tells c. Draws divide it by Davidson's model, with
-the odds of each match's own prediction, see `add_outcomes`.
+the odds of each match's own prediction, see `add_outcomes`. Of skills that learn from goals, the goals themselves are
+drawn, see goal_simulation.py.
 """
 
 from functools import partial
@@ -22,8 +23,23 @@ import numpy as np
 from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import matches
+from jaxrate.forecasts.goal_simulation import (
+    GoalSimulationMatches,
+    build_goal_simulation_matches,
+    predicts_goals,
+    simulate_season_goals,
+)
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.forecasts.upcoming_event_reading import read_played_names_and_scores
+from jaxrate.forecasts.season_standings import (
+    GOAL_TIE_BREAKS,
+    TIE_BREAKS,
+    PlayedTables,
+    check_tie_breaks,
+    name_indices,
+    rank_by_points,
+    tabulate_results,
+)
+from jaxrate.forecasts.upcoming_event_reading import read_played_results, read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, times_to_event_clock
@@ -31,7 +47,6 @@ from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction
 
-TIE_BREAKS = "wins", "head_to_head"
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the seasons simulated together
 MIN_PROBABILITY = 1e-6  # least probability
@@ -56,6 +71,7 @@ class SeasonForecast(NamedTuple):
     place: HostArray  # [N, N] the probability of each place, the first to the last
     samples: int
     relegated: int
+    goal_difference: HostArray | None = None  # [N] in the end, on average; None: goals are not known
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -69,7 +85,10 @@ class SeasonForecast(NamedTuple):
         """The table, with the probabilities to win, to be among the first four, and to be relegated."""
         n = len(self.player)
         columns: dict[str, Any] = {"player": self.player, "played": self.played, "points": self.points}
-        columns |= {"expected_points": self.expected, "win": self.place[:, 0]}
+        columns |= {"expected_points": self.expected}
+        if self.goal_difference is not None:
+            columns["goal_difference"] = self.goal_difference
+        columns["win"] = self.place[:, 0]
         if n > 8:
             columns["top_4"] = self.place[:, :4].sum(axis=1)
         if self.relegated:
@@ -90,7 +109,7 @@ def simulate_season(
     *,
     results: Any = None,
     points: tuple[float, float, float] = (3.0, 1.0, 0.0),
-    ties: tuple[str, ...] = TIE_BREAKS,
+    ties: tuple[str, ...] | None = None,
     relegated: int = 0,
     samples: int = 10_000,
     key: Key | None = None,
@@ -103,15 +122,16 @@ def simulate_season(
 
     Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Systems
     without deviations are certain of strengths. The chances of each match are, over all seasons, those of
-    `predict_fixtures`.
+    `predict_fixtures`. Skills that learn from goals play each match to a score; teams then have a pace as well.
 
     Args:
       rated: as from `rate` or `load`, up to now.
       coming, columns, newcomers: the matches to come, as in `predict_fixtures`.
       results: those of this season that have been played, with scores, as `read` takes them. None: none.
       points: for a win, a draw and a loss.
-      ties: what counts among equals on points, in this order: "wins", and "head_to_head", the points from matches among
-        those who are equal so far. Then comes the lot.
+      ties: what counts among equals on points, in this order: "wins", "head_to_head", the points from matches among
+        those who are equal so far, and, where goals are known, "goal_difference" and "goals", those scored. Then comes
+        the lot. None: wins and head to head, or goal difference, goals and head to head.
       relegated: so many go down.
       samples: how many seasons. A probability p has the standard error sqrt(p (1 - p) / samples).
       key: a PRNG key. None: always the same one.
@@ -122,47 +142,54 @@ def simulate_season(
     """
     if rated.contests is not None:
         raise ValueError("a season is of matches of two, and this history is of contests")
-    unknown = [name for name in ties if name not in TIE_BREAKS]
-    if unknown:
-        raise ValueError(f"no tie-break {unknown[0]!r}; there are {' and '.join(TIE_BREAKS)}")
+    has_goals = predicts_goals(rated.system)
+    ties = (GOAL_TIE_BREAKS if has_goals else TIE_BREAKS) if ties is None else ties
+    check_tie_breaks(ties, has_goals)
     check_count("samples", samples, 1, MAX_SAMPLES)
-    forecasts = predict_fixtures(rated, coming, newcomers=newcomers, **columns)
-    past_results = None if results is None else read_played_names_and_scores(rated, results, newcomers, columns)
-    names = list(
-        dict.fromkeys([*([] if past_results is None else past_results[0].ravel()), *forecasts["a"], *forecasts["b"]])
-    )
+    forecasts: Any = None
+    if has_goals:
+        system, data = read_upcoming_events(rated, coming, newcomers, columns.pop("time", None), columns)
+        pair_names = data.players[data.matches.player]
+    else:
+        forecasts = predict_fixtures(rated, coming, newcomers=newcomers, **columns)
+        pair_names = np.stack([forecasts["a"], forecasts["b"]], axis=1)
+    past = None if results is None else read_played_results(rated, results, newcomers, columns, has_goals)
+    names = list(dict.fromkeys([*([] if past is None else past.names.ravel()), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")
     index_of_name = {name: i for i, name in enumerate(names)}
-    player = np.array([[index_of_name[x] for x in forecasts[side]] for side in "ab"], np.int32).T
-    games = build_simulation_matches(rated, names, player, forecasts)
-    n = len(names)
-    won, drawn = np.zeros((n, n)), np.zeros((n, n))
-    if past_results is not None:
-        a, b = np.array([[index_of_name[x] for x in pair] for pair in past_results[0]], int).T
-        np.add.at(won, (a, b), past_results[1] == 1.0)
-        np.add.at(won, (b, a), past_results[1] == 0.0)
-        np.add.at(drawn, (a, b), past_results[1] == 0.5)
-        np.add.at(drawn, (b, a), past_results[1] == 0.5)
-    key = jax.random.key(0) if key is None else key
-    size = max(1, min(samples, CHUNK_NUMBERS // (n * n + len(player))))
-    total, place = _simulate_seasons(
-        key, games, jnp.asarray(won, float), jnp.asarray(drawn, float), tuple(map(float, points)), ties, samples, size
+    player = name_indices(index_of_name, pair_names)
+    games: Any = (
+        build_goal_simulation_matches(system, rated.state, data, player)
+        if has_goals
+        else build_simulation_matches(rated, names, player, forecasts)
     )
+    played = tabulate_results(past, index_of_name)
+    key = jax.random.key(0) if key is None else key
+    size = max(1, min(samples, CHUNK_NUMBERS // (len(names) ** 2 + len(player))))
+    sums = _simulate_seasons(
+        key,
+        games,
+        jax.tree.map(lambda x: jnp.asarray(x, float), played),
+        tuple(map(float, points)),
+        ties,
+        samples,
+        size,
+    )
+    total, place, goals = (np.asarray(x, np.float64) / samples for x in sums)
     win, draw, loss = points
-    lost = won.T
-    points_so_far = win * won.sum(axis=1) + draw * drawn.sum(axis=1) + loss * lost.sum(axis=1)
-    mean = np.asarray(total, np.float64) / samples
-    best = np.argsort(-mean, kind="stable")
-    games_so_far = (won + drawn + lost).sum(axis=1).astype(int)
+    points_so_far = win * played.won.sum(axis=1) + draw * played.drawn.sum(axis=1) + loss * played.won.sum(axis=0)
+    best = np.lexsort([-(goals[:, 0] - goals[:, 1]), -total]) if has_goals else np.argsort(-total, kind="stable")
+    games_so_far = (played.won + played.drawn + played.won.T).sum(axis=1).astype(int)
     return SeasonForecast(
         np.array(names, rated.players.dtype)[best],
         games_so_far[best],
         points_so_far[best],
-        mean[best],
-        np.asarray(place, np.float64)[best] / samples,
+        total[best],
+        place[best],
         samples,
         relegated,
+        (goals[:, 0] - goals[:, 1])[best] if has_goals else None,
     )
 
 
@@ -242,44 +269,34 @@ def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array)
     return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
 
 
-def rank_by_points(
-    key: Array, won: Array, drawn: Array, points: tuple[float, ...], ties: tuple[str, ...], group: Array | None = None
-) -> tuple[Array, Array]:
-    """The order [N], best first, and the points [N], from wins and draws [N, N] against each other player.
-
-    With groups [N], players of the first group come first, and so on.
-    """
-    win, draw, loss = points
-    points_by_pair = win * won + draw * drawn + loss * won.T
-    total = points_by_pair.sum(axis=1)
-    lots = jax.random.uniform(key, total.shape, total.dtype)
-    keys = [total] if group is None else [-group.astype(total.dtype), total]
-    for tie in ties:
-        is_tied = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
-        keys.append(won.sum(axis=1) if tie == "wins" else jnp.where(is_tied, points_by_pair, 0.0).sum(axis=1))
-    return jnp.lexsort([-lots, *(-x for x in reversed(keys))]), total
-
-
-@partial(jax.jit, static_argnums=(4, 5, 6, 7))
+@partial(jax.jit, static_argnums=(3, 4, 5, 6))
 def _simulate_seasons(
-    key: Array, games: SimulationMatches, won: Array, drawn: Array, points: Any, ties: Any, samples: int, size: int
-) -> tuple[Array, Array]:
-    """Sums over all seasons of points [N] and of places [N, N]."""
+    key: Array, games: SimulationMatches | GoalSimulationMatches, played: PlayedTables, points: Any, ties: Any,
+    samples: int, size: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Sums over all seasons of points [N], of places [N, N] and of goals scored and conceded [N, 2]."""
     a, b = games.player.T
+    n, dtype = len(played.won), played.won.dtype
 
-    def simulate_one(season_index: Array) -> tuple[Array, Array]:
+    def simulate_one(season_index: Array) -> tuple[Array, Array, Array]:
         playing, drawing = jax.random.split(jax.random.fold_in(key, season_index))
-        score = simulate_season_scores(playing, games)
-        first, second, is_drawn = (jnp.where(score == x, 1.0, 0.0).astype(won.dtype) for x in (1.0, 0.0, 0.5))
-        won_then = won.at[a, b].add(first).at[b, a].add(second)
-        drawn_then = drawn.at[a, b].add(is_drawn).at[b, a].add(is_drawn)
-        order, total = rank_by_points(drawing, won_then, drawn_then, points, ties)
-        is_counted = (season_index < samples).astype(won.dtype)
-        return is_counted * total, is_counted * jax.nn.one_hot(order, len(won), dtype=won.dtype).T
+        goals = played.goals
+        if isinstance(games, GoalSimulationMatches):
+            scored = simulate_season_goals(playing, games, n).astype(dtype)
+            goals = goals.at[a].add(scored).at[b].add(scored[:, ::-1])
+            score = 0.5 + 0.5 * jnp.sign(scored[:, 0] - scored[:, 1])
+        else:
+            score = simulate_season_scores(playing, games)
+        first, second, is_drawn = (jnp.where(score == x, 1.0, 0.0).astype(dtype) for x in (1.0, 0.0, 0.5))
+        won_then = played.won.at[a, b].add(first).at[b, a].add(second)
+        drawn_then = played.drawn.at[a, b].add(is_drawn).at[b, a].add(is_drawn)
+        order, total = rank_by_points(drawing, won_then, drawn_then, points, ties, goals=goals)
+        is_counted = (season_index < samples).astype(dtype)
+        return is_counted * total, is_counted * jax.nn.one_hot(order, n, dtype=dtype).T, is_counted * goals
 
     def add_chunk(carry: Any, first_index: Array) -> tuple[Any, None]:
         chunk = jax.vmap(simulate_one)(first_index + jnp.arange(size, dtype=jnp.int32))
         return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, chunk), None
 
-    zeros = jnp.zeros(len(won), won.dtype), jnp.zeros(won.shape, won.dtype)
+    zeros = jnp.zeros(n, dtype), jnp.zeros((n, n), dtype), jnp.zeros((n, 2), dtype)
     return jax.lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]

@@ -14,6 +14,7 @@ from jax import lax
 from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
 from jaxrate.array_types import Array
 from jaxrate.events import MAX_ABS_TIME, fail_where, matches
+from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.league.query_time import parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, find_player_id, resolve_system_state_and_players
 from jaxrate.replay.event_prediction import predict
@@ -104,7 +105,8 @@ def matchup_matrix(
 
         jr.forecasts.matchup_matrix(rated, players=["Ada", "Bo", "Cy", "Di"])  # [4, 4]
 
-    A draw is half a win in it, also where a bracket takes it for probabilities to win.
+    A draw is half a win in it, also where a bracket takes it for probabilities to win. Nobody has the side, and
+    covariates are 0.
 
     Args:
       system, state, params: as in `jr.predict`; or a rated history in place of system and state.
@@ -130,13 +132,11 @@ def matchup_matrix(
         )
     first, second = pair = np.triu_indices(len(player), 1)
     sides = np.stack(pair, axis=1)
+    neutral = neutral_match_arguments(system, len(first))
     category = None if category is None else np.asarray(category)[sides]
     times = np.full(len(first), -MAX_ABS_TIME if query_time is None else query_time)
-    expected = expected_score_from_prediction(
-        predict(
-            system, state, matches(player[sides], np.full(len(first), 0.5), times, category=category), params=params
-        )
-    )
+    upcoming = matches(player[sides], np.full(len(first), 0.5), times, category=category, **neutral)
+    expected = expected_score_from_prediction(predict(system, state, upcoming, params=params))
     if np.shape(expected) != first.shape:
         raise ValueError(f"{system.name} predicts no expected scores of matches")
     matrix = jnp.full((len(player), len(player)), 0.5, expected.dtype)

@@ -19,13 +19,12 @@ from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argum
 from jaxrate.array_types import Array, HostArray
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
-    TIE_BREAKS,
     SimulationMatches,
     build_simulation_matches,
-    rank_by_points,
     sample_strength_errors,
     simulate_match_scores,
 )
+from jaxrate.forecasts.season_standings import TIE_BREAKS, rank_by_points
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated

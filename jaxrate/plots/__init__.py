@@ -17,6 +17,7 @@ calibration_plot.py               calibration
 prediction_plots.py               loss_by_difference, residuals, comparison
 rank_plots.py                     ranks
 distribution_and_odds_plots.py    distribution, odds
+scoreline_plot.py                 scorelines
 strength_plots.py                 intervals, rank_sets, win_matrix
 loss_plots.py                     loss_surface, profile
 altair_charts.py                  interactive charts of rows, cells and points
@@ -43,6 +44,7 @@ from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import comparison, loss_by_difference, residuals
 from jaxrate.plots.rank_plots import ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
+from jaxrate.plots.scoreline_plot import scorelines
 from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
 from jaxrate.plots.trajectory_plot import trajectory
 
@@ -65,6 +67,7 @@ __all__ = [
     "rank_sets",
     "ranks",
     "residuals",
+    "scorelines",
     "trajectory",
     "win_matrix",
 ]
