@@ -7,6 +7,8 @@ participations.py                who takes part in which event, and how contests
 timelines.py                     the events of each player end to end, many players side by side
 forward_backward.py              one pass forwards and one backwards over all timelines
 match_sites.py                   what each match says of its players, given all others; log likelihoods
+goal_rows.py                     matches of goals as two rows, one of the goals of either team
+goal_sites.py                    what the goals of a team say, and predictions
 contest_sites.py                 the same of contests of teams, and predictions
 event_sites.py                   the same of events of either kind
 expectation_propagation.py       sweeps: passes and sites by turns, until nothing changes

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches
-from jaxrate.smoothing import contest_sites
+from jaxrate.smoothing import contest_sites, goal_sites
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.match_sites import match_log_likelihood, match_sites, meetings_from_cavities
 from jaxrate.smoothing.participations import ContestGroups
@@ -19,6 +19,8 @@ def participant_loadings(model: ModelSettings, events: Matches | ContestGroups) 
         return None
     if not isinstance(events, Matches):
         return contest_sites.member_loadings(model, events)
+    if model.pace:
+        return goal_sites.scorer_loadings(model, events)
     return jnp.stack(make_skill_loadings(model, events))  # type: ignore[arg-type]
 
 
@@ -41,6 +43,8 @@ def event_sites(
     """[...] of participants."""
     if not isinstance(events, Matches):
         return contest_sites.contest_sites(model, constants, cavity, offset, events)
+    if model.pace:
+        return goal_sites.goal_sites(model, constants, cavity, offset, events)
     return match_sites(model, constants, meetings_from_cavities(cavity, offset), events)
 
 
@@ -51,10 +55,16 @@ def event_predictions(
     site: GaussianSite,
     offset: Array,
     events: Matches | ContestGroups,
+    variances: Array,
 ) -> Array:
-    """The expected score [size] of the first player of a match, or the share of other teams that participants beat."""
+    """The expected score [size] of the first player of a match, or the share of other teams that participants beat.
+
+    `variances` [..., D] are those of participants given everything.
+    """
     if not isinstance(events, Matches):
         return contest_sites.contest_predictions(model, constants, cavity, site, offset, events)
+    if model.pace:
+        return goal_sites.goal_predictions(model, constants, cavity, site, offset, variances[..., model.pace_index])
     return expected_score(model, constants, meetings_from_cavities(cavity, offset))
 
 
@@ -64,6 +74,8 @@ def event_log_likelihood(
     """Of each match [size] or contest; a match of weight w counts as w matches."""
     if not isinstance(events, Matches):
         return contest_sites.contest_log_likelihoods(model, constants, cavity, offset, events)
+    if model.pace:
+        return goal_sites.goal_log_likelihoods(model, constants, cavity, offset, events)
     log_likelihood = match_log_likelihood(model, constants, meetings_from_cavities(cavity, offset), events)
     weight = events.context.weight
     return log_likelihood if weight is None else weight * log_likelihood

@@ -78,6 +78,11 @@ def list_participations(events: Matches | Ragged, league_season: str | None = No
     )
 
 
+def list_first_participations(participations: Participations, num_matches: int) -> Participations:
+    """Of matches one participation of each player, the first; the same if there are no others."""
+    return participations._replace(slot=participations.slot[: 2 * num_matches])
+
+
 def group_contests(ragged: Ragged) -> list[ContestGroup]:
     """Groups of contests: none is more than twice as wide as the contests in it, but for groups of a few."""
     sizes, teams = np.diff(ragged.player_start), count_teams(ragged)

@@ -65,7 +65,9 @@ def smoothed_quantities(
         Rating(rating, jnp.sqrt(rating_variance)),
         Rating(mean, jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
-        event_predictions(model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events),
+        event_predictions(
+            model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events, hindsight.variance
+        ),
         _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength)),
     )
 

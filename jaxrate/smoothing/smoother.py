@@ -23,10 +23,10 @@ from jaxrate.replay.padded_states_and_columns import (
 from jaxrate.rules import Params, Rating
 from jaxrate.smoothing.anderson_mixing import ANDERSON_DEPTH
 from jaxrate.smoothing.expectation_propagation import run_sweeps
-from jaxrate.smoothing.participations import Participations, gather_participants, list_participations
+from jaxrate.smoothing.participations import Participations, gather_participants, list_first_participations
 from jaxrate.smoothing.smoothed_ratings import smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.smoothing.timelines import Timelines, build_timelines
+from jaxrate.smoothing.timelines import Timelines, build_timelines, list_model_participations
 from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, ModelSettings
@@ -48,7 +48,8 @@ def smooth(
     `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a
     match is computed from the sites of all other matches of its players, before and after, until nothing changes. Where
     opponents' beliefs are as if independent, as in the filter, deviations come out somewhat small; with margins, means
-    are those of the exact posterior. A contest of teams has a site for each of its members.
+    are those of the exact posterior. A contest of teams has a site for each of its members, and a match of goals two
+    for each team: of its goals and of those of the other. Dixon and Coles' low scores count in predictions alone.
 
         data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
@@ -89,6 +90,8 @@ def smooth(
         warnings.warn(message, stacklevel=3)  # past the check of arguments
     quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
+    if isinstance(checked_events, Matches):
+        participations = list_first_participations(participations, len(checked_events.score))
     rating, components = (
         Rating(*(jnp.asarray(gather_participants(x, participations)) for x in one))
         for one in (quantities.rating, quantities.components)
@@ -149,7 +152,7 @@ def prepare_smoothing(
         raise ValueError(f"there are no {'matches' if isinstance(checked_events, Matches) else 'contests'} to smooth")
     id_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
-    participations = list_participations(checked_events)
+    participations = list_model_participations(model, checked_events)
     _check_memory(model, math.prod(participations.shape))
     rows = resolve_row_count(system, None, num_players, id_count)
     timelines = build_timelines(checked_events, rows, model)

@@ -23,7 +23,7 @@ class Smoothed(NamedTuple):
     """
 
     rating: Rating  # leaves [n, 2] of matches, [n] of participants of contests
-    components: Rating | None  # leaves [..., D] of common skill, modifiers, own side, form; None if D = 1
+    components: Rating | None  # leaves [..., D] of common skill, modifiers, own side, pace, form; None: D = 1
     prediction: Array  # [n] of player 0 of a match the expected score, or as `run`, given all events but this one
     evidence: float  # log likelihood of all results; no joint one of contests with statistics or quits
     state: State  # leaves [num_players, ...] after the last event of each, to filter on from
@@ -34,7 +34,7 @@ class Smoothed(NamedTuple):
     events: Matches | Ragged
     players: HostArray | None  # [num_players] names in order of id; None if there are none
     clock: str | None  # of the times, as in `Dataset`
-    site: GaussianSite  # [2, n or more] of first and second players of matches; of contests in an order of their own
+    site: GaussianSite  # [2, n or more] of first and second players of matches; else in an order of their own
     contests: HostArray | None = None  # [E] what the source calls each contest
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.replay.padded_states_and_columns import FINE, pad_on_device, padded_event_size
+from jaxrate.smoothing.goal_rows import list_scorer_participations, split_matches_by_scorer
 from jaxrate.smoothing.participations import (
     ContestGroups,
     Participations,
@@ -56,6 +57,14 @@ class QueryNodes(NamedTuple):
     games_before: Array  # [some] matches played before, by weight
 
 
+def list_model_participations(model: ModelSettings, events: Matches | Ragged) -> Participations:
+    """The participations of checked events; with goals each player has two in a match."""
+    if model.pace:
+        assert isinstance(events, Matches)
+        return list_scorer_participations(model, events)
+    return list_participations(events, model.league_season)
+
+
 def build_timelines(events: Matches | Ragged, num_players: int, model: ModelSettings) -> Timelines:
     """The timelines of checked events."""
     return build_timelines_with_query_nodes(events, num_players, model, -np.inf)[0]
@@ -65,7 +74,8 @@ def build_timelines_with_query_nodes(
     events: Matches | Ragged, num_players: int, model: ModelSettings, query_time: float
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
-    participations = list_participations(events, model.league_season)
+    participations = list_model_participations(model, events)
+    rows = split_matches_by_scorer(model, events) if model.pace and isinstance(events, Matches) else events
     count, size = len(participations.player), math.prod(participations.shape)
     is_past = participations.time <= query_time
     query_players = np.unique(participations.player[participations.is_learnt_from & is_past])
@@ -126,7 +136,7 @@ def build_timelines_with_query_nodes(
         seasons_begun = _to_device_floats(arrange_in_lanes(seasons_passed, 0.0))
         season_after = _to_device_floats(to_participants(last_season, float)[0])
     timelines = Timelines(
-        put_events_on_device(events),
+        put_events_on_device(rows),
         _to_device_floats(games_before),
         _to_device_floats(games_after),
         jax.device_put(np.zeros(participations.shape, bool)),
