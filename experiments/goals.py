@@ -1,0 +1,237 @@
+"""Skills of goals: how well they predict football, beside published figures and penaltyblog, and how fast they are.
+
+    python experiments/goals.py           # ten minutes; writes experiments/results/goals.json, part by part
+    python experiments/goals.py --quick   # half a minute, on a simulated league; writes nothing unless --out is given
+
+A loss is the mean log loss of win, draw and loss one step ahead. Hyperparameters are fitted to what came before the
+scored matches: to the first four fifths of 37 leagues, and to the first half of international football. "Goals" fits
+the probabilities of scorelines, and "results" those of win, draw and loss. `RPS` is the ranked probability score.
+
+penaltyblog's Dixon-Coles model is fitted anew every week to all matches of the league until then, with the weights of
+Dixon and Coles (1997, xi = 0.0018 a day), and predicts the matches of that week whose teams it knows. Both times are of
+predicting these matches: its fits and forecasts, and the replay of the whole history, once compiled.
+"""
+
+import time
+from contextlib import suppress
+from functools import partial
+
+import jax
+import numpy as np
+from common import add_only, declare, find, keep, look_for, parse, race
+
+import jaxrate as jr
+from jaxrate.events import slice_events
+from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
+from jaxrate.fitting.prediction_task import make_prediction_task
+
+FIRST = {"growth": 6.0, "initial_deviation": 70.0, "side_advantage": 45.0, "low_score_dependence": -0.05}
+INTERNATIONAL = FIRST | {"experience": 20.0, "goal_dispersion": 20.0}
+GOALS, EXPECTED = ("goals_a", "goals_b"), ("expected_a", "expected_b")
+WEEK, DECAY = 7.0, 0.0018  # days, and per day
+LEAST = 0.005  # to which published probabilities are cut
+
+
+# --- Histories. ---
+
+
+def simulated():
+    """A league of twenty teams, whose strengths wander."""
+    random, count, n = np.random.default_rng(0), 20, 500
+    strength, day = random.normal(0.0, 0.3, count), np.sort(random.integers(0, 130, n)).astype(float)
+    first = random.integers(0, count, n)
+    second = (first + random.integers(1, count, n)) % count
+    lead = 0.15 + strength[first] - strength[second]
+    goals = random.poisson(np.exp(0.2 + 0.5 * np.stack([lead, -lead])))
+    expected = random.gamma(4.0, np.exp(0.2 + 0.5 * np.stack([lead, -lead])) / 4.0)
+    return events(np.stack([first, second], axis=1), day, np.ones(n), goals, expected), n * 4 // 5, {}
+
+
+def events(player, day, side, goals, expected=None):
+    columns = dict(zip(GOALS, np.asarray(goals, float), strict=True))
+    columns |= {} if expected is None else dict(zip(EXPECTED, np.asarray(expected, float), strict=True))
+    return jr.matches(player, 0.5 + 0.5 * np.sign(goals[0] - goals[1]), day, side=side, columns=columns)
+
+
+def leagues(options):
+    """37 leagues: the matches, how many are fitted, and what else is known of them."""
+    from pyarrow import parquet
+
+    if options.quick:
+        return simulated()
+    path = find(options, "spi_football.parquet")
+    if not path:
+        return None
+    table = {name: np.array(column) for name, column in parquet.read_table(path).to_pydict().items()}
+    _, player = np.unique(np.stack([table["a"], table["b"]], axis=1), return_inverse=True)
+    n = len(table["t"])
+    expected = [table[name].astype(float) for name in ("xg1", "xg2")]
+    goals = [table[name].astype(float) for name in ("points_a", "points_b")]
+    return events(player.reshape(n, 2), table["t"].astype(float), np.ones(n), goals, expected), n * 4 // 5, table
+
+
+def international(options):
+    from pyarrow import parquet
+
+    path = None if options.quick else find(options, "intl_football.parquet")
+    if not path:
+        return None
+    table = {name: np.array(column) for name, column in parquet.read_table(path).to_pydict().items()}
+    player, goals = np.stack([table["a"], table["b"]], axis=1), [table[name].astype(float) for name in GOALS]
+    return events(player, table["t"].astype(float), 1.0 - table["neutral"], goals), len(player) // 2
+
+
+# --- Rows. ---
+
+
+def losses(chance, score):
+    """[n] log losses and ranked probability scores of chances [n, 3] of loss, draw and win."""
+    result = np.rint(2.0 * np.asarray(score)).astype(int)
+    loss = -np.log(np.maximum(chance[np.arange(len(result)), result], 2.0**-24))
+    below = np.cumsum(chance, axis=1)[:, :2] - (result[:, None] <= np.arange(2))
+    return loss, 0.5 * (below**2).sum(axis=1)
+
+
+def three_chances(system, matches):
+    """[n, 3] of loss, draw and win, one step ahead."""
+    guess = jr.run(jr.forecasts.add_outcomes(system), matches).prediction
+    return np.stack([np.asarray(x, np.float64) for x in (guess.win[:, 1], guess.draw[:, 0], guess.win[:, 0])], axis=1)
+
+
+def row(label, chance, score, cut, **more):
+    loss, ranked = losses(chance, score)
+    print(f"{label}: {loss[cut:].mean():.5f}", flush=True)
+    past = {"fitted_log_loss": loss[:cut].mean()} if cut else {}
+    return {"what": label, "log_loss": loss[cut:].mean(), "rps": ranked[cut:].mean()} | past | more
+
+
+def fitted(label, system, matches, cut, loss, options):
+    """A row of a fitted system, and the system."""
+    began, past = time.process_time(), slice_events(matches, 0, cut)
+    system = system if loss == "margin" else jr.forecasts.add_outcomes(system)
+    quick = {"free": ["growth"], "steps": 1, "warm_up": 0, "errors": "products"} if options.quick else {"steps": 100}
+    found = jr.fit(system, past, loss=loss, **quick)
+    inner = jr.skills(**dict(found.system.settings), **found.params._asdict())
+    values = {name: getattr(found.params, name) for name in found.free}
+    more = {"fitted": values, "seconds": found.seconds, "cpu_seconds": time.process_time() - began}
+    return row(label, three_chances(inner, matches), matches.score, cut, **more), inner
+
+
+def goals_of(first, **settings):
+    return jr.skills("goals", margin=GOALS, own_side=True, **settings, **first)
+
+
+def part_leagues(options):
+    loaded = leagues(options)
+    if loaded is None:
+        return None
+    matches, cut, table = loaded
+    plain, expected = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED)
+    rows = [
+        fitted("goals, fitted to goals", plain, matches, cut, "margin", options)[0],
+        fitted("goals and expected goals, fitted to goals", expected, matches, cut, "margin", options)[0],
+        fitted("goals and expected goals, fitted to results", expected, matches, cut, "log_loss", options)[0],
+    ]
+    if "prob1" in table:
+        chance = np.clip(np.stack([table[name] for name in ("prob2", "probtie", "prob1")], axis=1), LEAST, None)
+        rows.append(
+            row("FiveThirtyEight, as published", chance / chance.sum(axis=1, keepdims=True), matches.score, cut)
+        )
+    return {"37 leagues, last fifth": rows, "37 leagues": [{"matches": len(matches.score), "fitted": cut}]}
+
+
+def part_international(options):
+    loaded = international(options)
+    if loaded is None:
+        return None
+    matches, cut = loaded
+    system = goals_of(INTERNATIONAL)
+    rows = [
+        fitted("goals, fitted to goals", system, matches, cut, "margin", options)[0],
+        fitted("goals, fitted to results", system, matches, cut, "log_loss", options)[0],
+    ]
+    return {"international, last half": rows, "international": [{"matches": len(matches.score), "fitted": cut}]}
+
+
+def part_peer(options):
+    """penaltyblog's model, fitted every week in each league, beside one filter of all."""
+    look_for(options, "penaltyblog")
+    loaded = leagues(options)
+    if loaded is None or not options.penaltyblog:
+        return None
+    matches, cut, table = loaded
+    n, day = len(matches.score), np.asarray(matches.time)
+    league = table.get("league", np.zeros(n, int))
+    chance, began = np.full((n, 3), np.nan), time.perf_counter()
+    for name in np.unique(league):
+        inside = np.flatnonzero(league == name)
+        for start in np.arange(day[cut], day[-1] + 1.0, WEEK):
+            week = inside[(day[inside] >= start) & (day[inside] < start + WEEK) & (inside >= cut)]
+            past = inside[day[inside] < start]
+            if len(week) and len(past) > 50:
+                chance[week] = forecasts_of_peer(matches, past, week, start)
+    peer_seconds = time.perf_counter() - began
+    known = ~np.isnan(chance[:, 0])
+    own, system = fitted("goals, fitted to goals", goals_of(FIRST), matches, cut, "margin", options)
+    plan = jr.extend.schedule_by_level(matches)
+    call = partial(jr.run, jr.forecasts.add_outcomes(system), matches, schedule=plan)
+    seconds = race({"run": call}, n, 3)["run"]["seconds"]
+    score, ours = np.asarray(matches.score)[known], three_chances(system, matches)[known]
+    rows = [
+        row("penaltyblog, Dixon-Coles, weekly", chance[known], score, 0, predicting_seconds=peer_seconds),
+        row("jaxrate, goals", ours, score, 0, predicting_seconds=seconds),
+    ]
+    rows[1] |= {"times_as_fast": peer_seconds / seconds, "fit_seconds": own["seconds"], "fit_cpu": own["cpu_seconds"]}
+    return {"beside penaltyblog": [{"scored": int(known.sum())}, *rows]}
+
+
+def forecasts_of_peer(matches, past, week, now):
+    """[week, 3] chances of loss, draw and win; NaN where a team is unknown, or a chance negative."""
+    import penaltyblog as pb
+
+    home, away = (np.asarray(matches.player)[:, i].astype(str) for i in (0, 1))
+    goals = [np.asarray(matches.context.columns[name], int) for name in GOALS]
+    weights = np.exp(-DECAY * (now - np.asarray(matches.time)[past]))
+    model = pb.models.DixonColesGoalModel(*(x[past] for x in (*goals, home, away)), weights)
+    model.fit()
+    known = set(home[past]) | set(away[past])
+    found = np.full((len(week), 3), np.nan)
+    for place, i in enumerate(week):
+        if home[i] in known and away[i] in known:
+            with suppress(ValueError):  # of a fitted rho that makes a chance negative
+                guess = model.predict(home[i], away[i])
+                found[place] = guess.away_win, guess.draw, guess.home_win
+    return found
+
+
+def part_speed(options):
+    """Matches a second, and what slopes cost."""
+    teams, n = (100, 500) if options.quick else (1_000, 500_000)
+    from jaxrate.data.simulate import league
+
+    drawn = league(teams, n).matches
+    goals = np.random.default_rng(0).poisson(1.4, (2, n))
+    matches = events(np.asarray(drawn.player), np.asarray(drawn.time), np.ones(n), goals)
+    system = jr.skills("goals", margin=GOALS, **FIRST)
+    plan = jr.extend.schedule_by_level(matches)
+    turns = 1 if options.quick else 7
+    speed = race({"goals": partial(jr.run, system, matches, schedule=plan)}, n, turns)
+    task = make_prediction_task(system, matches, "margin")
+    problem = prepare_fit(task, system, None, task.weight)
+    x, k = problem.start[None], len(problem.start)
+    calls = {way: partial(mean_loss_derivatives, problem, way, x, system.params) for way in ("values", "forward")}
+    times = race(calls, n, turns)
+    loss, both = (times[way]["seconds"] for way in calls)
+    slopes = {"slopes": k, "loss_seconds": loss, "loss_and_slopes_seconds": both, "over_1_and_k": both / loss / (1 + k)}
+    print(f"{speed['goals']['million_per_second']:.2f} million a second; slopes {slopes['over_1_and_k']:.2f} (1 + {k})")
+    jax.clear_caches()
+    return {"speed": [*speed.values()], "slopes": [slopes]}
+
+
+PARTS = {"leagues": part_leagues, "international": part_international, "peer": part_peer, "speed": part_speed}
+
+if __name__ == "__main__":
+    parser = declare(__doc__, "a simulated league, half a minute", "spi_football.parquet and intl_football.parquet")
+    add_only(parser, PARTS, "NAME")
+    options = parse(parser, __file__)
+    keep(PARTS, options)
