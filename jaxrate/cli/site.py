@@ -130,7 +130,7 @@ def site(
             )
     with warnings_as_notes(report):
         fixtures = None if coming is None else jr.forecasts.predict_fixtures(rated, coming)
-        explanations = _explain(rated, coming)
+        explanations, scorelines = _explain(rated, coming), _predict_scorelines(rated, coming)
         season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=relegated) if seasonal else None
     with report.stage(f"writing {len(rated.players):,} pages"):
         jr.site.write_site(
@@ -144,6 +144,7 @@ def site(
             smoothed=_load_smoothed_columns(run, rated.contests is None),
             coming=fixtures,
             explanations=explanations,
+            scorelines=scorelines,
             season=season,
             active=active,
             min_games=min_games,
@@ -164,6 +165,16 @@ def _explain(rated: jr.Rated, coming: str | None) -> list[jr.forecasts.Explanati
         return []
     with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
         return jr.forecasts.explain_fixtures(rated, coming)
+
+
+def _predict_scorelines(rated: jr.Rated, coming: str | None) -> jr.forecasts.Scorelines | None:
+    """The scorelines of what is to come, of systems that learn from goals."""
+    from jaxrate.forecasts.scorelines import has_scorelines
+
+    if coming is None or not has_scorelines(rated.system):
+        return None
+    with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
+        return jr.forecasts.predict_scorelines(rated, coming)
 
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:

@@ -74,6 +74,12 @@ def predict_scorelines(
     return Scorelines(a, b, table, time_column(data, data.matches.time).get("time"))
 
 
+def has_scorelines(system: RatingSystem) -> bool:
+    """Whether scorelines can be predicted: by skills that learn from goals, without calibration."""
+    inner = replace_goal_prediction(system, rules.predict_scorelines)
+    return inner is not None and "calibrated" not in wrapper_names(system)
+
+
 def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem:
     """The system, predicting the chances [most_goals + 1, most_goals + 1] of scorelines.
 

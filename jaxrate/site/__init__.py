@@ -8,12 +8,14 @@ report_page.py       a rated history as one HTML page: leaderboard, players, pre
 site_data.py         data of all pages of a site: careers, names, and texts
 site_writer.py       a rated history as a site of static files
 explanation_tables.py  why forecasts are as they are: what each side contributes
+data_files.py        JSON of scripts, and tables for downloads
 forecast_tables.py   tables of forecasts: future events with their predictions, and the end of a season
 wording.py           texts about a rated history for pages
 sitemap_and_feed.py  what tells others of a site: the map of its pages, the feed of changes, addresses
 arena_findings.py    what votes make certain about strengths, in sentences
 career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
+scoreline_cards.py   scorelines of matches to come, with heat maps
 event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
 headline.py          the headline of a site
 home_sides.py        who was at home in each match

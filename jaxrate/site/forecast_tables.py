@@ -28,6 +28,11 @@ EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "odds_draw": "odds draw",
     "odds_loss": "odds second",
     "expected_rank": "expected place",
+    "goals_a": "goals of first",
+    "goals_b": "goals of second",
+    "likeliest": "likeliest scoreline",
+    "over": "more than 2.5 goals",
+    "both_score": "both score",
 }
 SEASON_HEADINGS = {
     "player": "name",

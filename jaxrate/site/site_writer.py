@@ -1,25 +1,23 @@
 """A rated history as a site of static files: ranking, a page for every player, pairs, and accuracy."""
 
-import csv
 import json
 import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
-from jaxrate.data.table_writing import escape_formulas
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.forecasts.prediction_explanations import Explanation
+from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.data_files import leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import (
@@ -41,6 +39,7 @@ from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
 from jaxrate.site.preview_image import preview_image
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
+from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards
 from jaxrate.site.site_data import (
     SiteData,
     build_site_data,
@@ -71,6 +70,7 @@ def write_site(
     smoothed: Any = None,
     coming: ColumnTable | None = None,
     explanations: Sequence[Explanation] = (),
+    scorelines: Scorelines | None = None,
     season: SeasonForecast | None = None,
     active: Any = None,
     min_games: int | None = None,
@@ -102,6 +102,7 @@ def write_site(
       coming: forecasts of future matches, from `jr.forecasts.predict_fixtures`. None: not shown.
       explanations: what each player contributes to these forecasts, from `jr.forecasts.explain_fixtures`. Without
         `coming` they are not shown.
+      scorelines: of the same matches, from `jr.forecasts.predict_scorelines`. Without `coming` they are not shown.
       season: the forecast of a season, from `jr.forecasts.simulate_season`. None: not shown.
       active, min_games: definition of current players, as for `jr.leaderboard`.
       noun: what the rated are called, one and many, as ("team", "teams"). None: teams if `jaxrate rate` saved that the
@@ -111,7 +112,7 @@ def write_site(
 
     Raises:
       ValueError: if the folder holds other files, a column has another length, points are given for contests, the
-        smoothed history is of other matches, the noun is not two words, or the address is none.
+        smoothed history or the scorelines are of other matches, the noun is not two words, or the address is none.
       ImportError: if jinja2 is not installed.
     """
     folder, address = Path(folder), check_address(address)
@@ -131,15 +132,15 @@ def write_site(
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
     matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
     if matchups:
-        files["data/pairs.js"] = f"window.jaxratePairs = {_script_safe_json(encode_matchups(matchups))};\n"
+        files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
     context["paired"] = bool(matchups)
     context["leaders"] = join_names([site_data.names[i] for i in site_data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
-    tables = build_forecast_tables(coming, season, site_data.noun)
+    tables = build_forecast_tables(add_scoreline_columns(coming, scorelines), season, site_data.noun)
     if tables:
         pages.insert(1, ("coming", "Fixtures"))
-        files |= {f"data/{x.file}.json": _script_safe_json(x.rows, indent=1) for x in tables}
+        files |= {f"data/{x.file}.json": script_safe_json(x.rows, indent=1) for x in tables}
         files |= {f"data/{x.file}.csv": rows_to_csv(x.rows) for x in tables}
     context["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     shared = script_settings(site_data, context, lines.heading) | {"stamp": context["stamp"]}
@@ -190,6 +191,7 @@ def write_site(
             places=places,
             finding=closest,
             page_summary=closest,
+            scorelines=build_scoreline_cards(scorelines, tables[-1].matches) if coming is not None else [],
             explained=explained,
             more_explained=more,
         )
@@ -220,7 +222,7 @@ def write_site(
     for path in [*folder.glob("*.html"), *folder.glob("*.xml")]:
         path.unlink()
     links = load_permalinks(folder) | dict(zip(map(str, rated.players.tolist()), site_data.slugs, strict=True))
-    files[PERMALINKS_FILE] = _script_safe_json(links, indent=0)
+    files[PERMALINKS_FILE] = script_safe_json(links, indent=0)
     entries = saved_feed_entries(_load_marker(folder))
     if address is not None:
         entry = {
@@ -231,7 +233,7 @@ def write_site(
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)
         (folder / "assets" / "preview.png").write_bytes(preview_image(site_data, title))
-    files[SITE_MARKER] = _script_safe_json({"made": context["made"], "title": title, "feed": entries})
+    files[SITE_MARKER] = script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
     written = write_player_pages(site_data, templates, context, folder)
@@ -263,12 +265,12 @@ def _last_day_or_event_count(context: dict[str, Any]) -> str:
 
 def _style_script_and_data_files(site_data: SiteData, board: dict[str, Any]) -> dict[str, str]:
     """Styles, scripts and data, by path."""
-    rows = _leaderboard_rows(site_data)
+    rows = leaderboard_rows(site_data)
     return {
         "assets/site.css": concatenate_page_files(STYLE_FILES),
         "assets/site.js": concatenate_page_files([*SHARED_SCRIPTS, "site.js"]),
-        "data/board.js": f"window.jaxrateBoard = {_script_safe_json(board)};\n",
-        "data/players.json": _script_safe_json(rows, indent=1),
+        "data/board.js": f"window.jaxrateBoard = {script_safe_json(board)};\n",
+        "data/players.json": script_safe_json(rows, indent=1),
         "data/players.csv": rows_to_csv(rows),
     }
 
@@ -311,39 +313,3 @@ def _win_matrix(site_data: SiteData, tables: Any) -> list[tuple[str, str, list[f
         (site_data.slugs[i], site_data.names[i], [None if x == y else float(chance[x, y]) for y in range(len(places))])
         for x, i in enumerate(site_data.leaderboard_ids[places].tolist())
     ]
-
-
-def _script_safe_json(values: Any, **options: Any) -> str:
-    """JSON that is safe in a script of a page."""
-    options = options or {"separators": (",", ":")}
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, **options)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
-    """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
-    board = leaderboard_columns(site_data)
-    order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
-    board = {name: [column[i] for i in order] for name, column in board.items()}
-    headings = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
-    headings |= {"change": "change", "then": "rank then", "peak": "best", "peaked": "best on", "slug": "page"}
-    if site_data.rated.clock == "dates":
-        for key in ("last", "peaked"):
-            board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
-    board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
-    columns = [board[key] for key in headings if key in board]
-    names = [text for key, text in headings.items() if key in board]
-    return [
-        {"rank": i if i <= len(site_data.listed) else None, **dict(zip(names, row, strict=True))}
-        for i, row in enumerate(zip(*columns, strict=True), 1)
-    ]
-
-
-def rows_to_csv(rows: list[dict[str, Any]]) -> str:
-    safe = escape_formulas({key: np.array([row[key] for row in rows], object) for key in rows[0]})
-    file = StringIO()
-    file.write(BYTE_ORDER_MARK.decode())
-    writer = csv.writer(file)
-    writer.writerow(safe)
-    writer.writerows(zip(*(x.tolist() for x in safe.values()), strict=True))
-    return file.getvalue()
