@@ -30,7 +30,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     shows = re.compile(r"[tT]his is `(\w+\.csv)`[^\n]*\n\n```csv\n(.*?)```", re.DOTALL)
     shown = shows.findall("\n".join(PAGES.values()))
-    names = ["coming.csv", "doubles.csv", "games.csv", "july.csv", "june.csv", "league.csv", "races.csv"]
+    names = ["coming.csv", "doubles.csv", "games.csv", "july.csv", "june.csv", "league.csv", "races.csv", "week.csv"]
     assert sorted(name for name, _ in shown) == names
     for name, text in shown:
         (folder / name).write_text(text)
