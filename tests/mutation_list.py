@@ -257,7 +257,7 @@ MUTATIONS = [
       "tests/test_odds.py -k 'winners_and_losers'"),
     M("trees round of season", "count = count if season_so_far == this_season else 0", "count = count",
       "tests/test_boosted_trees.py -k 'twin'"),
-    M("trees winners first", "is_mirrored = bool((score[:num_past] == 1).all())", "is_mirrored = False",
+    M("trees winners first", "is_mirrored = bool((score[:num_past] >= 0.5).all())", "is_mirrored = False",
       "tests/test_boosted_trees.py -k 'winners'"),
     M("benchmark frequencies of the other side", "np.where(past_side < 0, 1.0 - past_score, past_score)", "past_score",
       "tests/test_benchmark.py -k 'frequencies'"),

@@ -109,6 +109,15 @@ def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
     json.loads(found.to_json())
 
 
+def test_percents_are_probabilities(league, of_two):
+    data, truth = league
+    percents = {"one": 100.0 * truth[:, 2], "both": 100.0 * truth[:, ::-2]}
+    found = jr.league.benchmark_systems(data, ["elo"], forecasts=percents, **KEEP)
+    for name in percents:
+        assert row_of(found, name).quality["log loss"] == pytest.approx(row_of(of_two, "truth").quality["log loss"])
+    assert "Read as percent: one and both." in found.notes and "percent" not in str(of_two)
+
+
 def test_odds_become_probabilities_by_the_method(league):
     data, truth = league
     fair = np.stack([truth[:, 2], truth[:, 0]], axis=1)
@@ -199,14 +208,20 @@ def test_contests_of_two_sides_are_matches():
         ({"odds_method": "shinn"}, "unknown method of odds 'shinn'; did you mean 'shin'?"),
         ({"forecasts": {"x": "pp"}}, "forecast 'x': the data have no column 'pp'; did you mean 'p'?"),
         ({"forecasts": {"x": np.full(3, 0.5)}}, "forecast 'x': give 500 values, one for each match"),
-        ({"forecasts": {"x": np.full(500, 55.0)}}, "row 0 (counting from 0): forecast 'x': probabilities are [55.0"),
+        ({"forecasts": {"x": np.full(500, 1.5)}}, "row 0 (counting from 0): forecast 'x': the probability is 1.5, wh"),
+        ({"forecasts": {"x": np.full(500, 155.0)}}, "forecast 'x': the probability is 1.55, which is not from 0 to 1"),
+        ({"forecasts": {"x": np.full((500, 2), [-0.1, 1.1])}}, "forecast 'x': probabilities are [-0.1, 1.1], which"),
         ({"forecasts": {"x": np.full((500, 2), 0.9)}}, "forecast 'x': probabilities sum to 1.8000; if these are odds"),
         ({"forecasts": {"x": np.full((500, 4), 0.25)}}, "forecast 'x': give the probability of the first player's win"),
         ({"forecasts": {"x": ["win", "nothing"]}}, "forecast 'x': the data have no column 'nothing'"),
         ({"forecasts": 3}, "benchmark_systems: forecasts must be"),
         ({"odds": {"x": "p"}}, "odds 'x': give the odds of win and loss, or of win, draw and loss; got 1 of them"),
         ({"odds": {"x": np.full((500, 2), 0.5)}}, "odds 'x': odds are 0.5; decimal odds are above 1"),
-        ({"odds": {"x": np.full((500, 2), 2.5)}, "odds_method": "shin"}, "odds 'x': the inverse odds sum to 0.8000"),
+        ({"odds": {"x": np.full((500, 2), 2.1)}, "odds_method": "shin"}, "odds 'x': the inverse odds sum to 0.9524"),
+        (
+            {"odds": {"x": np.full((500, 2), 3.0)}},
+            "most matches sum to about 0.67, far below 1; name those of",
+        ),
         (
             {"forecasts": {"x": "p"}, "odds": {"x": np.full((500, 2), 2.0)}},
             "a forecast and odds are both called 'x'; give each its own name",

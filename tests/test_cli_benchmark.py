@@ -25,15 +25,15 @@ def file(tmp_path):
     data, truth = make_league(n=300)
     names, player = data.players, np.asarray(data.matches.player)
     day = np.floor(np.asarray(data.matches.time)).astype(int)
-    lines = ["date,home,away,score,mine,PSCH,PSCA,PSH,PSA,derby"]
+    lines = ["date,home,away,score,mine,percent,PSCH,PSCA,PSH,PSA,derby"]
     for i in np.random.default_rng(0).permutation(300).tolist():
         p, q = truth[i, 2] ** 0.9, truth[i, 0] ** 0.9
         mine = "" if i % 4 == 0 else f"{truth[i, 2]:.6f}"
+        percent = mine and f"{100 * truth[i, 2]:.4f} %"
         date = np.datetime64("2020-01-01") + day[i]
         odds = f"{1 / p:.6f},{1 / q:.6f}"
-        lines.append(
-            f"{date},{names[player[i, 0]]},{names[player[i, 1]]},{data.matches.score[i]:g},{mine},{odds},{odds},{i % 2}"
-        )
+        result = f"{names[player[i, 0]]},{names[player[i, 1]]},{data.matches.score[i]:g}"
+        lines.append(f"{date},{result},{mine},{percent},{odds},{odds},{i % 2}")
     path = tmp_path / "our_league.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -41,7 +41,7 @@ def file(tmp_path):
 
 def test_a_file_beside_forecasts_and_odds(jaxrate, file, tmp_path):
     out = tmp_path / "public"
-    arguments = "--sort", "--forecast", "me=mine", "--odds", "book=PSCH,PSCA", "--out", out
+    arguments = "--sort", "--forecast", "me=mine", "--forecast", "percent", "--odds", "book=PSCH,PSCA", "--out", out
     code, text, errors = jaxrate("benchmark", file, *QUICK, *arguments)
     assert code == 0 and f"wrote {out / 'index.html'} and {out / 'benchmark.json'}" in errors
     assert re.search(r"^elo +rating ", text, re.MULTILINE) and re.search(r"^book +odds ", text, re.MULTILINE)
@@ -53,6 +53,7 @@ def test_a_file_beside_forecasts_and_odds(jaxrate, file, tmp_path):
     mask = (np.arange(300) >= 240) & ~np.isnan(forecast)
     wanted = jr.metrics.log_loss(np.nan_to_num(forecast), score, mask=mask)
     assert rows["me"]["log_loss"] == pytest.approx(wanted) and rows["me"]["scored"] == mask.sum()
+    assert rows["percent"]["log_loss"] == pytest.approx(wanted, rel=1e-5) and "Read as percent: percent." in text
     odds = np.stack([csv_column(file, name) for name in ("PSCH", "PSCA")], axis=1)[data.rows]
     p = jr.metrics.probabilities_from_odds(odds)[:, 0]
     assert rows["book"]["log_loss"] == pytest.approx(jr.metrics.log_loss(p[240:], score[240:]))
@@ -107,13 +108,14 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
         (("--odds", "x=PSH,"), "--odds x=PSH,: write as in NAME=COLUMN,COLUMN"),
         (("--odds", "x=PSH,PSA", "--odds", "x=PSCH,PSCA"), "--odds names x twice"),
         (("--forecast", "x=mime"), "has no column 'mime'; did you mean 'mine'?"),
-        (("--forecast", "x=home"), "forecast 'x': probabilities are ["),
+        (("--forecast", "x=home"), "forecast 'x': the probability is "),
         (("--forecast", "x=date"), "column 'date'"),
         (("--odds", "x=PSH"), "odds 'x': give the odds of win and loss"),
         (("--odds", "x=mine,mine"), "odds 'x': odds are 0."),
         (("--stack-column", "derbi"), "has no column 'derbi'; did you mean 'derby'?"),
         (("--since", "soon"), "soon"),
         (("--since", "2099-01-01"), "no match is played since 2099-01-01"),
+        (("--since", "2022-01-01", "--last", "0.1"), "--since and --last both say what is scored; name one"),
         (("--outcomes", "4"), "--outcomes"),
         (("--odds-method", "best"), "--odds-method"),
         (("--fit-seconds", "-1"), "fit_seconds must be 0 or more, got -1"),

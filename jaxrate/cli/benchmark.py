@@ -60,8 +60,8 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
 @click.option("--fit-seconds", type=float, default=60.0, show_default=True, metavar="SECONDS",
               help="Limit of the fit of each system; 0 takes default hyperparameters.")  # fmt: skip
 @click.option("--forecast", "forecasts", multiple=True, metavar="NAME=COLUMNS",
-              help="Probabilities of others: of the first player's win, of win,loss, or of win,draw,loss; may be "
-              "repeated.  [default: those of public files]")  # fmt: skip
+              help="Probabilities of others, or percents: of the first player's win, of win,loss, or of win,draw,loss; "
+              "may be repeated.  [default: those of public files]")  # fmt: skip
 @click.option("--odds", multiple=True, metavar="NAME=COLUMNS",
               help="Decimal odds of win,loss or win,draw,loss; may be repeated.  [default: those of public files]",
               )  # fmt: skip
@@ -109,6 +109,8 @@ def benchmark(
         "odds": parse_named_columns("odds", odds),
         "stack-column": parse_named_columns("stack-column", stack_columns),
     }
+    if since is not None and _is_named("last"):
+        raise ValueError("--since and --last both say what is scored; name one")
     if out is not None:
         check_output_folder("--out", out)
         from jaxrate.site.page_templates import make_template_environment
@@ -172,8 +174,7 @@ def _benchmark_file(
     stack_values = load_match_columns(file, data, named["stack-column"], "stack-column")
     if is_shipped:
         forecast_values = (published_forecasts(file, data) or {}) | forecast_values
-        is_last_named = click.get_current_context().get_parameter_source("last") == ParameterSource.COMMANDLINE
-        since = SHIPPED_SINCE if since is None and not is_last_named else since
+        since = SHIPPED_SINCE if since is None and not _is_named("last") else since
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
         return jr.league.benchmark_systems(
             data,
@@ -185,6 +186,11 @@ def _benchmark_file(
             watch=update_progress,
             **arguments,
         )
+
+
+def _is_named(option: str) -> bool:
+    """Whether an option is on the command line."""
+    return click.get_current_context().get_parameter_source(option) == ParameterSource.COMMANDLINE
 
 
 def _parse_since(text: str | None, data: jr.data.Dataset) -> Any:

@@ -52,7 +52,7 @@ def load_match_columns(
     Raises:
       ValueError: for a column that the file does not have, or that holds no numbers.
     """
-    from jaxrate.data.column_conversion import to_numbers
+    from jaxrate.data.column_conversion import to_column, to_numbers
     from jaxrate.data.table_sources import add_location_to_data_errors
 
     wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
@@ -67,7 +67,9 @@ def load_match_columns(
         first_rows = first_rows[np.asarray(data.rounds.player_start)[:-1]]
     with add_location_to_data_errors(source.title, source.where):
         loaded = source.load(wanted, (), wanted)
-        numbers = {name: to_numbers(name, loaded[name], np.nan) for name in wanted}
+        numbers = {
+            name: to_numbers(name, _without_percent_signs(to_column(name, loaded[name])), np.nan) for name in wanted
+        }
     if len(first_rows) and first_rows.max() >= len(numbers[wanted[0]]):
         raise ValueError(f"--{option}: {file} is read from several tables, whose columns cannot be told apart")
     values = {
@@ -75,6 +77,16 @@ def load_match_columns(
         for label, columns in columns_by_name.items()
     }
     return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
+
+
+def _without_percent_signs(column: Any) -> Any:
+    """A column of text as "34.6%" without the signs; others stay as they are."""
+    from jaxrate.data.table_sources import import_pyarrow
+
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+        return column
+    return arrow.compute.utf8_rtrim(column, characters=" %")
 
 
 def _open_source(file: str) -> Any:

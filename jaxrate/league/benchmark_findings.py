@@ -30,7 +30,7 @@ def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], 
     if trees is not None and num_trained is not None:
         sentences += _describe_trees(trees, best, worth, num_trained)
         way = floor.quality["log loss"] - best.quality["log loss"]
-        sentences += [_ask_whether_known(x.name) for x in worth if x.loss.difference > SUSPECT_SHARE * max(way, 0.0)]
+        sentences += [_doubt(x.name) for x in worth if x.loss.difference > SUSPECT_SHARE * max(way, 0.0)]
     return sentences
 
 
@@ -47,10 +47,7 @@ def _amount(gap: LogLossDifference) -> str:
 
 def _describe_best(best: BenchmarkRow, floor: BenchmarkRow) -> str:
     loss, base = best.quality["log loss"], floor.quality["log loss"]
-    return (
-        f"The best rating is {best.name}, with log loss {loss:.4f}; whoever knows only how often results were "
-        f"seen before has {base:.4f}."
-    )
+    return f"The best rating is {best.name}, with log loss {loss:.4f}; past frequencies alone have {base:.4f}."
 
 
 def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow) -> str:
@@ -71,9 +68,12 @@ def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow
     return f"{sentence}; {best.name} goes {100.0 * way / whole:.0f}% of the way to it from the frequencies."
 
 
-def _ask_whether_known(name: str) -> str:
+def _doubt(name: str) -> str:
     """A doubt about a column that says more than half as much as all ratings."""
-    return f"{name} adds more than half of what the ratings say: is it really known before the match?"
+    return (
+        f"Mind that {name} adds more than half of what the ratings say. Is it really known before the match? If not, "
+        "the trees are no ceiling."
+    )
 
 
 def _describe_trees(

@@ -3,12 +3,12 @@
 Trees of the past are boosted (Friedman 2001, "Greedy function approximation: a gradient boosting machine", Annals of
 Statistics 29; scikit-learn's histograms) and predict what follows. They see of each match
 
-    ratings      the log-odds that each system gave one step ahead, of a win, and of a draw where it is predicted
-    rest         the days since each player's last match
-    form         each player's results against expectation, which fade within weeks
-    round        how many matches each has played in the season, or so far
-    side         who has the side, where there are sides
-    columns      those of the file that are known before a match
+    ratings          the log-odds that each system gave one step ahead, of a win, and of a draw where it is predicted
+    rest             the days since each player's last match
+    form             each player's results against expectation, which fade within weeks
+    matches played   how many matches each has played in the season, or so far
+    side             who has the side, where there are sides
+    columns          those of the file that are known before a match
 
 No result reaches the prediction of its own match or of an earlier one. What the trees predict better than the best
 system is evidence that the ratings leave on the table; how much worse they are without one of these says where it is.
@@ -28,6 +28,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.rival_forecasts import numbers_of_matches
 
 MAX_REST = 60.0  # days
+PLAYED = "matches played"  # in the season, or so far
 FORM_DAYS = 45.0  # in which form fades to 1 / e
 TRAINED_SHARE = 0.8  # of the past, its last part: before it everybody is new
 VALIDATED_SHARE = 0.2  # of what is trained on, its last part: by which the number of trees is chosen
@@ -56,7 +57,7 @@ class BoostedForecast(NamedTuple):
     probabilities: HostArray  # [m, K] of each result
     by_ratings: HostArray  # the same by the ratings alone
     without: dict[str, HostArray]  # the same without each group
-    num_trees: int
+    num_trees: int  # with all groups
     num_trained: int  # matches
 
 
@@ -80,6 +81,8 @@ def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
     named = dict(stack) if isinstance(stack, Mapping) else {name: name for name in names}
     columns = {}
     for name, given in named.items():
+        if name in (*data.margin, *data.statistics):
+            raise ValueError(f"stack: {name!r} is known only after the match, and trees predict it")
         try:
             values = numbers_of_matches(given, data)
         except ValueError as error:
@@ -110,7 +113,7 @@ def match_features(
     starts = np.array([*(data.seasons or {}).values()])
     histories = player_histories(matches, score, expected, starts)
     for name, values in histories.items():
-        if name == "round" or data.clock is not None:
+        if name == PLAYED or data.clock is not None:
             groups[name], mirror[name] = _both_sides(values)
     if matches.context.side is not None and np.ptp(np.asarray(matches.context.side)) > 0:
         side = np.asarray(matches.context.side, np.float64)[:, None]
@@ -119,6 +122,8 @@ def match_features(
         lead = np.asarray((matches.context.columns or {})[name], np.float64)[:, None]
         groups[name], mirror[name] = lead, -lead
     for name, values in columns.items():
+        if name in groups:
+            raise ValueError(f"stack: trees see {name!r} anyway; give the column another name")
         groups[name], mirror[name] = (values[:, None],) * 2 if values.ndim == 1 else _both_sides(values)
     return MatchFeatures(groups, mirror)
 
@@ -141,7 +146,7 @@ def _log_odds(probability: HostArray) -> HostArray:
 def player_histories(
     matches: Matches, score: HostArray, expected: HostArray, season_starts: HostArray
 ) -> dict[str, HostArray]:
-    """[n, 2] of both players before each match: rest in days, form, and the number of the match in the season.
+    """[n, 2] of both players before each match: rest in days, form, and the matches played in the season.
 
     Args:
       matches: in order of time.
@@ -154,8 +159,8 @@ def player_histories(
     last: dict[int, float] = {}
     form: dict[int, float] = {}
     games: dict[int, tuple[int, int]] = {}  # the season of the last match, and the number of matches in it
-    result = {name: np.empty((len(time), 2)) for name in ("rest", "form", "round")}
-    rest_of, form_of, round_of = result.values()
+    result = {name: np.empty((len(time), 2)) for name in ("rest", "form", PLAYED)}
+    rest_of, form_of, played_of = result.values()
     surprise = (score - expected).tolist()
     rows = zip(np.asarray(matches.player).tolist(), time.tolist(), season.tolist(), surprise, strict=True)
     for i, (pair, now, this_season, lead) in enumerate(rows):
@@ -165,7 +170,7 @@ def player_histories(
             form_of[i, k] = form[player] = form.get(player, 0.0) * math.exp(-days / FORM_DAYS)
             season_so_far, count = games.get(player, (this_season, 0))
             count = count if season_so_far == this_season else 0
-            round_of[i, k] = count
+            played_of[i, k] = count
             games[player], last[player] = (this_season, count + 1), now
         form[pair[0]] += lead
         form[pair[1]] -= lead
@@ -193,12 +198,13 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
         )
     validated = num_past - round((num_past - first) * VALIDATED_SHARE)
     groups = [*features.groups]
-    is_mirrored = bool((score[:num_past] == 1).all())  # winners and losers: the order would be all that trees learn
+    is_mirrored = bool((score[:num_past] >= 0.5).all())  # winners come first: the order would be all that trees learn
     past = _select_rows(features, score, slice(first, num_past), is_mirrored)
     is_early = np.tile(np.arange(first, num_past) < validated, 1 + is_mirrored)
     ahead = _select_rows(features, score, slice(num_past, None), is_mirrored)
 
-    def predict_with(names: list[str]) -> HostArray:
+    def predict_with(names: list[str], num_trees: int | None = None) -> HostArray:
+        num_trees = num_trees or _best_number_of_trees(past, names, is_early, num_outcomes)
         model = _fit_trees(_stack_groups(past.groups, names), _outcome_shares(past.score, num_outcomes), num_trees)
         p = np.asarray(model.predict_proba(_stack_groups(ahead.groups, names)))
         if not is_mirrored:
@@ -207,9 +213,10 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
         return np.asarray(0.5 * (p + seen_from_other_side[:, ::-1]))
 
     with thread_limits(1, user_api="openmp"):  # small trees: on a busy machine threads wait for each other
-        num_trees = _best_number_of_trees(past, is_early, num_outcomes)
+        num_trees = _best_number_of_trees(past, groups, is_early, num_outcomes)
         without = {name: predict_with([x for x in groups if x != name]) for name in groups if name != "ratings"}
-        return BoostedForecast(predict_with(groups), predict_with(["ratings"]), without, num_trees, num_past - first)
+        probabilities, by_ratings = predict_with(groups, num_trees), predict_with(["ratings"])
+        return BoostedForecast(probabilities, by_ratings, without, num_trees, num_past - first)
 
 
 class _Rows(NamedTuple):
@@ -244,12 +251,13 @@ def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
     if missing.size:
         raise ValueError("boosted trees need matches of every result before the scored ones")
     model = check_gradient_boosting().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
-    return model.fit(x[row], outcome, sample_weight=outcome_shares[row, outcome])
+    weight = outcome_shares[row, outcome]
+    return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
 
 
-def _best_number_of_trees(past: _Rows, is_early: HostArray, num_outcomes: int) -> int:
-    """With how many trees the later ones of these rows are predicted best, by trees of the earlier ones."""
-    x, shares = _stack_groups(past.groups, [*past.groups]), _outcome_shares(past.score, num_outcomes)
+def _best_number_of_trees(past: _Rows, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
+    """With how many trees on these groups the later rows are predicted best, by trees of the earlier ones."""
+    x, shares = _stack_groups(past.groups, names), _outcome_shares(past.score, num_outcomes)
     model = _fit_trees(x[is_early], shares[is_early], MAX_TREES)
     losses = [
         -np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in model.staged_predict_proba(x[~is_early])

@@ -11,9 +11,11 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.events import Matches, RowError, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.metrics.bookmaker_odds import probabilities_from_odds
+from jaxrate.metrics.bookmaker_odds import check_decimal_odds, probabilities_from_odds
 from jaxrate.text_format import did_you_mean_suffix
 
+MIN_PERCENT = 10.0  # the median probability of a win from which all are in percent
+MIN_BOOKSUM = 0.9  # of the median match; less is no margin: the odds of an outcome are missing
 MAX_SUM_ERROR = 0.02  # by which published probabilities may miss 1, as rounded ones do
 
 
@@ -23,6 +25,7 @@ class RivalForecast(NamedTuple):
     name: str
     kind: str  # "forecast" or "odds"
     probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
+    is_percent: bool = False  # whether they came in percent
 
     @property
     def has_draws(self) -> bool:
@@ -64,7 +67,11 @@ def _source_rows(data: Dataset) -> HostArray:
 
 def _published_forecast(name: str, given: Any, data: Dataset) -> RivalForecast:
     values = numbers_of_matches(given, data)
+    is_percent = is_in_percent(values)
+    values = values / 100.0 if is_percent else values
     if values.ndim == 1:
+        bad_win = ~((values >= 0.0) & (values <= 1.0)) & ~np.isnan(values)
+        fail_where(bad_win, lambda row: f"the probability is {values[row]:g}, which is not from 0 to 1")
         values = np.stack([values, 1.0 - values], axis=1)
     if values.shape[1] not in (2, 3):
         raise ValueError(
@@ -79,7 +86,19 @@ def _published_forecast(name: str, given: Any, data: Dataset) -> RivalForecast:
         (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
         lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`",
     )
-    return RivalForecast(name, "forecast", (values / total[:, None])[:, ::-1])
+    return RivalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
+
+
+def is_in_percent(values: HostArray) -> bool:
+    """Whether probabilities [n] or [n, K], NaN where there are none, are in percent.
+
+    Those of all results sum to 100; those of a win alone are mostly above 10.
+    """
+    total = values if values.ndim == 1 else values.sum(axis=1)
+    if np.isnan(total).all():
+        return False
+    middle = float(np.nanmedian(total))
+    return middle > MIN_PERCENT if values.ndim == 1 else abs(middle - 100.0) <= 100.0 * MAX_SUM_ERROR
 
 
 def _odds_forecast(name: str, given: Any, data: Dataset, method: str) -> RivalForecast:
@@ -87,6 +106,12 @@ def _odds_forecast(name: str, given: Any, data: Dataset, method: str) -> RivalFo
     if values.ndim == 1 or values.shape[1] not in (2, 3):
         count = 1 if values.ndim == 1 else values.shape[1]
         raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
+    check_decimal_odds(values)
+    booksum = np.sum(1.0 / values, axis=1)
+    middle = float(np.median(booksum[~np.isnan(booksum)])) if np.isfinite(booksum).any() else 1.0
+    if middle < MIN_BOOKSUM:
+        hint = "name those of the draw, too" if values.shape[1] == 2 else "are these odds of one market?"
+        raise ValueError(f"the inverse odds of most matches sum to about {middle:.2f}, far below 1; {hint}")
     return RivalForecast(name, "odds", probabilities_from_odds(values, method=method)[:, ::-1])
 
 

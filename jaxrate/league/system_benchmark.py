@@ -25,7 +25,6 @@ from jaxrate.league.boosted_trees import (
 )
 from jaxrate.league.comparison_candidates import resolve_system, select_candidates, system_choices_by_name
 from jaxrate.league.comparison_notes import compose_notes
-from jaxrate.league.comparison_table import INTERVAL_ERRORS
 from jaxrate.league.contenders import Contender, fit_contenders, time_replay
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share
 from jaxrate.league.prediction_columns import expected_outcomes
@@ -39,6 +38,7 @@ from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.system import RatingSystem
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
+from jaxrate.text_format import join_names
 
 BENCHMARK_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills"  # those that are fitted if none are named
 MIN_DRAWS = 0.05  # share of draws in the past from which they are predicted
@@ -81,9 +81,9 @@ def benchmark_systems(
       since: score the matches from this date or time on, in place of `last`.
       outcomes: 2: score expected scores, with a draw as half a win; 3: win, draw and loss. None: 3 if at least 5% of
         the matches before are drawn, and no forecast of others leaves out the draw.
-      forecasts: probabilities that others have published, by the name of their row: [n] of the first player's win (a
-        draw as half of one), or [n, 2] of win and loss, or [n, 3] of win, draw and loss. Or the columns of these, by
-        name, as read by `columns`. NaN where there is none.
+      forecasts: probabilities that others have published, or percents, by the name of their row: [n] of the first
+        player's win (a draw as half of one), or [n, 2] of win and loss, or [n, 3] of win, draw and loss. Or the columns
+        of these, by name, as read by `columns`. NaN where there is none.
       odds: decimal odds of bookmakers, by the name of their row: [n, 2] or [n, 3] in the same order, or columns.
       odds_method: how the margin of bookmakers is removed, see `metrics.probabilities_from_odds`.
       stack: True: boosted trees of scikit-learn on the ratings' log-odds, rest days, form, the round, the side and
@@ -144,6 +144,8 @@ def benchmark_systems(
         worth = _feature_worth(boosted.without, others[-2], scoring)
     others.sort(key=lambda entry: np.nan_to_num(entry.row.quality["log loss"], nan=np.inf))
     rows = [_compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
+    if percents := [x.name for x in rivals if x.is_percent]:
+        notes.append(f"Read as percent: {join_names(percents)}.")
     if odds:
         notes.append(f"The margin of bookmakers is removed by the {odds_method} method.")
     num_scored = len(score) - num_past
@@ -279,7 +281,7 @@ def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvent
 def _frequencies(data: Dataset, scoring: _Scoring) -> HostArray:
     """[n, K] how often each result was seen in the past."""
     side = data.matches.context.side if isinstance(data.events, Matches) else None
-    if (scoring.score == 1).all():  # tables of winners and losers: who is first says nothing beforehand
+    if side is not None and np.ptp(side) == 0 and (scoring.score == 1).all():  # of winners, who come first
         side = None
     return past_frequencies(scoring.score, side, scoring.num_past, scoring.num_outcomes)
 
@@ -332,4 +334,4 @@ def _feature_worth(without: Mapping[str, HostArray], trees: _Entry, scoring: _Sc
         gap = _compare_with_best(entry, trees, scoring).log_loss_difference
         assert gap is not None
         worth.append(FeatureWorth(name, gap))
-    return sorted(worth, key=lambda x: -x.loss.difference / max(INTERVAL_ERRORS * x.loss.error, 1e-12))
+    return sorted(worth, key=lambda x: -x.loss.difference)

@@ -48,8 +48,7 @@ def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
     decimal = to_floats("odds", odds)
     if decimal.ndim != 2 or decimal.shape[1] < 2:
         raise ValueError(f"odds must be [n, K], of two outcomes or more, got the shape {decimal.shape}")
-    bad = ~((decimal > 1.0) & (decimal < np.inf)) & ~np.isnan(decimal)
-    fail_where(bad.any(axis=1), lambda row: f"odds are {decimal[row, np.argmax(bad[row])]:g}; decimal odds are above 1")
+    check_decimal_odds(decimal)
     has_odds = ~np.isnan(decimal).any(axis=1)
     implied = 1.0 / decimal[has_odds]
     booksum = implied.sum(axis=1, keepdims=True)
@@ -71,6 +70,15 @@ def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
     result = np.full(decimal.shape, np.nan)
     result[has_odds] = p / p.sum(axis=1, keepdims=True)
     return result
+
+
+def check_decimal_odds(odds: HostArray) -> None:
+    """ValueError for the first row of decimal odds [n, K] that are not above 1; NaN where there are none."""
+    bad = ~((odds > 1.0) & (odds < np.inf)) & ~np.isnan(odds)
+    fail_where(
+        bad.any(axis=1),
+        lambda row: f"odds are {odds[row, np.argmax(bad[row])]:g}; decimal odds are above 1, and empty where missing",
+    )
 
 
 def check_odds_method(method: str) -> None:
