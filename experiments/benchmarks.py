@@ -25,7 +25,6 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 
 FIT_SECONDS = 600.0
-TENNIS = "round", "best_of"  # columns that are known before a match
 CLIPPED_AT = 0.005  # FiveThirtyEight's football: some draws have no chance there
 KDD = "Maystre and others, KDD 2019"
 KDD_FIRST, KDD_CUT, KDD_LAST = "1991-01-01", "2011-08-28", "2017-12-31"
@@ -92,11 +91,54 @@ def basketball(options):
     return data and Protocol("NCAA basketball, last fifth", data, {"last": 0.2})
 
 
-def tennis(options):
-    columns = {"time": "t", "drop": "walkover", "category": "surface", "columns": ["round", "best_of"]}
-    data, _ = read(options, "atp.parquet", **columns)
-    peers = (("riix, Glicko-2", 0.5936, "fit_data.py"),)
-    return data and Protocol("ATP tennis, last fifth", data, {"last": 0.2}, stack=TENNIS, published=peers)
+def tennis(with_games, title, options):
+    """All of ATP tennis; with the games that both won, learnt from after each match, trees see ranks and ages, too."""
+    from pyarrow import parquet
+
+    path, of_games = find(options, "atp.parquet"), find(options, "atp_games.parquet")
+    if not path or (with_games and not of_games):
+        return None
+    table, roles = parquet.read_table(path), {}
+    if with_games:
+        games = parquet.read_table(of_games)
+        for name in ("games_a", "games_b"):
+            table = table.append_column(name, games[name])
+        roles["shares"] = {"games": ("games_a", "games_b")}
+    known = ["round", "best_of"]
+    data = jr.read(table, time="t", drop="walkover", category="surface", columns=known, sort=False, **roles)
+    column = data.matches.context.columns
+    stack = {"stage of the tournament": column["round"], "best of": column["best_of"]}
+    if with_games:  # of ranks some are missing
+        sides = {name: [games[f"{name}_{x}"].to_numpy()[data.rows] for x in "ab"] for name in ("rank", "age")}
+        stack |= {name: np.stack(both, axis=1) for name, both in sides.items()}
+    peers = (("riix, Glicko-2, on results", 0.5936, "fit_data.py"),)
+    return Protocol(title, data, {"last": 0.2}, stack=stack, published=peers)
+
+
+def doubles(options):
+    """ATP doubles: contests of two teams, of which no trees are grown."""
+    columns = {"a": ["a1", "a2"], "b": ["b1", "b2"], "time": "t", "drop": "walkover"}
+    path = find(options, "atp_doubles.parquet")
+    data = path and jr.read(path, margin="margin", category="surface", sort=False, **columns)
+    systems = ("trueskill", "weng_lin", "skills")
+    return data and Protocol("ATP doubles, last fifth", data, {"last": 0.2}, stack=False, systems=systems)
+
+
+def engines(options):
+    data, table = read(options, "chess_tcec.parquet", time="t", side="a")
+    scored = {"last": 0.2, "outcomes": 3}
+    title = "Chess of computers, win, draw or loss, last fifth"
+    return data and Protocol(title, data, scored, stack={"Fischer random": table["frc"]})
+
+
+def lichess(options):
+    """Games of Lichess, whose own ratings know far more games of each account."""
+    data, table = read(options, "chess_lichess20k.parquet", time="t", side="a")
+    if data is None:
+        return None
+    p = 1.0 / (1.0 + 10.0 ** ((table["elo_b"] - table["elo_a"]) / 400.0))
+    scored, forecasts = {"last": 0.2, "outcomes": 2}, {"Lichess's ratings by Elo's curve": p}
+    return Protocol("Chess on Lichess, last fifth", data, scored, forecasts, {"rated": table["rated"]})
 
 
 def tennis_kdd(options):
@@ -110,7 +152,10 @@ def tennis_kdd(options):
     t, source = compute.cast(table["t"], "int32"), compute.cast(table["source"], "string")
     inside = compute.and_(compute.greater_equal(t, int(days[0])), compute.less_equal(t, int(days[2])))
     table = table.filter(compute.and_(inside, compute.not_equal(source, "amateur")))
-    data = jr.read(table, time="t", drop="walkover", category="surface", columns=[*TENNIS], sort=False)
+    known = ["round", "best_of"]
+    data = jr.read(table, time="t", drop="walkover", category="surface", columns=known, sort=False)
+    column = data.matches.context.columns
+    stack = {"stage of the tournament": column["round"], "best of": column["best_of"]}
     published = (
         ("constant skills", 0.581, KDD),
         ("Elo", 0.563, KDD),
@@ -118,7 +163,7 @@ def tennis_kdd(options):
         ("kickscore", 0.552, KDD),
     )
     since = KDD_CUT if data.clock == "dates" else float(days[1])
-    return Protocol("ATP tennis, August 2011 to 2017", data, {"since": since}, stack=TENNIS, published=published)
+    return Protocol("ATP tennis, August 2011 to 2017", data, {"since": since}, stack=stack, published=published)
 
 
 def read(options, name, **roles):
@@ -165,7 +210,11 @@ HISTORIES = {
     "football": partial(football, 0.2, 2, "International football, last fifth"),
     "football, three outcomes": partial(football, 0.5, 3, "International football, win, draw or loss, last half"),
     "basketball": basketball,
-    "tennis": tennis,
+    "chess": engines,
+    "lichess": lichess,
+    "doubles": doubles,
+    "tennis": partial(tennis, False, "ATP tennis, last fifth"),
+    "tennis, games": partial(tennis, True, "ATP tennis with games, ranks and ages, last fifth"),
     "tennis, KDD 2019": tennis_kdd,
 }
 

@@ -93,10 +93,12 @@ def test_trees_are_trained_on_the_past_alone():
     data, truth = hidden_league(n=800)
     score, num_past = np.asarray(data.matches.score), 600
 
+    travel = data.matches.context.columns["travel"]
+
     def forecast(results):
         prediction = np.stack([truth[:, 0], truth[:, 2]], axis=1)
         features = match_features(
-            data, results, {"true": prediction}, {"travel": data.matches.context.columns["travel"]}
+            data, results, {"true": prediction, "even": 0.5 + 0.0 * prediction}, {"travel": travel}, num_past
         )
         return boosted_forecast(features, results, num_past, 2)
 
@@ -117,7 +119,7 @@ def test_winners_who_come_first_tell_nothing():
     score = np.where(np.arange(2000) % 5 == 0, 0.5, 1.0)  # every fifth match is drawn
     p = 0.1 + 0.8 * np.where(won, truth[:, 2], truth[:, 0])
     data = data._replace(events=jr.matches(player, score, data.matches.time))
-    features = match_features(data, score, {"true": np.stack([1 - p, p], axis=1)}, {})
+    features = match_features(data, score, {"true": np.stack([1 - p, p], axis=1)}, {}, 1600)
     trees = boosted_forecast(features, score, 1600, 2).probabilities
     loss, wanted = (losses_by_match(x, score[1600:]).log_loss for x in (trees[:, 1], p[1600:]))
     assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
@@ -137,7 +139,7 @@ def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
     trees = row_of(found, "boosted trees")
     assert found.outcomes == 3 and 0.9 < trees.quality["log loss"] < 1.1 and trees.quality["RPS"] < 0.25
     assert "age" in {x.name for x in found.worth}
-    columns = match_features(data, np.asarray(data.matches.score), {"true": truth}, {"age": of_each})
+    columns = match_features(data, np.asarray(data.matches.score), {"true": truth}, {"age": of_each}, 900)
     np.testing.assert_allclose(columns.mirror["age"][:, :2], columns.groups["age"][:, [1, 0]])
     assert columns.groups["ratings"].shape == (1200, 2)
 
@@ -153,3 +155,24 @@ def test_what_trees_refuse(monkeypatch):
     with pytest.raises(ImportError, match="boosted trees need scikit-learn: pip install scikit-learn"):
         jr.league.benchmark_systems(data, ["elo"], stack=True, **KEEP)
     assert len(jr.league.benchmark_systems(data, ["elo"], **KEEP).rows) == 2
+
+
+def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
+    """The system that is best on the scored matches came first, and form was measured by its expectations."""
+    data, _ = make_league(n=600)
+    flipped = data.matches.score.copy()
+    flipped[480:] = 1.0 - flipped[480:]
+    seen = []
+
+    def catch(*arguments):
+        seen.append(match_features(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(jr.league.system_benchmark, "match_features", catch)
+    best = []
+    for score in (data.matches.score, flipped):
+        history = data._replace(events=data.matches._replace(score=score))
+        best.append(jr.league.benchmark_systems(history, ["glicko", "elo"], stack=True, **KEEP).rows[0].name)
+    assert best[0] != best[1]
+    for name, values in seen[0].groups.items():
+        np.testing.assert_array_equal(values[:481], seen[1].groups[name][:481], err_msg=name)

@@ -26,6 +26,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.rival_forecasts import numbers_of_matches
+from jaxrate.metrics.outcome_metrics import losses_by_match
 
 MAX_REST = 60.0  # days
 PLAYED = "matches played"  # in the season, or so far
@@ -94,21 +95,26 @@ def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
 
 
 def match_features(
-    data: Dataset, score: HostArray, predictions: Mapping[str, HostArray], columns: Mapping[str, HostArray]
+    data: Dataset,
+    score: HostArray,
+    predictions: Mapping[str, HostArray],
+    columns: Mapping[str, HostArray],
+    num_past: int,
 ) -> MatchFeatures:
     """What trees see of each match, from what is known before it.
 
     Args:
       data: of matches.
       score: [n] of the first players, which counts for later matches only.
-      predictions: [n, K] probabilities of each result by the systems, one step ahead, the best system first.
+      predictions: [n, K] probabilities of each result by the systems, one step ahead.
       columns: further ones by name, [n], or [n, 2] of each player.
+      num_past: the first matches, by which the system is chosen whose expectations form is measured by.
     """
     matches = data.matches
     groups, mirror = dict[str, HostArray](), dict[str, HostArray]()
     groups["ratings"] = np.concatenate([_log_odds(p) for p in predictions.values()], axis=1)
     mirror["ratings"] = np.concatenate([_log_odds(p[:, ::-1]) for p in predictions.values()], axis=1)
-    best = next(iter(predictions.values()))
+    best = min(predictions.values(), key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
     expected = best @ np.linspace(0.0, 1.0, best.shape[1])
     starts = np.array([*(data.seasons or {}).values()])
     histories = player_histories(matches, score, expected, starts)
@@ -132,6 +138,11 @@ def _both_sides(values: HostArray) -> tuple[HostArray, HostArray]:
     """Values [n, 2] of both players with their difference, as the first and as the second player sees them."""
     first, second = values.T
     return np.stack([first, second, first - second], axis=1), np.stack([second, first, second - first], axis=1)
+
+
+def _mean_log_loss(probability: HostArray, score: HostArray) -> float:
+    """Mean log loss of probabilities [n, K] of each result; less is better."""
+    return float(losses_by_match(probability if probability.shape[1] > 2 else probability[:, 1], score).log_loss.mean())
 
 
 def _log_odds(probability: HostArray) -> HostArray:

@@ -135,7 +135,8 @@ def benchmark_systems(
     if stack is not False:
         if not isinstance(data.events, Matches):
             raise ValueError("boosted trees are of matches of two players")
-        features = match_features(data, score, predictions, columns)
+        in_named_order = {name: predictions[name] for name in sorted(predictions)}  # which no scored match has a say in
+        features = match_features(data, score, in_named_order, columns, num_past)
         boosted = boosted_forecast(features, score, num_past, num_outcomes)
         num_trained = boosted.num_trained
         trees = scoring.pad(boosted.probabilities)
@@ -255,7 +256,7 @@ def _rate_systems(
         row = entry.row._replace(
             system=contender.system,
             fit_seconds=seconds,
-            speed=len(data.rows) / run_seconds,
+            speed=len(two_sided.score) / run_seconds,
             memory=peak_memory_bytes(),
         )
         entries.append(entry._replace(row=row))
