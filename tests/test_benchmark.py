@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.rival_forecasts import past_frequencies
+from jaxrate.league.external_forecasts import past_frequencies
 from tests.conftest import refused
 
 NAMES = ["elo", "glicko"]

@@ -76,7 +76,7 @@ def test_trees_say_which_column_has_evidence():
     assert found.worth[0].name == "travel" and found.worth[0].loss.difference > 0.05
     assert {x.name for x in found.worth} == {"travel", "noise", "rest", "form", PLAYED}
     text = " ".join(found.findings)
-    assert f"are ahead of {best.name} by 0." in text and "so much evidence is still on the table." in text
+    assert f"are ahead of {best.name} by 0." in text and "so much is still on the table." in text
     assert "Beyond the ratings, evidence is in travel (without it they lose 0." in text
     assert "noise" in text.split("They gain nothing clear from")[1]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.rival_columns import parse_named_columns
-from jaxrate.data.rival_column_recognition import recognise_rival_columns
+from jaxrate.cli.forecast_columns import parse_named_columns
+from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
 from jaxrate.site.benchmark_page import benchmark_page_html
 from tests.browser import findings
 from tests.conftest import refused
@@ -78,13 +78,15 @@ def test_odds_are_found_by_the_names_of_their_columns(jaxrate, file):
 
 def test_public_files_are_recognised():
     names = ["HomeTeam", "AwayTeam", "PSCH", "PSCD", "PSCA", "B365H", "B365D", "B365A", "AvgCH"]
-    assert recognise_rival_columns(names) == ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
+    assert recognise_forecast_columns(names) == ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     names = ["Winner", "Loser", "B365W", "B365L", "PSW", "PSL", "MaxW", "MaxL"]
-    assert recognise_rival_columns(names)[1] == {"Pinnacle": ["PSW", "PSL"], "bet365": ["B365W", "B365L"]}
+    assert recognise_forecast_columns(names)[1] == {"Pinnacle": ["PSW", "PSL"], "bet365": ["B365W", "B365L"]}
     names = ["team1", "team2", "prob1", "prob2", "probtie", "elo_prob1", "elo_prob2"]
-    assert recognise_rival_columns(names) == ({"FiveThirtyEight": ["prob1", "probtie", "prob2"]}, {})
-    assert recognise_rival_columns(["team1", "team2", "elo_prob1", "elo_prob2"])[0]["FiveThirtyEight"][1] == "elo_prob2"
-    assert recognise_rival_columns([]) == ({}, {})
+    assert recognise_forecast_columns(names) == ({"FiveThirtyEight": ["prob1", "probtie", "prob2"]}, {})
+    assert (
+        recognise_forecast_columns(["team1", "team2", "elo_prob1", "elo_prob2"])[0]["FiveThirtyEight"][1] == "elo_prob2"
+    )
+    assert recognise_forecast_columns([]) == ({}, {})
 
 
 def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):

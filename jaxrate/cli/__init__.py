@@ -23,7 +23,7 @@ prediction_output.py           the output of `jaxrate predict`: chances, odds an
 progress.py                    progress, notes and timings of a command
 rate.py                        `jaxrate rate`
 report.py                      `jaxrate report`
-rival_columns.py               the options that name forecasts of others, odds, and columns for boosted trees
+forecast_columns.py               the options that name forecasts of others, odds, and columns for boosted trees
 saved_run_input_and_output.py  the saved run that `jaxrate rate --state` continues, and the one that --out writes
 season_and_tournament.py       `jaxrate season` and `jaxrate tournament`
 shared_options.py              the options that several commands have, and the request that they make

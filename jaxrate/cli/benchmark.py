@@ -12,6 +12,7 @@ from click.core import ParameterSource
 import jaxrate as jr
 from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
+from jaxrate.cli.forecast_columns import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
     VariadicColumnOptionsCommand,
@@ -22,7 +23,6 @@ from jaxrate.cli.input_options import (
 from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
-from jaxrate.cli.rival_columns import load_match_columns, parse_named_columns, recognised_rival_columns
 from jaxrate.cli.shared_options import RatingRequest, share_option, system_option
 from jaxrate.cli.system_selection import prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
@@ -163,7 +163,7 @@ def _benchmark_file(
     """The benchmark of one file."""
     is_shipped = is_shipped_dataset(file)
     options = SHIPPED_COLUMNS | options if is_shipped else options
-    found_forecasts, found_odds = recognised_rival_columns(file, options)
+    found_forecasts, found_odds = recognise_forecast_columns_of_file(file, options)
     for kind, found in (("forecast", found_forecasts), ("odds", found_odds)):
         if found and not named[kind]:
             columns = "; ".join(f"{label} ({', '.join(names)})" for label, names in found.items())

@@ -26,7 +26,7 @@ simulate.py                      histories with known truth; simulated_player_dr
 formats/                         public collections of results, a file for each
 datasets/                        results that ship with the package
 simulated_player_draws.py        players drawn at random, with unequal probabilities, with and without replacement
-rival_column_recognition.py      columns of odds and of published forecasts, by the names of public files
+forecast_column_recognition.py      columns of odds and of published forecasts, by the names of public files
 column_spellings.py              names that people give to columns, in lower-case letters and digits; {} is a side
 participant_tables.py            a table with one row per participant of a contest: its columns as those of `Rounds`
 line_up_tables.py                a table with one row per match of teams, in several columns or in lists

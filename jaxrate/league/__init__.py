@@ -32,7 +32,7 @@ comparison_notes.py                 the notes beneath its table
 system_benchmark.py                 benchmark_systems: how near systems come to ceilings
 benchmark_table.py                  Benchmark, and how it prints
 benchmark_findings.py               what a benchmark says, in sentences
-rival_forecasts.py                  forecasts of others: published probabilities, odds
+external_forecasts.py                  forecasts of others: published probabilities, odds
 boosted_trees.py                    a ceiling: gradient boosting on ratings and all else that is known before
 evaluation.py                       metrics of the predictions of a history
 blending.py                         blend_systems: several systems as one forecaster

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from jaxrate.league.benchmark_table import TREES, BenchmarkRow, FeatureWorth
+from jaxrate.league.benchmark_table import TREES, TREES_ON_RATINGS, BenchmarkRow, FeatureWorth
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.text_format import join_names
@@ -26,11 +26,11 @@ def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], 
     for row in rows:
         if row.kind in ("forecast", "odds"):
             sentences.append(_describe_ceiling(row, best, floor))
-    trees = next((row for row in rows if row.name == TREES and row.kind == "trees"), None)
-    if trees is not None and num_trained is not None:
-        sentences += _describe_trees(trees, best, worth, num_trained)
+    trees = {row.name: row for row in rows if row.kind == "trees"}
+    if num_trained is not None:
+        sentences += _describe_trees(trees[TREES], trees[TREES_ON_RATINGS], best, worth, num_trained)
         way = floor.quality["log loss"] - best.quality["log loss"]
-        sentences += [_doubt(x.name) for x in worth if x.loss.difference > SUSPECT_SHARE * max(way, 0.0)]
+        sentences += [_describe_doubt(x.name) for x in worth if x.loss.difference > SUSPECT_SHARE * max(way, 0.0)]
     return sentences
 
 
@@ -39,7 +39,7 @@ def is_clear(gap: LogLossDifference, count: int = 1) -> bool:
     return abs(gap.difference) > NormalDist().inv_cdf(1.0 - 0.025 / count) * gap.error
 
 
-def _amount(gap: LogLossDifference) -> str:
+def _format_gap(gap: LogLossDifference) -> str:
     """The size of a difference with its 95% interval."""
     half = "" if gap.error != gap.error else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
     return f"{abs(gap.difference):.4f}{half}"
@@ -57,10 +57,10 @@ def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow
         return f"{row.name} has too few matches to compare with."
     where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
     if not is_clear(gap):
-        return f"{best.name} and {row.name} predict about equally well{where}: they differ by {_amount(gap)}."
+        return f"{best.name} and {row.name} predict about equally well{where}: they differ by {_format_gap(gap)}."
     if gap.difference > 0:
-        return f"{best.name} is ahead of {row.name} by {_amount(gap)}{where}."
-    sentence = f"{row.name} is ahead of {best.name} by {_amount(gap)}{where}"
+        return f"{best.name} is ahead of {row.name} by {_format_gap(gap)}{where}."
+    sentence = f"{row.name} is ahead of {best.name} by {_format_gap(gap)}{where}"
     way = floor.quality["log loss"] - best.quality["log loss"]
     whole = way - gap.difference
     if where or way <= 0 or whole < MIN_SHARE_OF_WAY:
@@ -68,7 +68,7 @@ def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow
     return f"{sentence}; {best.name} goes {100.0 * way / whole:.0f}% of the way to it from the frequencies."
 
 
-def _doubt(name: str) -> str:
+def _describe_doubt(name: str) -> str:
     """A doubt about a column that says more than half as much as all ratings."""
     return (
         f"Mind that {name} adds more than half of what the ratings say. Is it really known before the match? If not, "
@@ -77,24 +77,32 @@ def _doubt(name: str) -> str:
 
 
 def _describe_trees(
-    trees: BenchmarkRow, best: BenchmarkRow, worth: Sequence[FeatureWorth], num_trained: int
+    trees: BenchmarkRow,
+    trees_on_ratings: BenchmarkRow,
+    best: BenchmarkRow,
+    worth: Sequence[FeatureWorth],
+    num_trained: int,
 ) -> list[str]:
-    """How much evidence the ratings leave, and what has it."""
-    gap = trees.log_loss_difference
-    assert gap is not None
+    """How much the ratings leave, and what has it; the second row is of trees on the ratings alone."""
+    gap, gap_on_ratings = trees.log_loss_difference, trees_on_ratings.log_loss_difference
+    assert gap is not None and gap_on_ratings is not None
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_trained:,} earlier matches,"
     if is_clear(gap) and gap.difference < 0:
-        first = f"{intro} are ahead of {best.name} by {_amount(gap)}: so much evidence is still on the table."
+        first = f"{intro} are ahead of {best.name} by {_format_gap(gap)}: so much is still on the table."
     elif is_clear(gap):
-        first = f"{intro} are behind {best.name} by {_amount(gap)}: they find no evidence that it leaves."
+        first = f"{intro} are behind {best.name} by {_format_gap(gap)}: they find no evidence that it leaves."
     else:
-        first = f"{intro} differ from {best.name} by {_amount(gap)}: no evidence is clearly left on the table."
+        first = f"{intro} differ from {best.name} by {_format_gap(gap)}: no evidence is clearly left on the table."
     clear = [x for x in worth if x.loss.difference >= MIN_WORTH and is_clear(x.loss, len(worth))]
     unclear = [x.name for x in worth if x not in clear]
     sentences = [first]
+    if is_clear(gap_on_ratings) and gap_on_ratings.difference < 0:
+        sentences.append(
+            f"On the ratings alone they are ahead by {_format_gap(gap_on_ratings)}, since they blend and stretch them."
+        )
     if clear:
-        parts = join_names([f"{x.name} (without it they lose {_amount(x.loss)})" for x in clear])
+        parts = join_names([f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear])
         sentences.append(f"Beyond the ratings, evidence is in {parts}.")
     if unclear:
         sentences.append(f"They gain nothing clear from {join_names(unclear, 'or')}.")

@@ -18,6 +18,7 @@ from jaxrate.text_format import format_html_table, format_table
 RowKind = Literal["system", "blend", "frequencies", "forecast", "odds", "trees"]
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
+TREES_ON_RATINGS = "boosted trees, ratings alone"
 ROW_KINDS = {  # what rows are called in the column of their kind
     "system": "rating",
     "blend": "blend",

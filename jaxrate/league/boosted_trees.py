@@ -25,7 +25,7 @@ from jaxrate.argument_checks import format_value_or_type
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rival_forecasts import numbers_of_matches
+from jaxrate.league.external_forecasts import numbers_of_matches
 from jaxrate.metrics.outcome_metrics import losses_by_match
 
 MAX_REST = 60.0  # days
@@ -62,7 +62,24 @@ class BoostedForecast(NamedTuple):
     num_trained: int  # matches
 
 
-def check_gradient_boosting() -> Any:
+def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
+    """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
+    import_ensembles()
+    if not isinstance(data.events, Matches):
+        raise ValueError("boosted trees are of matches of two players")
+    if num_past - first_trained_match(num_past) < MIN_TRAINED:
+        raise ValueError(
+            f"boosted trees need {math.ceil(MIN_TRAINED / TRAINED_SHARE)} matches before the scored ones, "
+            f"got {num_past}"
+        )
+
+
+def first_trained_match(num_past: int) -> int:
+    """The first match that trees are trained on, of so many before the scored ones."""
+    return round(num_past * (1.0 - TRAINED_SHARE))
+
+
+def import_ensembles() -> Any:
     """Scikit-learn's ensembles; ImportError if it is not installed."""
     try:
         return import_module("sklearn.ensemble")
@@ -76,16 +93,16 @@ def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
         return {}
     is_listed = isinstance(stack, (str, Mapping, list, tuple)) and all(isinstance(name, str) for name in stack)
     if not is_listed:
-        given = format_value_or_type(stack)
-        raise ValueError(f"stack must be True, or names of columns, or a mapping of them, got {given}")
+        value = format_value_or_type(stack)
+        raise ValueError(f"stack must be True, or names of columns, or a mapping of them, got {value}")
     names = [stack] if isinstance(stack, str) else stack
     named = dict(stack) if isinstance(stack, Mapping) else {name: name for name in names}
     columns = {}
-    for name, given in named.items():
+    for name, source in named.items():
         if name in (*data.margin, *data.statistics):
             raise ValueError(f"stack: {name!r} is known only after the match, and trees predict it")
         try:
-            values = numbers_of_matches(given, data)
+            values = numbers_of_matches(source, data)
         except ValueError as error:
             raise ValueError(f"stack: {error}") from None
         if values.ndim == 2 and values.shape[1] != 2:
@@ -198,15 +215,10 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
       num_outcomes: 2, with scores from 0 to 1, or 3.
 
     Raises:
-      ValueError: if the past has too few matches.
+      ValueError: if a result is never seen in the past.
     """
     thread_limits = import_module("threadpoolctl").threadpool_limits  # which scikit-learn depends on
-    first = round(num_past * (1.0 - TRAINED_SHARE))
-    if num_past - first < MIN_TRAINED:
-        raise ValueError(
-            f"boosted trees need {math.ceil(MIN_TRAINED / TRAINED_SHARE)} matches before the scored ones, "
-            f"got {num_past}"
-        )
+    first = first_trained_match(num_past)
     validated = num_past - round((num_past - first) * VALIDATED_SHARE)
     groups = [*features.groups]
     is_mirrored = bool((score[:num_past] >= 0.5).all())  # winners come first: the order would be all that trees learn
@@ -230,18 +242,18 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
         return BoostedForecast(probabilities, by_ratings, without, num_trees, num_past - first)
 
 
-class _Rows(NamedTuple):
+class _SelectedMatches(NamedTuple):
     groups: dict[str, HostArray]  # [m, number of features]
     score: HostArray  # [m]
 
 
-def _select_rows(features: MatchFeatures, score: HostArray, rows: slice, is_mirrored: bool) -> _Rows:
+def _select_rows(features: MatchFeatures, score: HostArray, rows: slice, is_mirrored: bool) -> _SelectedMatches:
     """The features and scores of these rows, and below them those from the second player's side if `is_mirrored`."""
     groups = {name: values[rows] for name, values in features.groups.items()}
     if not is_mirrored:
-        return _Rows(groups, score[rows])
+        return _SelectedMatches(groups, score[rows])
     both = {name: np.concatenate([values, features.mirror[name][rows]]) for name, values in groups.items()}
-    return _Rows(both, np.concatenate([score[rows], 1.0 - score[rows]]))
+    return _SelectedMatches(both, np.concatenate([score[rows], 1.0 - score[rows]]))
 
 
 def _stack_groups(groups: Mapping[str, HostArray], names: list[str]) -> HostArray:
@@ -261,12 +273,12 @@ def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
     missing = np.setdiff1d(np.arange(outcome_shares.shape[1]), outcome)
     if missing.size:
         raise ValueError("boosted trees need matches of every result before the scored ones")
-    model = check_gradient_boosting().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
+    model = import_ensembles().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
     weight = outcome_shares[row, outcome]
     return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
 
 
-def _best_number_of_trees(past: _Rows, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
+def _best_number_of_trees(past: _SelectedMatches, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
     """With how many trees on these groups the later rows are predicted best, by trees of the earlier ones."""
     x, shares = _stack_groups(past.groups, names), _outcome_shares(past.score, num_outcomes)
     model = _fit_trees(x[is_early], shares[is_early], MAX_TREES)

@@ -15,11 +15,19 @@ from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.fitting.time_limited_fit import FitLimits
 from jaxrate.league.benchmark_findings import write_findings
-from jaxrate.league.benchmark_table import SLOPE, TREES, Benchmark, BenchmarkRow, FeatureWorth, RowKind
+from jaxrate.league.benchmark_table import (
+    SLOPE,
+    TREES,
+    TREES_ON_RATINGS,
+    Benchmark,
+    BenchmarkRow,
+    FeatureWorth,
+    RowKind,
+)
 from jaxrate.league.blending import blend_one_step_ahead
 from jaxrate.league.boosted_trees import (
     boosted_forecast,
-    check_gradient_boosting,
+    check_trees_can_be_grown,
     match_features,
     resolve_stack_columns,
 )
@@ -27,8 +35,8 @@ from jaxrate.league.comparison_candidates import resolve_system, select_candidat
 from jaxrate.league.comparison_notes import compose_notes
 from jaxrate.league.contenders import Contender, fit_contenders, time_replay
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share
+from jaxrate.league.external_forecasts import ExternalForecast, past_frequencies, resolve_external_forecasts
 from jaxrate.league.prediction_columns import expected_outcomes
-from jaxrate.league.rival_forecasts import RivalForecast, past_frequencies, resolve_rival_forecasts
 from jaxrate.memory_checks import peak_memory_bytes, reset_peak_memory
 from jaxrate.metrics.bookmaker_odds import check_odds_method
 from jaxrate.metrics.logistic_calibration import CalibrationSlope, calibration_slope
@@ -108,18 +116,18 @@ def benchmark_systems(
         raise ValueError(f"outcomes must be 2 or 3, got {outcomes}")
     if not 0.0 <= fit_seconds < float("inf"):
         raise ValueError(f"fit_seconds must be 0 or more, got {fit_seconds:g}")
-    if stack is not False:
-        check_gradient_boosting()
     data = as_dataset("benchmark_systems", data)
     two_sided = as_two_sided(data)
     if two_sided is None:
         raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
     num_past = _count_past(data, two_sided, last, since)
-    rivals = resolve_rival_forecasts(data, forecasts or {}, odds or {}, odds_method)
+    external = resolve_external_forecasts(data, forecasts or {}, odds or {}, odds_method)
     score = np.asarray(two_sided.score, np.float64)
-    num_outcomes = _resolve_outcomes(outcomes, score[:num_past], rivals, isinstance(data.events, Matches))
+    num_outcomes = _resolve_outcomes(outcomes, score[:num_past], external, isinstance(data.events, Matches))
     if num_outcomes == 3 and not _has_three_scores(score):
         raise ValueError("with outcomes=3 all scores must be 0, 0.5 or 1")
+    if stack is not False:
+        check_trees_can_be_grown(data, num_past)
     columns = resolve_stack_columns(stack, data)
     scoring = _Scoring(score, two_sided.weight, num_past, num_outcomes)
     entries, notes, left_out = _rate_systems(data, two_sided, systems, scoring, fit_seconds, watch)
@@ -130,22 +138,20 @@ def benchmark_systems(
             [p[:, 1] for p in predictions.values()], two_sided, np.arange(len(score)) >= num_past
         )
         others.append(_make_entry("blend", "blend", np.stack([1.0 - blend, blend], axis=1), scoring))
-    others += [_make_entry(x.name, x.kind, _as_outcomes(x, num_outcomes), scoring) for x in rivals]  # type: ignore[arg-type]
+    others += [_make_entry(x.name, x.kind, _as_outcomes(x, num_outcomes), scoring) for x in external]  # type: ignore[arg-type]
     worth, num_trained = list[FeatureWorth](), None
     if stack is not False:
-        if not isinstance(data.events, Matches):
-            raise ValueError("boosted trees are of matches of two players")
         in_named_order = {name: predictions[name] for name in sorted(predictions)}  # which no scored match has a say in
         features = match_features(data, score, in_named_order, columns, num_past)
         boosted = boosted_forecast(features, score, num_past, num_outcomes)
         num_trained = boosted.num_trained
         trees = scoring.pad(boosted.probabilities)
         others.append(_make_entry(TREES, "trees", trees, scoring))
-        others.append(_make_entry(f"{TREES}, ratings alone", "trees", scoring.pad(boosted.by_ratings), scoring))
+        others.append(_make_entry(TREES_ON_RATINGS, "trees", scoring.pad(boosted.by_ratings), scoring))
         worth = _feature_worth(boosted.without, others[-2], scoring)
     others.sort(key=lambda entry: np.nan_to_num(entry.row.quality["log loss"], nan=np.inf))
     rows = [_compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
-    if percents := [x.name for x in rivals if x.is_percent]:
+    if percents := [x.name for x in external if x.is_percent]:
         notes.append(f"Read as percent: {join_names(percents)}.")
     if odds:
         notes.append(f"The margin of bookmakers is removed by the {odds_method} method.")
@@ -211,9 +217,11 @@ def _has_three_scores(score: HostArray) -> bool:
     return bool(np.isin(score, (0.0, 0.5, 1.0)).all())
 
 
-def _resolve_outcomes(outcomes: int | None, past_score: HostArray, rivals: list[RivalForecast], matches: bool) -> int:
+def _resolve_outcomes(
+    outcomes: int | None, past_score: HostArray, external: list[ExternalForecast], matches: bool
+) -> int:
     """How many outcomes are scored; ValueError where forecasts of others, or systems, have no draws."""
-    lacking = [x.name for x in rivals if not x.has_draws]
+    lacking = [x.name for x in external if not x.has_draws]
     if outcomes == 3 and lacking:
         raise ValueError(f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2")
     if outcomes == 3 and not matches:
@@ -287,10 +295,10 @@ def _frequencies(data: Dataset, scoring: _Scoring) -> HostArray:
     return past_frequencies(scoring.score, side, scoring.num_past, scoring.num_outcomes)
 
 
-def _as_outcomes(rival: RivalForecast, num_outcomes: int) -> HostArray:
+def _as_outcomes(forecast: ExternalForecast, num_outcomes: int) -> HostArray:
     """[n, K] probabilities of each result; of two, with a draw as half a win."""
-    p = rival.probabilities
-    if num_outcomes == 3 or not rival.has_draws:
+    p = forecast.probabilities
+    if num_outcomes == 3 or not forecast.has_draws:
         return p
     return p[:, ::2] + 0.5 * p[:, 1:2]
 

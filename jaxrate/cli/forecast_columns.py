@@ -26,14 +26,16 @@ def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str
     return result
 
 
-def recognised_rival_columns(file: str, options: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def recognise_forecast_columns_of_file(
+    file: str, options: dict[str, Any]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """The columns of published forecasts and of odds in a file, as far as their names tell; see `open_columns`."""
-    from jaxrate.data.rival_column_recognition import recognise_rival_columns
+    from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
 
     if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
         return {}, {}
     try:
-        return recognise_rival_columns(_open_source(file).names)
+        return recognise_forecast_columns(_open_source(file).names)
     except (ValueError, OSError):  # reading the file says what is wrong
         return {}, {}
 
@@ -68,7 +70,7 @@ def load_match_columns(
     with add_location_to_data_errors(source.title, source.where):
         loaded = source.load(wanted, (), wanted)
         numbers = {
-            name: to_numbers(name, _without_percent_signs(to_column(name, loaded[name])), np.nan) for name in wanted
+            name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in wanted
         }
     if len(first_rows) and first_rows.max() >= len(numbers[wanted[0]]):
         raise ValueError(f"--{option}: {file} is read from several tables, whose columns cannot be told apart")
@@ -79,7 +81,7 @@ def load_match_columns(
     return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
 
 
-def _without_percent_signs(column: Any) -> Any:
+def _strip_percent_signs(column: Any) -> Any:
     """A column of text as "34.6%" without the signs; others stay as they are."""
     from jaxrate.data.table_sources import import_pyarrow
 

@@ -21,13 +21,13 @@ FIVETHIRTYEIGHT = "FiveThirtyEight"
 FORECAST_COLUMNS = ("prob1", "probtie", "prob2"), ("elo_prob1", "elo_prob2")  # of FiveThirtyEight's files
 
 
-def recognise_rival_columns(names: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """The columns of published forecasts, and those of odds, by the name of their row.
 
     Where a file has closing odds, those from before are left out. Forecasts and odds are those of win, draw and loss of
     the first player, or of win and loss.
 
-        recognise_rival_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
+        recognise_forecast_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
         # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     """
     forecasts = [columns for wanted in FORECAST_COLUMNS if (columns := _find_all(names, wanted))]

@@ -19,7 +19,7 @@ MIN_BOOKSUM = 0.9  # of the median match; less is no margin: the odds of an outc
 MAX_SUM_ERROR = 0.02  # by which published probabilities may miss 1, as rounded ones do
 
 
-class RivalForecast(NamedTuple):
+class ExternalForecast(NamedTuple):
     """Probabilities of the results of matches that somebody else has published."""
 
     name: str
@@ -33,20 +33,20 @@ class RivalForecast(NamedTuple):
         return self.probabilities.shape[1] == 3
 
 
-def resolve_rival_forecasts(
+def resolve_external_forecasts(
     data: Dataset, forecasts: Mapping[str, Any], odds: Mapping[str, Any], odds_method: str
-) -> list[RivalForecast]:
+) -> list[ExternalForecast]:
     """The forecasts of others by their arguments in `benchmark_systems`; ValueError for what is none."""
-    rivals = []
-    for name, given in forecasts.items():
+    external = []
+    for name, source in forecasts.items():
         with _prefix_errors(f"forecast {name!r}"), map_row_errors(_source_rows(data)):
-            rivals.append(_published_forecast(name, given, data))
-    for name, given in odds.items():
+            external.append(_published_forecast(name, source, data))
+    for name, source in odds.items():
         if name in forecasts:
             raise ValueError(f"a forecast and odds are both called {name!r}; give each its own name")
         with _prefix_errors(f"odds {name!r}"), map_row_errors(_source_rows(data)):
-            rivals.append(_odds_forecast(name, given, data, odds_method))
-    return rivals
+            external.append(_odds_forecast(name, source, data, odds_method))
+    return external
 
 
 @contextmanager
@@ -65,8 +65,8 @@ def _source_rows(data: Dataset) -> HostArray:
     return data.rows if isinstance(data.events, Matches) else np.arange(match_count(data))
 
 
-def _published_forecast(name: str, given: Any, data: Dataset) -> RivalForecast:
-    values = numbers_of_matches(given, data)
+def _published_forecast(name: str, source: Any, data: Dataset) -> ExternalForecast:
+    values = numbers_of_matches(source, data)
     is_percent = is_in_percent(values)
     values = values / 100.0 if is_percent else values
     if values.ndim == 1:
@@ -86,7 +86,7 @@ def _published_forecast(name: str, given: Any, data: Dataset) -> RivalForecast:
         (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
         lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`",
     )
-    return RivalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
+    return ExternalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
 
 
 def is_in_percent(values: HostArray) -> bool:
@@ -101,8 +101,8 @@ def is_in_percent(values: HostArray) -> bool:
     return middle > MIN_PERCENT if values.ndim == 1 else abs(middle - 100.0) <= 100.0 * MAX_SUM_ERROR
 
 
-def _odds_forecast(name: str, given: Any, data: Dataset, method: str) -> RivalForecast:
-    values = numbers_of_matches(given, data)
+def _odds_forecast(name: str, source: Any, data: Dataset, method: str) -> ExternalForecast:
+    values = numbers_of_matches(source, data)
     if values.ndim == 1 or values.shape[1] not in (2, 3):
         count = 1 if values.ndim == 1 else values.shape[1]
         raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
@@ -112,20 +112,20 @@ def _odds_forecast(name: str, given: Any, data: Dataset, method: str) -> RivalFo
     if middle < MIN_BOOKSUM:
         hint = "name those of the draw, too" if values.shape[1] == 2 else "are these odds of one market?"
         raise ValueError(f"the inverse odds of most matches sum to about {middle:.2f}, far below 1; {hint}")
-    return RivalForecast(name, "odds", probabilities_from_odds(values, method=method)[:, ::-1])
+    return ExternalForecast(name, "odds", probabilities_from_odds(values, method=method)[:, ::-1])
 
 
-def numbers_of_matches(given: Any, data: Dataset) -> HostArray:
+def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
     """[n] or [n, K] numbers of the matches: an array of them, or columns of the dataset by name.
 
     Raises:
       ValueError: for a column that there is not, and for another number of matches.
     """
-    if isinstance(given, str):
-        return _named_column(given, data)
-    if isinstance(given, (list, tuple)) and given and all(isinstance(name, str) for name in given):
-        return np.stack([_named_column(name, data) for name in given], axis=1)
-    values = to_floats("values", given)
+    if isinstance(source, str):
+        return _named_column(source, data)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(name, str) for name in source):
+        return np.stack([_named_column(name, data) for name in source], axis=1)
+    values = to_floats("values", source)
     count = match_count(data)
     if values.ndim not in (1, 2) or len(values) != count:
         raise ValueError(
