@@ -66,9 +66,11 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
               help="Decimal odds of win,loss or win,draw,loss; may be repeated.  [default: those of public files]",
               )  # fmt: skip
 @click.option("--odds-method", type=click.Choice(ODDS_METHODS), default=ODDS_METHODS[0], show_default=True,
-              help="How the margin of bookmakers is removed.")  # fmt: skip
+              metavar="METHOD",
+              help="How the margin of bookmakers is removed: power, proportional or shin.")  # fmt: skip
 @click.option("--stack", is_flag=True,
-              help="Also boost trees (scikit-learn) on ratings, rest, form, round and --covariates.")  # fmt: skip
+              help="Also boost trees (scikit-learn) on ratings, rest, form, matches played and --covariates.",
+              )  # fmt: skip
 @click.option("--stack-column", "stack_columns", multiple=True, metavar="[NAME=]COLUMNS",
               help="A column for these trees, or two of each player; known before the match; may be repeated.",
               )  # fmt: skip
@@ -116,11 +118,12 @@ def benchmark(
         from jaxrate.site.page_templates import make_template_environment
 
         make_template_environment()
+    files = files or ("nfl",)
+    titles = [title_from_file(file) for file in files]
+    if repeated := next((title for title in titles if titles.count(title) > 1), None):
+        raise ValueError(f"two files are called {repeated}; rename one")
     results: dict[str, Benchmark] = {}
-    for file in files or ("nfl",):
-        title = title_from_file(file)
-        if title in results:
-            raise ValueError(f"two files are called {title}; rename one")
+    for file, title in zip(files, titles, strict=True):
         results[title] = _benchmark_file(
             report, file, options, plain, named,
             systems=name or None, last=last, since=since, outcomes=None if outcomes is None else int(outcomes),

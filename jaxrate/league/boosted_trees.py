@@ -100,7 +100,7 @@ def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
     columns = {}
     for name, source in named.items():
         if name in (*data.margin, *data.statistics):
-            raise ValueError(f"stack: {name!r} is known only after the match, and trees predict it")
+            raise ValueError(f"stack: {name!r} is known only after the match; trees see what is known before")
         try:
             values = numbers_of_matches(source, data)
         except ValueError as error:
