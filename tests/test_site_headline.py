@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.site.headline import write_headline
+from jaxrate.site.ranking_rows import build_career_lines
 from jaxrate.site.site_data import build_site_data, returned_players
 from jaxrate.site.wording import format_time_span
 
@@ -48,9 +49,10 @@ def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
     monkeypatch.setattr("jaxrate.site.headline.TOP_RISERS", 2)
     data = site_data(["Ada", "Ada", "Bo"], ["Bo", "Cy", "Cy"], ["2019-01-01", "2019-01-01", "2020-06-01"], "all")
     data.current["change"], data.current["rank_then"] = np.array([5.0, -1.0, 7.0]), np.array([2, 1, 3])
-    assert "Ada rose most of the top 2 since " in write_headline(data).sentence
+    assert ", and rose most of the top 2 since " in write_headline(data).sentence
     data.current["change"] = np.array([8.0, -1.0, 7.0])
-    assert "Ada rose most since " in write_headline(data).sentence
+    sentence = write_headline(data).sentence  # not "Ada rose most" behind a clause about Ada
+    assert re.match(r"Ada .*, and rose most since 20\d\d-\d\d-\d\d, by 8\.", sentence)
 
 
 def test_numbers_of_times_are_grouped():
@@ -69,3 +71,33 @@ def test_who_comes_back_is_not_new():
     assert told["Bo"] and not told["Cy"] and not told["Ada"]
     page = jr.site.report_html(rated)
     assert page.count("<span>back</span>") == 1 and page.count('<span class="up">new</span>') == 1
+
+
+def test_who_comes_back_was_listed_before():
+    """Of those with ten games Cy had them before the comparison, and Bo, who was told to be back, five."""
+    crowd = [f"C{i}" for i in range(20)]
+    meetings = [(crowd[i], crowd[(i + k) % 20], "2020-01-10") for k in range(1, 6) for i in range(20)]
+    meetings += [("Cy", x, "2016-03-01") for x in crowd[:10]]
+    meetings += [("Bo", x, "2020-01-11") for x in crowd[:5]] + [("Bo", x, "2021-12-30") for x in crowd[:5]]
+    meetings += [(x, "Cy" if x == "C0" else "Di", "2021-12-31") for x in [*crowd, "Ed"]]
+    a, b, date = zip(*sorted(meetings, key=lambda x: x[2]), strict=True)
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": [1.0] * len(a), "date": date}))
+    found = build_site_data(rated, {}, {}, None, None, {})
+    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
+    assert "Bo" in told and "Ed" not in told and [x for x in told if told[x]] == ["Cy"]
+    assert "; new: first time on the list; back: was listed earlier" in jr.site.report_html(rated)
+
+
+def test_ten_years_are_not_nine():
+    """Of results from 2015-01-04 to 2024-12-18 the lines of careers were those of 9 years."""
+    data = site_data(["Ada", "Bo"], ["Bo", "Ada"], ["2015-01-04", "2024-12-18"], "all")
+    assert build_career_lines(data).heading == "10 years"
+
+
+def test_drivers_take_part():
+    """Those who race were said to have played."""
+    table = {"contest": [1, 1, 2, 2], "player": ["Ada", "Bo", "Ada", "Cy"], "rank": [1, 2, 1, 2]}
+    table["date"] = ["2019-01-01"] * 2 + ["2021-01-01"] * 2
+    page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), active=365, min_games=2)
+    assert "Current: those who took part in the 365 days to <time>2021-01-01</time> and had taken part 2 times" in page
+    assert ">last contest</th>" in page and "played" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL)

@@ -101,7 +101,7 @@ def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch
     page = text_of(tmp_path / "pairs.html")
     assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["hard", "clay"]
     assert "<label>Category <select" in page and ", category hard" in page
-    assert re.search("<h1>Category hard: ", page)  # a headline that holds there alone did not say so
+    assert re.search(r"<h1>.+ \(category: hard\)</h1>", page)  # a headline that holds there alone did not say so
     monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
     jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
@@ -118,7 +118,7 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     page = text_of(tmp_path / "pairs.html")
     choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]
     assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
-    assert re.search("<h1>Court type hard: ", page) and ", court type hard" in page
+    assert re.search(r"<h1>.+ \(court type: hard\)</h1>", page) and ", court type hard" in page
 
 
 def test_the_chosen_category_counts(courts, browser, tmp_path):

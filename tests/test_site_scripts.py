@@ -137,6 +137,16 @@ def test_opponents_lead_to_their_sections(opened):
     wait_for(opened, lambda: texts(opened, "#name") == [opponent])
 
 
+def test_the_best_of_three_is_predicted_where_no_match_is_drawn(opened):
+    def shown():
+        return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(opened, "#answer p")]
+
+    chances = shown()
+    opened.find_element("css selector", "#games option[value='3']").click()
+    series = [float(jr.forecasts.best_of(x, 3).win) for x in chances]
+    assert shown() == pytest.approx(series, abs=1.3e-2) and shown() != chances
+
+
 def test_paper_says_how_many_are_left_out(opened):
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     said = "return [...document.querySelectorAll('#leaderboard .pages')].map((x) => x.innerText.trim()).filter(Boolean)"

@@ -156,12 +156,13 @@ def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str
     open_matches, clear_matches = matches_like(closest), matches_like(clearest)
     if closest in clear_matches:
         return ""
-    pairs = [" \u2013 ".join(sides(x)) for x in open_matches]
+    pairs = ["\u00a0\u2013\u00a0".join(sides(x)) for x in open_matches]  # no line ends at the dash
     pairs = pairs if len(pairs) <= MAX_TIES else [pairs[0], f"{len(pairs) - 1:,} others"]
     first_chances = chances(open_matches[0])
     either_way = "" if all(chances(x) == first_chances for x in open_matches) else " either way"
     closest_ones = "are the closest matches" if len(open_matches) > 1 else "is the closest match"
     finding = f"{' and '.join(pairs)} {closest_ones}, {' to '.join(first_chances)}{either_way}"
+    finding += "".join(f", a draw {text}" for kind, _, text in open_matches[0].chances if kind == "draw")
     favourites = [favourite_first(x, sides(x)) for x in clear_matches]
     if 0.5 + 0.5 * abs(lead(clearest)) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."

@@ -59,7 +59,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
         if day:
             led = "took the lead on" if _is_news(held) else f"{'have' if is_plural else 'has'} led since"
             sentence = f"{leader} {led} {day}{'' if gap_text in title else f', now by {gap_text}'}"
-    parts = [sentence, _greatest_rise_sentence(data), _next_match_clause(data, coming)]
+    parts = [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)]
     return Headline(title, "; ".join(x for x in parts if x) + ".")
 
 
@@ -134,7 +134,8 @@ def _lead_certainty(data: SiteData) -> FirstPlace:
     return classify_first_place(current.rating.tolist(), current.deviation.tolist())
 
 
-def _greatest_rise_sentence(data: SiteData) -> str:
+def _greatest_rise_clause(data: SiteData) -> str:
+    """Who rose most, to follow a clause whose subject is the leader; nothing if nobody rose."""
     current = data.current
     if current.change is None or current.rank_then is None:
         return ""
@@ -146,7 +147,8 @@ def _greatest_rise_sentence(data: SiteData) -> str:
     since = data.current.scope.partition("since ")[2]
     most = "most" if change[at] == np.nanmax(changes) else f"most of the top {TOP_RISERS}"
     points = f"{change[at]:,.{data.digits}f}"
-    return f"{data.names[data.listed[at]]} rose {most} since {since}, by {points} to number {at + 1:,}"
+    rise = f"rose {most} since {since}, by {points}"
+    return f", and {rise}" if at == 0 else f"; {data.names[data.listed[at]]} {rise} to number {at + 1:,}"
 
 
 def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:

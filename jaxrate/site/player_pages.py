@@ -26,6 +26,7 @@ from jaxrate.site.site_data import (
     SiteData,
     chances_for_json,
     half_widths_for_json,
+    last_event_heading,
     leaderboard_columns,
     ratings_for_json,
     round_for_json,
@@ -282,7 +283,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
             peak = use_minus_sign(f"{columns['peak'][at]:,.{digits}f}")
             text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
         if games and last:
-            text += f"{', last' if has_peak else '. Last'} played on {last[at]}"
+            text += f"{', l' if has_peak else '. L'}{last_event_heading(site_data.rated)[1:]} on {last[at]}"
         texts[i] = f"{text}."
     return texts
 

@@ -14,6 +14,7 @@ from jaxrate.site.site_data import (
     event_nouns,
     half_widths_for_json,
     has_peaks,
+    last_event_heading,
     peak_definition,
     ratings_for_json,
     returned_players,
@@ -39,9 +40,10 @@ def build_career_lines(data: SiteData) -> CareerLines:
     grid, heading = np.zeros(0), "Career"
     if has_times:
         first, last = float(careers.time.min()), float(careers.time.max())
-        years = int((last - first) / MEAN_YEAR_DAYS)
+        years = (last - first) / MEAN_YEAR_DAYS
         if dated and years >= 2:
-            first, heading = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS), f"{min(years, COURSE_YEARS)} years"
+            first = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS)
+            heading = f"{min(round(years), COURSE_YEARS)} years"
         grid = np.linspace(first, last, COURSE_POINTS)
     ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
@@ -89,7 +91,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
         heads.append(("figure peak", "peak", peak_definition(data.rated)))
     heads.append(("figure more", event_nouns(data.rated)[1], ""))
     if data.current.last is not None:
-        heads += [("words more", x, "") for x in ("last played", "peak on")[: 1 + has_peaks(data)]]
+        heads += [("words more", x, "") for x in (last_event_heading(data.rated), "peak on")[: 1 + has_peaks(data)]]
     titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
     return "".join(
         f'<th scope="col" class="{kind}"{title}>{text}</th>'
@@ -133,7 +135,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             cells.append(f'<td class="figure peak" data-name="peak">{text}')
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:
-            dates = [("last played", board.last[at]), ("peak on", board.peak_time[at])]
+            dates = [(last_event_heading(data.rated), board.last[at]), ("peak on", board.peak_time[at])]
             for heading, time in dates[: 1 + with_peaks]:
                 cells.append(f'<td class="words more" data-name="{heading}">{_time_text(time, dated)}')
         rows.append(f"<tr>{''.join(cells)}\n")

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
-from jaxrate.league.leaderboards import leaderboard
+from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
@@ -55,6 +55,7 @@ class SiteData(NamedTuple):
     digits: int
     noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
+    min_games: int  # with which a player is listed
 
 
 def build_site_data(
@@ -112,6 +113,7 @@ def build_site_data(
         digits,
         choose_player_or_team_noun(rated, noun),
         dict(leaderboard_options),
+        make_history_leaderboards(rated, *map(leaderboard_options.get, ("active", "min_games")), None).min_games,
     )
 
 
@@ -152,7 +154,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "last": last if dated else "",
         "now_text": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(data.listed) < len(data.leaderboard_ids),
-        "current_text": describe_current_players(data.current),
+        "current_text": describe_current_players(data.current, event),
         "since": data.current.scope.partition("since ")[2],
         "settled_events": SETTLED_EVENTS,
         "uncertain_ratio": UNCERTAIN_RATIO,
@@ -208,6 +210,11 @@ def has_draws(rated: Rated) -> bool:
 def event_nouns(rated: Rated) -> tuple[str, str]:
     """What one and many of the events are called."""
     return ("match", "matches") if rated.contests is None else ("contest", "contests")
+
+
+def last_event_heading(rated: Rated) -> str:
+    """The heading of the dates of last events."""
+    return "last played" if rated.contests is None else "last contest"
 
 
 def peak_definition(rated: Rated) -> str:
@@ -306,14 +313,18 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
 
 
 def returned_players(data: SiteData) -> HostArray:
-    """[n] of the list: whether they were not on it at the time that changes count from, but had played before."""
+    """[n] of the list: whether they were on it once, but not at the time that changes count from.
+
+    Who had so many games before then as the list asks for was on it when the last of them was played.
+    """
     since, rank_then = data.current.scope.partition("since ")[2], data.current.rank_then
     if rank_then is None or data.rated.clock is None or not since:
         return np.zeros(len(data.listed), bool)
     begin = (
         float(np.datetime64(since, "D").astype(int)) if data.rated.clock == "dates" else float(since.replace(",", ""))
     )
-    return (np.asarray(rank_then) == 0) & (data.careers.time[data.careers.start[data.listed]] < begin)
+    earlier_games = np.diff(np.append(0, np.cumsum(data.careers.time < begin))[data.careers.start])[data.listed]
+    return (np.asarray(rank_then) == 0) & (earlier_games >= max(data.min_games, 1))
 
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:

@@ -163,7 +163,7 @@ def write_site(
         fields = pair_fields(rated, matchups)
         finding = write_matrix_finding(matrix, context["noun"], context["draws"])
         if finding and fields["categories"]:  # it holds in this one
-            finding = f"{fields['category_noun'].capitalize()} {fields['categories'][0]}: {finding}"
+            finding += f" ({fields['category_noun']}: {fields['categories'][0]})"
         render_page(
             "pairs.html",
             "pairs",

@@ -80,9 +80,12 @@ def spell_dates(text: str) -> str:
     return re.sub(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])", spell, text)
 
 
-def describe_current_players(current: Leaderboard) -> str:
-    """The definition of current players, as "played in the 365 days to 2026-07-19"."""
-    return current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
+def describe_current_players(current: Leaderboard, event: str) -> str:
+    """The definition of current players, as "played in the 365 days to 2026-07-19"; in contests they took part."""
+    text = current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
+    if event == "match":
+        return text
+    return text.replace("had played", "had taken part").replace("played", "took part")
 
 
 def format_time_span(rated: Rated) -> str:

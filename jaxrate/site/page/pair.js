@@ -55,8 +55,8 @@ function pairFields(names, chances, places, who, changed = () => {}) {
     let { win, draw, loss } = chances[category?.value ?? 0](a, b, side?.value ?? "");
     const length = Number(games?.value ?? 1);
     if (length > 1) {
-      win = series(draw ? win / (win + loss) : win, length);
-      [draw, loss] = [0, 1 - win];
+      win = series(win, length);
+      loss = 1 - win;
     }
     const lines = [["win", who(a), win], ...(draw ? [["draw", "draw", draw]] : []), ["loss", who(b), loss]];
     const shown = percents(lines.map(([, , x]) => x));

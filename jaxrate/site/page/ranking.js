@@ -1,12 +1,13 @@
 // The ranking, which the page has already: its columns, to be sorted and searched once the data of all players are there.
 
 function ranking(table, about, { source, linked }) {
-  const { dated, digits, events, noun, since, peak: peakText } = about;
+  const { dated, digits, event, events, noun, since, peak: peakText } = about;
+  const lastHeading = event === "match" ? "last played" : "last contest";
   const [search, choice] = ["search", "who"].map(byId);
   let board;
   let axis = { low: 0, high: 1, marks: [] };
   const has = (kind) => table.tHead.querySelector(`.${kind}`) !== null;
-  const dates = [...table.tHead.querySelectorAll(".more")].some((th) => th.textContent === "last played");
+  const dates = [...table.tHead.querySelectorAll(".more")].some((th) => th.textContent === lastHeading);
   const spread = (i) => board.spread?.[i] ?? 0;
   const byPeak = () => choice?.value === "best";
   const barOf = (i) => (byPeak() ? { rating: board.peak[i], half: 0 } : { rating: board.rating[i], half: spread(i) });
@@ -29,7 +30,7 @@ function ranking(table, about, { source, linked }) {
   if (has("peak")) columns.push({ name: "peak", kind: "peak", title: peakText, value: of("peak"), show: (x, { i }) => peak(x, i) });
   columns.push({ name: events, kind: "more", value: of("games"), show: (x) => grouped(x, 0) });
   if (dates) {
-    columns.push({ name: "last played", kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
+    columns.push({ name: lastHeading, kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
     if (has("peak")) columns.push({ name: "peak on", kind: "more", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
   }
   for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
