@@ -14,8 +14,9 @@ from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, 
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
 from jaxrate.site.system_bars import (
-    describe_command_for_best_system,
+    advise_best_system,
     describe_comparison,
+    describe_place_of_system,
     name_systems_in_print,
     write_comparison_title,
 )
@@ -57,7 +58,10 @@ def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are
 def summary_of(table, **system):
     predictions = pa.table(table)
     rated = SimpleNamespace(predictions=predictions, contests=None, options={}, system=SimpleNamespace(**system))
-    return " ".join(summarise_accuracy(rated).texts)
+    found = summarise_accuracy(rated)
+    told = " ".join(found.texts)
+    assert "jaxrate" not in told and "--" not in told  # readers cannot run commands, which stood in sentences
+    return told, [command for advice in found.advice for command in advice.commands]
 
 
 def test_chances_of_draws_are_compared_with_draws():
@@ -65,22 +69,23 @@ def test_chances_of_draws_are_compared_with_draws():
     n = 1000
     table = {"score": np.repeat([1.0, 0.5, 0.0], [400, 200, 400]), "prediction": np.full(n, 0.5)}
     chances = {"win": np.full(n, 0.3), "draw": np.full(n, 0.4), "loss": np.full(n, 0.3)}
-    told = summary_of(table | chances, params=SimpleNamespace(draw_odds=1.0))
+    told, commands = summary_of(table | chances, params=SimpleNamespace(draw_odds=1.0))
     found = "Draws had a chance of 40.0%, on average, and 20.0% of the matches were drawn"
-    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_odds" in told
+    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_odds" in commands[0]
     chances = {"win": np.full(n, 0.395), "draw": np.full(n, 0.21), "loss": np.full(n, 0.395)}
-    told = summary_of(table | chances, params=())
-    assert "Draws had a chance of 21.0%, on average, and 20.0% of the matches were drawn." in told
+    told, commands = summary_of(table | chances, params=())
+    assert commands == [] and "Draws had a chance of 21.0%, on average, and 20.0% of the matches were drawn." in told
 
 
 def test_a_home_side_that_nobody_named_is_noticed():
     """Those listed first won 60%, and even chances were predicted; but winners may be listed first."""
     prediction, score = np.full(1000, 0.5), np.repeat([1.0, 0.0], [600, 400])
     told = "Those listed first won 60.0%, where 50.0% was predicted: the ratings know no home side."
-    assert told in summary_of({"prediction": prediction, "score": score})
-    assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})
-    assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})
-    assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})
+    found, commands = summary_of({"prediction": prediction, "score": score})
+    assert told in found and commands == ["jaxrate rate FILE --side a --neutral COLUMN"]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})[0]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})[0]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})[0]
 
 
 def compared_systems():
@@ -109,6 +114,9 @@ def test_the_title_of_a_comparison_is_qualified():
     assert second == "Skills predicted better than Elo, whose ratings are shown here."
     told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
     assert told == "The side advantage is 50 Elo points for Elo, Skills, by default."
-    told = describe_command_for_best_system(compared, "elo")
-    assert "those of Elo, number 2 of 2 systems" in told and "jaxrate report FILE --system skills rates" in told
-    assert describe_command_for_best_system(compared, "skills") == ""
+    told = describe_place_of_system(compared, "elo")
+    assert told == "These are the ratings of Elo, number 2 of 2 systems."  # and no command, which readers met
+    (advice,) = advise_best_system(compared, "elo")
+    assert "Skills, which predicted best" in advice.purpose
+    assert advice.commands == ("jaxrate report FILE --system skills",)
+    assert describe_place_of_system(compared, "skills") == "" and advise_best_system(compared, "skills") == ()

@@ -22,6 +22,7 @@ home_sides.py        who was at home in each match
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating
 hindsight_level.py   ratings in hindsight, at the level and spread of the ratings at the time
 system_bars.py       how far systems are behind the best, as bars on one axis
+maker_advice.py      what the maker of a page may do to improve the ratings
 method_texts.py      the page of the method: settings in words, what points are worth
 page_templates.py    the templates of pages
 pair_fields.py       the form that predicts any two, in the category that is chosen

@@ -17,6 +17,7 @@ from jaxrate.metrics.prediction_metrics import (
     ranking_metrics,
 )
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
+from jaxrate.site.maker_advice import Advice
 from jaxrate.site.reliability_plot import merge_small_bins
 from jaxrate.text_format import format_count
 
@@ -27,6 +28,10 @@ NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example;
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 NO_DATA_TEXT = "No predictions can be judged yet."
+SIDE_ADVICE = Advice(
+    "If the first of each match is at home, and a column tells who played on neutral ground:",
+    ("jaxrate rate FILE --side a --neutral COLUMN",),
+)
 PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
 
@@ -41,6 +46,7 @@ class AccuracySummary(NamedTuple):
     title: str  # the finding; empty without matches
     texts: list[str]  # sentences
     bins: list[list[float]]  # chance of the favourite, their mean score, count; empty for contests of many
+    advice: tuple[Advice, ...] = ()
 
 
 def summarise_accuracy(rated: Rated) -> AccuracySummary:
@@ -58,10 +64,15 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     has_outcomes = {"win", "draw", "loss"} <= set(table.column_names) and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
     outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
     said = _summarise_two_sided(prediction, score, "match", home, side_words(rated), outcomes)
-    warnings = [] if outcomes is None else [_describe_draws(outcomes[1], score, rated)]
-    if side is None:
-        warnings.append(_describe_first_listed(prediction, score))
-    return said._replace(texts=[*said.texts, *filter(None, warnings)])
+    texts, advice = list(said.texts), []
+    if outcomes is not None and _has_draws(score):
+        text, advised = _describe_draws(outcomes[1], score, rated)
+        texts.append(text)
+        advice += advised
+    if side is None and (text := _describe_first_listed(prediction, score)):
+        texts.append(text)
+        advice.append(SIDE_ADVICE)
+    return said._replace(texts=texts, advice=tuple(advice))
 
 
 def _summarise_two_sided(
@@ -135,23 +146,19 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
     )
 
 
-def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> str:
+def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> tuple[str, list[Advice]]:
     """How many matches were drawn, and what had been predicted; how to fit it, where these differ by more than luck."""
-    if not _has_draws(score):
-        return ""
     predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
     text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
     is_small = 100 * abs(predicted - drawn) < MIN_BIAS
     if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float), INTERVAL_ERRORS):
-        return f"{text}."
+        return f"{text}.", []
     text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
     name = next((x for x in ("draw_odds", "draw_margin") if getattr(rated.system.params, x, None) is not None), None)
     if name is None:
-        return text
-    return (
-        f"{text} jaxrate fit FILE --outlook --free {name} --save fitted.toml, with the other options of jaxrate rate, "
-        "learns how frequent draws are, and jaxrate rate FILE --params fitted.toml rates with it."
-    )
+        return text, []
+    commands = f"jaxrate fit FILE --outlook --free {name} --save fitted.toml", "jaxrate rate FILE --params fitted.toml"
+    return text, [Advice("To learn how frequent draws are, with the options of this run:", commands)]
 
 
 def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
@@ -164,8 +171,7 @@ def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
     kind = "an expected score of " if _has_draws(score) else ""
     return (
         f"Those listed first {'scored' if kind else 'won'} {scored:.1%}, where {kind}{predicted:.1%} was predicted: "
-        "the ratings know no home side. If the first of each match is at home, jaxrate rate --side a says so, and "
-        "--neutral names the column of neutral grounds."
+        "the ratings know no home side."
     )
 
 

@@ -36,8 +36,9 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.system_bars import (
     BLEND_TITLE,
-    describe_command_for_best_system,
+    advise_best_system,
     describe_comparison,
+    describe_place_of_system,
     draw_system_bars,
     name_systems_in_print,
     write_comparison_title,
@@ -159,7 +160,9 @@ def report_html(
             comparison_notes=[name_systems_in_print(x, [y.name for y in comparison.results]) for x in comparison.notes]
             if comparison
             else [],
-            better_hint=describe_command_for_best_system(comparison, rated.system.name),
+            place_text=describe_place_of_system(comparison, rated.system.name),
+            system_advice=advise_best_system(comparison, rated.system.name),
+            advice=accuracy.advice,
             accuracy_title=accuracy.title,
             texts=accuracy.texts,
             paired=bool(matchups),

@@ -86,6 +86,8 @@ def build_site_data(
     if hindsight is not None:
         hindsight = align_hindsight(trajectories, *hindsight)
     count = len(rated.players)
+    active, min_games = map(leaderboard_options.get, ("active", "min_games"))
+    lists = make_history_leaderboards(rated, active, min_games, None)
     full_leaderboard, current = (
         leaderboard(rated, active="all", top=count),
         leaderboard(rated, top=count, **leaderboard_options),
@@ -113,7 +115,7 @@ def build_site_data(
         digits,
         choose_player_or_team_noun(rated, noun),
         dict(leaderboard_options),
-        make_history_leaderboards(rated, *map(leaderboard_options.get, ("active", "min_games")), None).min_games,
+        lists.resolve_min_games(None),
     )
 
 

@@ -201,6 +201,7 @@ def write_site(
         "finding": accuracy.title,
         "texts": accuracy.texts,
         "bins": accuracy.bins,
+        "advice": accuracy.advice,
         "reliability": plot,
     }
     render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)

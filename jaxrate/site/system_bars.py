@@ -8,6 +8,7 @@ from typing import NamedTuple
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
+from jaxrate.site.maker_advice import Advice
 from jaxrate.systems.system_titles import system_title
 from jaxrate.text_format import format_decimals, format_number, join_names, use_minus_sign
 
@@ -104,19 +105,29 @@ def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
     return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
 
 
-def describe_command_for_best_system(comparison: Comparison | None, name: str) -> str:
+def describe_place_of_system(comparison: Comparison | None, name: str) -> str:
+    """The place of the system of this name, if it is behind the best by more than chance."""
+    place = _place_behind_best(comparison, name)
+    if comparison is None or place is None:
+        return ""
+    return f"These are the ratings of {system_title(name)}, number {place} of {len(comparison.results)} systems."
+
+
+def advise_best_system(comparison: Comparison | None, name: str) -> tuple[Advice, ...]:
     """How to rate by the system that predicted best, if the one of this name is behind it by more than chance."""
+    if comparison is None or _place_behind_best(comparison, name) is None:
+        return ()
+    best = comparison.results[0]
+    command = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
+    return (Advice(f"To rate by {_label(best)}, which predicted best:", (f"jaxrate report FILE {command}",)),)
+
+
+def _place_behind_best(comparison: Comparison | None, name: str) -> int | None:
+    """The place of a system that is behind the best by more than chance; None of others."""
     results = [] if comparison is None or not comparison.has_differences else comparison.results
     place = next((i for i, x in enumerate(results) if x.name == name), 0)
     gap, half = gap_and_half_width(results[place].log_loss_difference) if place else (0.0, None)
-    if half is None or gap <= half or results[0].name == name:
-        return ""
-    best = results[0]
-    command = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
-    return (
-        f"These ratings are those of {system_title(name)}, number {place + 1} of {len(results)} systems by its "
-        f"predictions. jaxrate report FILE {command} rates by the best, {_label(best)}."
-    )
+    return None if half is None or gap <= half or results[0].name == name else place + 1
 
 
 def name_systems_in_print(text: str, names: Iterable[str]) -> str:
