@@ -1,37 +1,66 @@
-"""The image of previews has words: the title, and the names and ratings of the first."""
+"""The image of previews has words: the title, the finding, and the names and ratings of the first."""
 
-import numpy as np
+import struct
+
 import pytest
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
+pytest.importorskip("matplotlib")
 
-from jaxrate.site.pixel_letters import HEIGHT, ROWS, draw_text
-from jaxrate.site.preview_image import PLAYERS, PreviewRow, draw_preview
+from jaxrate.site.preview_image import (
+    HEADLINE_HEIGHTS,
+    HEADLINE_LINES,
+    HEIGHT,
+    MARGIN,
+    PLAYERS,
+    SANS,
+    SERIF,
+    WIDTH,
+    PreviewRow,
+    _find_font,
+    _text_width,
+    _wrap_headline,
+    draw_preview,
+)
+
+ROWS = [PreviewRow("Ada", "1,700", 1700.0, 50.0), PreviewRow("Bo", "1,600", 1600.0, 60.0)]
 
 
-def test_letters_are_drawn_as_they_are():
-    assert all(len(x) == 2 * HEIGHT for x in ROWS.values()) and len(set(ROWS.values())) == len(ROWS)
-    drawn = ["".join(".#"[x] for x in row) for row in draw_text("Li", 9).astype(int).tolist()]
-    assert drawn[0] == "#......###." and drawn[1] == "#.......#.." and drawn[-1] == "#####..###."
-    np.testing.assert_array_equal(draw_text("Łódź", 9), draw_text("LODZ", 9))
-    np.testing.assert_array_equal(draw_text("Ada Lovelace", 7), draw_text("ADA L..", 9))
-    assert draw_text("アダ", 9) is None and draw_text("", 9) is None
-
-
-def test_a_preview_shows_the_data():
-    rows = [PreviewRow("Ada", "1,700", 1700.0, 50.0), PreviewRow("Bo", "1,600", 1600.0, 60.0)]
-    image = draw_preview("Our league", rows)
-    assert image[:8] == b"\x89PNG\r\n\x1a\n" and len(image) < 12_000
+def test_a_preview_shows_the_data_and_the_finding():
+    """It had neither a finding nor small letters."""
+    image = draw_preview("Our league", "Ada leads Bo", ROWS)
+    assert image[:8] == b"\x89PNG\r\n\x1a\n" and len(image) < 100_000
+    assert struct.unpack(">II", image[16:24]) == (WIDTH, HEIGHT)
     changed = [
-        draw_preview("Your league", rows),
-        draw_preview("Our league", [rows[0], rows[1]._replace(rating=1500.0)]),
-        draw_preview("Our league", [rows[0], rows[1]._replace(name="Cy")]),
-        draw_preview("Our league", [rows[0], rows[1]._replace(text="1,601")]),
+        draw_preview("Your league", "Ada leads Bo", ROWS),
+        draw_preview("Our league", "Ada and Bo are level", ROWS),
+        draw_preview("Our league", "ADA leads Bo", ROWS),
+        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(rating=1500.0)]),
+        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(name="Cy")]),
+        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(text="1,601")]),
     ]
-    assert len({image, *changed}) == 5
+    assert len({image, *changed}) == 7
 
 
-@pytest.mark.parametrize("rows", [[], [PreviewRow("A" * 200, "1,700", 1700.0, None)] * PLAYERS])
+def test_headlines_have_two_lines_as_large_as_there_is_room():
+    assert _wrap_headline("Ada leads Bo") == (["Ada leads Bo"], HEADLINE_HEIGHTS[0])
+    finding = "Baltimore Ravens and New Orleans Saints are almost level at the top of the National Football League"
+    lines, height = _wrap_headline(finding)
+    assert len(lines) == HEADLINE_LINES and " ".join(lines) == finding and height < HEADLINE_HEIGHTS[0]
+    assert all(_text_width(x, SERIF, height) <= WIDTH - 2 * MARGIN for x in lines)
+
+
+def test_letters_come_from_fonts_that_have_them():
+    names = [_find_font(x, SERIF).get_file() for x in ("Łukasz \u2013 Đoković", "عمر")]
+    assert names[0].endswith(SERIF) and names[1].endswith(SANS)
+    other = _find_font("アダ", SERIF)  # a system may have a font for them, but no boxes are drawn
+    assert other is None or "LastResort" not in other.get_file()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "rows", [[], [PreviewRow("A" * 200, "1,700", 1700.0, None)] * PLAYERS, [PreviewRow("$アダ$", "-3", -3.0, 1.0)]]
+)
 def test_previews_of_nobody_and_of_long_names(rows):
-    assert draw_preview("T" * 200, rows)[:8] == b"\x89PNG\r\n\x1a\n"
+    assert draw_preview("T" * 200, "long words " * 90, rows)[:8] == b"\x89PNG\r\n\x1a\n"

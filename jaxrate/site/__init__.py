@@ -31,7 +31,6 @@ permalinks.py        permanent addresses of players
 ranking_rows.py      rows of the ranking as HTML
 reliability_plot.py  the diagram of predicted chances and how often they came true
 palette_png.py       images with a palette as PNG
-pixel_letters.py     capitals of pixels, for these images
 preview_image.py     the image of previews
 """
 

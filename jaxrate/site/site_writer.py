@@ -233,7 +233,7 @@ def write_site(
         }
         entries = add_feed_entry(entries, entry | {"updated": context["moment"]})
         files["feed.xml"] = feed_text(address, title, entries)
-        (folder / "assets" / "preview.png").write_bytes(preview_image(site_data, title))
+        (folder / "assets" / "preview.png").write_bytes(preview_image(site_data, title, headline.title or title))
     files[SITE_MARKER] = script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
