@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.accuracy_output import metric_heading
 from jaxrate.league.evaluation import format_metric
-from jaxrate.site.reliability_plot import merge_small_bins
+from jaxrate.site.calibration_summary import bin_predictions
 from jaxrate.systems.system_titles import system_title
 from tests.test_report import data_of
 
@@ -45,11 +45,10 @@ def test_the_command(jaxrate, games, tmp_path):
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     favoured, score = np.asarray(guess) >= 0.5, np.asarray(data.matches.score)
     guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
-    bins = jr.metrics.calibration(guess, score, bins=20)
-    wanted = merge_small_bins(np.transpose(bins[:3])[bins.weight > 0].tolist())
+    wanted = [x[:2] for x in bin_predictions(guess, score, 20)]
     cells = re.findall(r'data-name="expected">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T
-    np.testing.assert_allclose(found, 100 * np.array(wanted).T[:2], atol=0.06)
+    np.testing.assert_allclose(found, 100 * np.array(wanted).T, atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import jaxrate as jr
 from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.metrics.pair_order import count_pairs_in_order
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
 from jaxrate.site.system_bars import (
@@ -20,15 +21,14 @@ from jaxrate.site.system_bars import (
     name_systems_in_print,
     write_comparison_title,
 )
+from jaxrate.site.wording import MODELS
 
 
 def test_chances_that_err_to_one_side_are_said_to():
     """Favourites at 60% win 80 of 100; and of two bins one errs either way."""
-    one_sided = _summarise_two_sided(
-        np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50, "match"
-    )
-    assert one_sided.texts[2].endswith("on average, and favourites won more often than predicted.")
-    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]), "match")
+    one_sided = _summarise_two_sided(np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50)
+    assert one_sided.texts[2].endswith("and favourites won more often than predicted: the chances are too timid.")
+    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]))
     assert even.texts[2].endswith("points, on average.")
 
 
@@ -37,9 +37,9 @@ def test_favourites_near_70_percent_are_told_by_their_own_results():
     chances = np.repeat([0.55, 0.7, 0.9], [100, 10, 90])
     score = np.repeat([1, 0, 1, 0, 1, 0], [55, 45, 9, 1, 81, 9])
     told = "points, on average: of the 10 favourites with 65% to 75%, 70.0% on average, 90.0% won."
-    assert _summarise_two_sided(chances, score, "match").texts[2].endswith(told)
+    assert _summarise_two_sided(chances, score).texts[2].endswith(told)
     told = ": the 11 favourites with 65% to 75%, 70.0% on average, scored 86.4%, with a draw as half a win."
-    drawn = _summarise_two_sided(np.append(chances, 0.3), np.append(score, 0.5), "match").texts
+    drawn = _summarise_two_sided(np.append(chances, 0.3), np.append(score, 0.5)).texts
     assert drawn[2].startswith("Favourites' expected scores were off by") and drawn[2].endswith(told)
 
 
@@ -47,11 +47,11 @@ def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are
     """The exponential of the log loss of expected scores, 56%, was told as the chance of what happened."""
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
-    found = _summarise_two_sided(win + draw / 2, score, "match", outcomes=outcomes).texts[1]
+    found = _summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
     assert "had been given a chance of 31.1%, on average; even chances of the three give 33.3%" in found
-    found = _summarise_two_sided(win + draw / 2, score, "match").texts[1]
+    found = _summarise_two_sided(win + draw / 2, score).texts[1]
     assert "chance" not in found and "an expected score of 50% for everybody has 0.6931" in found
-    found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0]), "match").texts[1]
+    found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1]
     assert "had been given a chance of 50.0%, on average; even chances give 50%" in found
 
 
@@ -120,3 +120,60 @@ def test_the_title_of_a_comparison_is_qualified():
     assert "Skills, which predicted best" in advice.purpose
     assert advice.commands == ("jaxrate report FILE --system skills",)
     assert describe_place_of_system(compared, "skills") == "" and advise_best_system(compared, "skills") == ()
+
+
+def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
+    """A tenth of the matches, at 52%, erred by 0.5 points to the other side, and the direction was withheld."""
+    chances, wins = np.repeat([0.52, 0.7, 0.9], [200, 900, 900]), [105, 95, 560, 340, 720, 180]
+    score = np.repeat([1, 0] * 3, wins)
+    found = _summarise_two_sided(chances, score)
+    assert ", and favourites won less often than predicted: the chances are too bold. Of the 900 " in found.texts[2]
+    assert found.verdict == "1 of 3 does; those at 70% and 90% do not."
+    turned = _summarise_two_sided(1.0 - chances, 1 - score)  # those listed second are the favourites
+    assert turned.texts[2] == found.texts[2]
+
+
+def test_a_miss_of_chance_alone_has_no_direction():
+    """Seven points of 60 matches are less than two standard errors."""
+    found = _summarise_two_sided(np.full(60, 0.75), np.repeat([1, 0], [41, 19]))
+    assert "than predicted" not in found.texts[2] and found.verdict == "It does."
+
+
+def test_pairs_in_order_are_those_counted_by_hand():
+    """Of contests of all sizes with ties of ranks and of ratings; the error is that of contests."""
+    random = np.random.default_rng(3)
+    contest = np.repeat(np.arange(40), random.integers(1, 9, 40))
+    rank, rating = random.integers(0, 4, len(contest)), random.integers(0, 5, len(contest)) / 2
+    right, count = np.zeros(40), np.zeros(40)
+    for i in range(len(contest)):
+        for j in range(i):
+            if contest[i] == contest[j] and rank[i] != rank[j]:
+                count[contest[i]] += 1
+                right[contest[i]] += 0.5 + 0.5 * np.sign((rating[i] - rating[j]) * (rank[j] - rank[i]))
+    found = count_pairs_in_order(contest, rank, rating)
+    np.testing.assert_array_equal(found.pairs, count)
+    np.testing.assert_array_equal(found.right, right)
+    several = np.random.default_rng(4).integers(0, 40, (4000, 40))
+    spread = np.std(right[several].sum(1) / count[several].sum(1))  # of samples of contests
+    assert found.share == pytest.approx(right.sum() / count.sum()) and found.error == pytest.approx(spread, rel=0.1)
+
+
+def test_contests_of_many_have_a_finding_and_bins():
+    """The heading was the word "Accuracy", over an empty page."""
+    random, contests, size = np.random.default_rng(5), 60, 8
+    player = np.array([random.permutation(12)[:size] for _ in range(contests)])
+    order = np.argsort(-(0.6 * player + random.normal(size=player.shape) * 2), axis=1).argsort(axis=1)
+    share = 0.2 + 0.6 * player.argsort(axis=1).argsort(axis=1) / (size - 1)
+    table = {
+        "participants": np.full(contests * size, size),
+        "player": player.ravel().astype(str),
+        "rank": order.ravel() + 1,
+        "prediction": share.ravel(),
+        "rating": player.ravel().astype(float),
+    }
+    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=contests), MODELS)
+    assert said.title.startswith("The higher-rated model finished ahead in ") and said.title.endswith("% of pairs")
+    assert said.texts[0].startswith("Of two models who had been in a contest before, the higher-rated one ")
+    assert "Of those with at least five contests before, in " in said.texts[1] and "of the field" in said.texts[1]
+    assert sum(x.events for x in said.bins) == contests * size and all(x.low < x.observed < x.high for x in said.bins)
+    assert said.words.up == "share behind" and f" of {len(said.bins)} " in said.verdict

@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.checked_match_metrics import wilson_interval
+from jaxrate.site.calibration_summary import CalibrationBin
 from jaxrate.site.page_templates import STYLE_FILES, concatenate_page_files, join_figures, mark_figures
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from tests.browser import narrowed, texts, wait_for
@@ -149,9 +150,9 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     low, high = wilson_interval(0.0, 20)
     assert low == 0.0 and high == pytest.approx(0.1611, abs=1e-4)
     assert wilson_interval(0.75, 20) == pytest.approx((0.5313, 0.8881), abs=1e-4)
-    plot = reliability_dot_plot([[0.25, 0.75, 20.0]])
+    plot = reliability_dot_plot([CalibrationBin(0.25, 0.75, 20, *wilson_interval(0.75, 20))])
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
-    plot = reliability_dot_plot([[0.75, 0.75, 400.0]])  # of favourites both axes begin at one half
+    plot = reliability_dot_plot([CalibrationBin(0.75, 0.75, 400, 0.7, 0.8)])  # axes of favourites begin at one half
     assert plot.dots == "M500 500h0" and plot.across[0] == (0.0, "50%") and plot.down[-1] == (0.0, "100%")
 
 

@@ -25,23 +25,26 @@ def test_words_about_contests_of_teams():
         said = summarise_accuracy(rated)
         if teams == 2:
             found = evaluate_predictions(rated, data)
-            assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} contests." in said.texts[0]
+            assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} matches." in said.texts[0]
             assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 2
         else:
             first = rated.predictions["prediction"].to_numpy()[::2].reshape(n, teams)
             i, j = np.triu_indices(teams, 1)
-            right = (first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]) >= 0
-            assert said.texts[0].startswith("Of two teams, the one that was expected to be ahead was not behind in ")
-            assert f" {100 * right.mean():.1f}%. Chance alone gives 50%." in said.texts[0]
+            right = 0.5 + 0.5 * np.sign((first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]))
+            assert said.title == f"The favoured team finished ahead in {right.mean():.0%} of pairs"
+            assert said.texts[0].startswith(f"Of two teams, the favoured one finished ahead in {right.mean():.1%} (95%")
+            assert f") of {right.size} pairs; ties are left out, so that chance alone gives 50%." in said.texts[0]
+            assert "before" not in said.texts[0] and said.verdict.endswith(("do.", "does.", "not."))
 
 
-def test_chance_is_right_about_ties_too(recwarn):
+def test_ties_are_no_pairs_so_that_chance_gives_one_half(recwarn):
+    """The page said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
     with pytest.warns(UserWarning, match="one participant"):
         data = jr.read(alone)
     said = summarise_accuracy(jr.rate(jr.elo_mmr(), data))
-    assert "Chance alone gives 66.7%." in said.texts[0] and not len(recwarn)
+    assert " of 4 pairs; ties are left out, so that chance alone gives 50%." in said.texts[0] and not len(recwarn)
 
 
 def test_one_is_not_said_as_many():
@@ -68,4 +71,4 @@ def test_favourites_that_always_lose_won_less_often_than_predicted():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
     said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.texts[2].endswith("favourites won less often than predicted.")
+    assert said.texts[2].endswith("favourites won less often than predicted: the chances are too bold.")

@@ -1,6 +1,7 @@
 """Metrics of predictions and rankings.
 
 inversions.py             inversions: pairs of a permutation in the wrong order
+pair_order.py             in how many pairs of a contest the better one was ahead, as had been predicted
 prediction_metrics.py     metrics of predictions and of ratings, on the host and in float64
 running_metrics.py        metrics of predictions of matches, added up chunk by chunk
 checked_match_metrics.py  metrics of samples that are checked

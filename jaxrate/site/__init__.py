@@ -13,6 +13,9 @@ forecast_tables.py   tables of forecasts: future events with their predictions, 
 wording.py           texts about a rated history for pages
 sitemap_and_feed.py  what tells others of a site: the map of its pages, the feed of changes, addresses
 arena_findings.py    what votes make certain about strengths, in sentences
+calibration_summary.py  bins of predictions with what came true and its interval, and what they show, in words
+contest_accuracy.py  the accuracy of predictions of contests of many
+contest_sides.py     the sides of contests: how many there are, and who of two won
 career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
 scoreline_cards.py   scorelines of matches to come, with heat maps

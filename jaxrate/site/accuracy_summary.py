@@ -1,38 +1,38 @@
 """The accuracy of predictions in words, for people who do not know metrics."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.events import rounds
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
 from jaxrate.league.rated_history import Rated
-from jaxrate.metrics.checked_match_metrics import Calibration
-from jaxrate.metrics.prediction_metrics import (
-    calibration,
-    experience_mask,
-    match_metrics,
-    ranking_metrics,
+from jaxrate.metrics.prediction_metrics import calibration, match_metrics
+from jaxrate.site.calibration_summary import (
+    CHANCE_WORDS,
+    MIN_BIAS,
+    SCORE_WORDS,
+    AccuracySummary,
+    CalibrationBin,
+    bin_predictions,
+    find_miscalibration,
 )
+from jaxrate.site.contest_accuracy import NO_DATA_TEXT, summarise_fields
+from jaxrate.site.contest_sides import contest_numbers, count_sides, scores_of_sides
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.maker_advice import Advice
-from jaxrate.site.reliability_plot import merge_small_bins
+from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 from jaxrate.text_format import format_count
 
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
-MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
-ONE_SIDED_SHARE = 0.9  # of events, whose chances err to the same side, for this to be said
 NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
-NO_DATA_TEXT = "No predictions can be judged yet."
 SIDE_ADVICE = Advice(
     "If the first of each match is at home, and a column tells who played on neutral ground:",
     ("jaxrate rate FILE --side a --neutral COLUMN",),
 )
-PAIR_GROUPS = ("Of two participants", "", 1), ("Among those with at least five contests before", ", 5plus", 5)
 
 
 class HomeScores(NamedTuple):
@@ -42,16 +42,9 @@ class HomeScores(NamedTuple):
     score: HostArray
 
 
-class AccuracySummary(NamedTuple):
-    title: str  # the finding; empty without matches
-    texts: list[str]  # sentences
-    bins: list[list[float]]  # chance of the favourite, their mean score, count; empty for contests of many
-    advice: tuple[Advice, ...] = ()
-
-
-def summarise_accuracy(rated: Rated) -> AccuracySummary:
-    """Compare all predictions of a history with the results, in words."""
-    return _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated)
+def summarise_accuracy(rated: Rated, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
+    """Compare all predictions of a history with the results, in words; `noun` is what the rated are called."""
+    return _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
 
 
 def _summarise_matches(rated: Rated) -> AccuracySummary:
@@ -63,7 +56,7 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     )
     has_outcomes = {"win", "draw", "loss"} <= set(table.column_names) and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
     outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
-    said = _summarise_two_sided(prediction, score, "match", home, side_words(rated), outcomes)
+    said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
     texts, advice = list(said.texts), []
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)
@@ -78,7 +71,6 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
 def _summarise_two_sided(
     prediction: HostArray,
     score: HostArray,
-    event: str,
     home: HomeScores | None = None,
     words: SideWords = HOME,
     outcomes: HostArray | None = None,
@@ -88,12 +80,12 @@ def _summarise_two_sided(
     `outcomes` [3, n] are the probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics, bins = match_metrics(predictions, score), _favourite_calibration(predictions, score)
+    metrics = match_metrics(predictions, score)
     has_draws, drew = _has_draws(score), (score == 0.5).mean()
-    events, many = format_count(len(score), event), "matches" if event == "match" else "contests"
+    events = format_count(len(score), "match")
     favourite_wins = np.where(predictions < 0.5, score == 0.0, score == 1.0)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), favourite_wins).mean()
-    title = f"The favourite won {wins:.0%} of {many}"
+    title = f"The favourite won {wins:.0%} of matches"
     if has_draws:
         finding = (
             f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: "
@@ -107,13 +99,14 @@ def _summarise_two_sided(
         title += f", {words.holder} {(home.score == 1.0).mean():.0%}"
     if home is not None and len(home.score) and home.score.mean() > 0.5:
         finding += f" {_describe_home_scores(home, has_draws, words)}"
+    chance, result = _favourite_chances_and_scores(predictions, score)
+    bins = bin_predictions(chance, result, CHANCE_BINS)
     texts = [
         f"{finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
         _describe_loss(metrics, score, outcomes),
-        _describe_calibration(bins, has_draws),
+        _describe_calibration(bins, chance, result, has_draws),
     ]
-    filled_bins = np.transpose(bins[:3])[bins.weight > 0].tolist()
-    return AccuracySummary(title, texts, merge_small_bins(filled_bins))
+    return AccuracySummary(title, texts, bins, SCORE_WORDS if has_draws else CHANCE_WORDS)
 
 
 def _has_draws(score: HostArray) -> bool:
@@ -182,11 +175,11 @@ def _is_beyond_chance(predicted: HostArray, observed: HostArray, errors: float) 
     return abs(float(observed.mean()) - float(p.mean())) > errors * error
 
 
-def _favourite_calibration(prediction: HostArray, score: HostArray) -> Calibration:
-    """The calibration of the chances of favourites, whichever side they are listed on; of equals, each counts half."""
+def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tuple[HostArray, HostArray]:
+    """[n] of the favourites, whichever side they are listed on; of equals, each counts half."""
     favours_second = prediction < 0.5
     favourite_score = np.where(favours_second, 1.0 - score, np.where(prediction > 0.5, score, 0.5))
-    return calibration(np.where(favours_second, 1.0 - prediction, prediction), favourite_score, bins=CHANCE_BINS)
+    return np.where(favours_second, 1.0 - prediction, prediction), favourite_score
 
 
 def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -> str:
@@ -203,96 +196,43 @@ def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -
     )
 
 
-def _describe_calibration(bins: Calibration, has_draws: bool) -> str:
-    """How far favourites' chances were off in percentage points, to which side, and what those near 70% did.
+def _describe_calibration(bins: list[CalibrationBin], chance: HostArray, score: HostArray, has_draws: bool) -> str:
+    """How far favourites' chances [n] were off in percentage points, to which side, and what those near 70% did.
 
     Where there are draws, each counts as half a win.
     """
-    weight, shift = bins.weight, 100 * np.nan_to_num(bins.observed - bins.predicted)
-    bias, chances = float(np.average(shift, weights=weight)), "expected scores" if has_draws else "chances"
-    text = f"Favourites' {chances} were off by {100 * bins.error:.1f} percentage points, on average"
-    if abs(bias) >= MIN_BIAS and weight[shift * bias > 0].sum() > ONE_SIDED_SHARE * weight.sum():
-        more, did = ("more" if bias > 0 else "less"), ("scored" if has_draws else "won")
-        text += f", and favourites {did} {more}{'' if has_draws else ' often'} than predicted"
+    fine = calibration(chance, score, bins=CHANCE_BINS)
+    direction, chances = find_miscalibration(bins, chance, score), "expected scores" if has_draws else "chances"
+    text = f"Favourites' {chances} were off by {100 * fine.error:.1f} percentage points, on average"
+    if direction:
+        more, did = ("more" if direction > 0 else "less"), ("scored" if has_draws else "won")
+        bold = "timid" if direction > 0 else "bold"
+        text += f", and favourites {did} {more}{'' if has_draws else ' often'} than predicted: "
+        text += f"the {chances} are too {bold}"
     near = slice(*(round(share * CHANCE_BINS) for share in NEAR_CHANCES))
+    weight = fine.weight
     count = weight[near].sum()
     if count == 0:
         return f"{text}."
-    predicted, observed = (float(np.average(np.nan_to_num(x[near]), weights=weight[near])) for x in bins[:2])
+    predicted, observed = (float(np.average(np.nan_to_num(x[near]), weights=weight[near])) for x in fine[:2])
     low, high = NEAR_CHANCES
     favourites = f"the {count:,.0f} favourites" if count > 1 else "the one favourite"
     given = f"{low:.0%} to {high:.0%}, {predicted:.1%} on average"
+    opening, of = (". ", "Of ") if direction else (": ", "of ")
     if has_draws:
-        return f"{text}: {favourites} with {given}, scored {observed:.1%}, with a draw as half a win."
-    return f"{text}: of {favourites} with {given}, {observed:.1%} won."
+        favourites = favourites.capitalize() if direction else favourites
+        return f"{text}{opening}{favourites} with {given}, scored {observed:.1%}, with a draw as half a win."
+    return f"{text}{opening}{of}{favourites} with {given}, {observed:.1%} won."
 
 
-def _summarise_contests(rated: Rated) -> AccuracySummary:
-    """Summarise contests of two sides as matches, and others by pairs of participants."""
-    table = rated.predictions
-    size, sides = (table[name].to_numpy() for name in ("participants", _team_or_participant_count_column(table)))
-    begin, row = [], 0
-    while row < len(size):
-        begin.append(row)
-        row += int(size[row])
-    contest = np.repeat(np.arange(len(begin)), size[begin])[sides > 1]
-    if not len(contest):
+def _summarise_contests(rated: Rated, noun: PlayerOrTeamNoun) -> AccuracySummary:
+    """Summarise contests of two sides as matches, and others by their fields."""
+    is_contested = count_sides(rated.predictions) > 1
+    if not is_contested.any():
         return AccuracySummary("", [NO_DATA_TEXT], [])
-    table = table.filter(sides > 1)
-    return (
-        _summarise_two_sided_contests(table, contest)
-        if (sides[sides > 1] == 2).all()
-        else _summarise_many_sided_contests(table, contest)
-    )
-
-
-def _team_or_participant_count_column(table: Any) -> str:
-    return "teams" if "teams" in table.column_names else "participants"
-
-
-def _summarise_two_sided_contests(table: Any, contest: HostArray) -> AccuracySummary:
-    rank, first = table["rank"].to_numpy(), np.flatnonzero(np.diff(contest, prepend=-1))
-    best, worst = np.minimum.reduceat(rank, first), np.maximum.reduceat(rank, first)
-    score = np.where(rank[first] > best, 0.0, np.where(worst > best, 1.0, 0.5))
-    return _summarise_two_sided(table["prediction"].to_numpy()[first], score, "contest")
-
-
-def _summarise_many_sided_contests(table: Any, contest: HostArray) -> AccuracySummary:
-    """Summarise by ratings; a team counts as one participant, by its prediction."""
-    rank, predictor = table["rank"].to_numpy(), table["rating"].to_numpy()
-    _, player = np.unique(table["player"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
-    groups = [(f"{who}, the one with the higher rating", key, least) for who, key, least in PAIR_GROUPS]
-    if _team_or_participant_count_column(table) == "teams":  # members share rank and prediction
-        groups, predictor = (
-            [("Of two teams, the one that was expected to be ahead", "", 0)],
-            table["prediction"].to_numpy(),
-        )
-        first_members = np.unique(np.stack([contest, rank, predictor]), axis=1, return_index=True)[1]
-        contest, rank, predictor, player = (x[first_members] for x in (contest, rank, predictor, player))
-    _, number = np.unique(contest, return_inverse=True)
-    contests: Any = rounds(number, player, rank, time=np.zeros(len(rank)))
-    # no team counts as a newcomer
-    metrics = ranking_metrics(contests, predictor, played=None if groups[0][2] else np.ones(player.max() + 1))
-    texts = [
-        f"{who} was not behind in {metrics[f'pair inversion{key}']:.1%}. "
-        f"Chance alone gives {_format_chance_accuracy(contests, least)}. "
-        f"Places were off by {metrics[f'rank deviation{key}']:.1%} of the field, on average."
-        for who, key, least in groups
-        if not math.isnan(metrics[f"pair inversion{key}"])
-    ]
-    return AccuracySummary("", texts or [NO_DATA_TEXT], [])
-
-
-def _format_chance_accuracy(contests: Any, min_played: int) -> str:
-    """How often one of two would not be behind by chance: half of the time, and whenever they tie."""
-    event, rank = (
-        np.repeat(np.arange(len(contests.player_start) - 1), np.diff(contests.player_start)),
-        contests.events.rank,
-    )
-    is_counted = experience_mask(contests, min_played) & (np.bincount(event, rank > 0)[event] > 0)
-    is_counted &= np.bincount(event[is_counted], minlength=event[-1] + 1)[event] > 1
-    place = np.stack([event, rank])[:, is_counted]
-    _, tie, tie_size = np.unique(place, axis=1, return_inverse=True, return_counts=True)
-    others = np.bincount(place[0])[place[0]] - 1
-    share = 0.5 + 0.5 * float(((tie_size[tie.ravel()] - 1) / others).mean())
-    return f"{share:.1%}".replace(".0%", "%")
+    contest, table = contest_numbers(rated.predictions)[is_contested], rated.predictions.filter(is_contested)
+    if (count_sides(table) > 2).any():
+        return summarise_fields(table, contest, noun)
+    first = np.flatnonzero(np.diff(contest, prepend=-1))
+    prediction = table["prediction"].to_numpy()[first]
+    return _summarise_two_sided(prediction, scores_of_sides(table, contest)[first])

@@ -122,7 +122,7 @@ def report_html(
     matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
-    accuracy = summarise_accuracy(rated)
+    accuracy = summarise_accuracy(rated, site_data.noun)
     shown = min(RANKING_ROWS, len(listed))
     axis, headline = ranking_axis(site_data, 0, shown) if shown else None, write_headline(site_data)
     return str(
@@ -151,7 +151,7 @@ def report_html(
             first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
             quality=quality or {},
             compared=_compared_rows(comparison),
-            bins=accuracy.bins,
+            accuracy=accuracy,
             reliability=reliability_dot_plot(accuracy.bins),
             comparison=comparison,
             comparison_title=write_comparison_title(comparison),
@@ -162,9 +162,6 @@ def report_html(
             else [],
             place_text=describe_place_of_system(comparison, rated.system.name),
             system_advice=advise_best_system(comparison, rated.system.name),
-            advice=accuracy.advice,
-            accuracy_title=accuracy.title,
-            texts=accuracy.texts,
             paired=bool(matchups),
             **pair_fields(rated, matchups),
             spread=site_data.careers.deviation is not None,

@@ -195,16 +195,16 @@ def write_site(
             explained=explained,
             more_explained=more,
         )
-    accuracy = summarise_accuracy(rated)
+    accuracy = summarise_accuracy(rated, site_data.noun)
     plot = reliability_dot_plot(accuracy.bins)
-    found: dict[str, Any] = {
-        "finding": accuracy.title,
-        "texts": accuracy.texts,
-        "bins": accuracy.bins,
-        "advice": accuracy.advice,
-        "reliability": plot,
-    }
-    render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
+    render_page(
+        "quality.html",
+        "quality",
+        "Accuracy",
+        page_summary=accuracy.texts[0],
+        accuracy=accuracy,
+        reliability=plot,
+    )
     render_page(
         "about.html",
         "about",

@@ -1,0 +1,44 @@
+"""The sides of contests, as tables of predictions have them: how many there are, and who of two won."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxrate.array_types import HostArray
+from jaxrate.league.rated_history import Rated
+
+
+def count_sides(table: Any) -> HostArray:
+    """[n] how many sides the contest of each participant has; who plays alone is one."""
+    return np.asarray(table["teams" if "teams" in table.column_names else "participants"].to_numpy())
+
+
+def contest_numbers(table: Any) -> HostArray:
+    """[n] the number of each participant's contest, from 0."""
+    size = table["participants"].to_numpy()
+    number, row, contest = np.empty(len(size), int), 0, 0
+    while row < len(size):
+        number[row : row + size[row]] = contest
+        row, contest = row + int(size[row]), contest + 1
+    return number
+
+
+def has_two_sides(rated: Rated) -> bool:
+    """Whether all events are between two: matches, or contests of two sides each."""
+    return rated.contests is None or (len(rated.predictions) > 0 and bool((count_sides(rated.predictions) == 2).all()))
+
+
+def has_teammates(rated: Rated) -> bool:
+    """Whether some play in teams, as the contests of the history have them."""
+    table = rated.predictions
+    if rated.contests is None or "team" not in table.column_names:
+        return False
+    return bool((table["teams"].to_numpy() < table["participants"].to_numpy()).any())
+
+
+def scores_of_sides(table: Any, contest: HostArray) -> HostArray:
+    """[n] the score of each participant's side in contests [n] of two sides: 1, 0, or one half if they tie."""
+    rank, first = table["rank"].to_numpy(), np.flatnonzero(np.diff(contest, prepend=-1))
+    size = np.diff(np.append(first, len(rank)))
+    best, worst = (np.repeat(choose.reduceat(rank, first), size) for choose in (np.minimum, np.maximum))
+    return np.where(best == worst, 0.5, np.where(rank == best, 1.0, 0.0))
