@@ -6,6 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.text_format import format_decimals, use_minus_sign
+from tests.browser import findings, pointed, texts, wait_for
 from tests.test_site import inside, page_of
 
 pytest.importorskip("pyarrow")
@@ -29,19 +30,70 @@ def test_line_ups_to_come_are_explained(tmp_path):
     assert re.findall(r'class="figure">([^<]*)</td></tr>', table) == shown and table.count('<tr class="total">') == 2
 
 
-def test_line_ups_of_the_past_are_told(tmp_path):
-    """Who played with whom, and the share of the team's rating; neither of those who played alone."""
+@pytest.fixture(scope="module")
+def doubles(tmp_path_factory):
+    """Two matches of teams, the second of three against one, and their site."""
     games = [[["Ann", "Bo"], ["Cy", "<Di>"]], [["Bo", "Cy", "Ann"], ["<Di>"]]]
-    rated = jr.rate(jr.skills(), jr.data.from_teams(games))
-    jr.site.write_site(rated, tmp_path, names={"Ann": "Ann Lee"})
-    told = inside(page_of(tmp_path, "Bo"), "career")
-    assert told["columns"]["with"] == ["Ann Lee", "Cy, Ann Lee"]
+    rated, folder = jr.rate(jr.skills(), jr.data.from_teams(games)), tmp_path_factory.mktemp("doubles")
+    jr.site.write_site(rated, folder, names={"Ann": "Ann Lee"})
+    return rated, folder
+
+
+def test_a_contest_of_two_teams_is_a_match(doubles):
+    """It was "contest 1, place 1 of 2, expected 1.4", without team-mates' links, opponents and results."""
+    rated, folder = doubles
+    told = inside(page_of(folder, "Bo"), "career")
+    assert told["score"] == [1, 1] and "place" not in told and "contest" not in told
+    names = [name for _, name in told["others"]]
+    mates, opponents = ([[names[i] for i in x] for x in told[key]] for key in ("mates", "opponent"))
+    assert mates == [["Ann Lee"], ["Cy", "Ann Lee"]] and opponents == [["Cy", "<Di>"], ["<Di>"]]
+    chance = dict(zip(*(rated.predictions[x].to_pylist()[4:] for x in ("player", "prediction")), strict=True))
+    assert told["chance"][1] == pytest.approx(chance["Bo"], abs=1e-4)
+    page = (folder / "players" / "di.html").read_text(encoding="utf-8")
+    assert "2 matches: 0 won, 2 lost" in page and "contest" not in page.partition("<main")[2].lower()
+    rows = re.search('<table id="events".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1].split("<tr>")[1:]
+    assert [re.findall(r"<a href=([\w-]+)\.html>", row) for row in rows] == [
+        ["bo", "cy", "ann-lee"],
+        ["cy", "ann-lee", "bo"],
+    ]
+    assert all(">lost" in row for row in rows) and "<td class=k><td>" in rows[0]  # alone in the latest
+    met = dict(re.findall(r"<tr><td><a href=([\w-]+)\.html>[^<]*</a><td class=m>(\d)<td class=w>0<td class=l>", page))
+    assert met == {"cy": "1", "ann-lee": "2", "bo": "2"}
+    assert "<h2>Team-mates</h2>" in page and "<h2>Opponents</h2>" in page
+    assert "Chance: of the team to win, as it was before the match." in page and ">Compare two</a>" in page
+
+
+def test_shares_of_teams_are_told_where_they_are_shown(doubles):
+    """The report explained a column that it did not have."""
+    rated, folder = doubles
     rating = dict(zip(*(rated.predictions[name].to_pylist()[4:] for name in ("player", "rating")), strict=True))
     share = rating["Bo"] / (rating["Bo"] + rating["Cy"] + rating["Ann"])
-    assert told["columns"]["of the team, %"] == [50.0, round(100 * share)]
-    page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
-    assert "&lt;Di&gt;" in page and "is the share of the sum of the members" in page
-    alone = inside(page_of(tmp_path, "<Di>"), "career")
-    assert alone["columns"] == {"with": ["Cy", None], "of the team, %": [50.0, None]}
+    assert inside(page_of(folder, "Bo"), "career")["columns"] == {"of the team, %": [50.0, round(100 * share)]}
+    assert inside(page_of(folder, "<Di>"), "career")["columns"] == {"of the team, %": [50.0, None]}
+    assert "is the share of the sum of the members" in (folder / "players" / "cy.html").read_text(encoding="utf-8")
     report = jr.site.report_html(rated)
-    assert "of the team, %" in report
+    assert "of the team" not in report.replace("Chance: of the team", "") and ">with</th>" in report
+    data = inside(report, "data")
+    place, section = data["board"]["name"].index("Bo"), data["sections"]
+    names = [[data["board"]["name"][i] for i in x] for x in section[str(place)]["mates"]]
+    assert names == [["Ann"], ["Cy", "Ann"]] and section[str(place)]["score"] == [1, 1]
+
+
+def test_team_mates_of_contests_of_many_are_linked(tmp_path):
+    games = [[["Ann", "Bo"], ["Cy", "Di"], ["Ed"]]] * 2
+    jr.site.write_site(jr.rate(jr.trueskill(), jr.data.from_teams(games)), tmp_path)
+    page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
+    assert "<td class=p>2 of 3" in page and page.count("<td class=k><a href=di.html>Di</a>") == 2
+    assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]
+
+
+def test_names_of_teams_are_shown_by_scripts(doubles, browser):
+    _, folder = doubles
+    browser.get((folder / "players" / "bo.html").as_uri())
+    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready === ''"))
+    assert texts(browser, "#events tbody td:nth-child(1)") == ["Cy, Ann Lee", "Ann Lee"]
+    assert texts(browser, "#events tbody td:nth-child(2)") == ["<Di>", "Cy, <Di>"]
+    assert texts(browser, "#partners tbody td:nth-child(1)") == ["Ann Lee", "Cy"]
+    assert texts(browser, "#against tbody td:nth-child(2)") == ["2", "1"]
+    assert pointed(browser)[0].endswith(", won with Cy, Ann Lee against <Di>")
+    assert findings(browser) == {}

@@ -24,8 +24,12 @@ def contest_numbers(table: Any) -> HostArray:
 
 
 def has_two_sides(rated: Rated) -> bool:
-    """Whether all events are between two: matches, or contests of two sides each."""
-    return rated.contests is None or (len(rated.predictions) > 0 and bool((count_sides(rated.predictions) == 2).all()))
+    """Whether all events are between two: matches, or contests of two sides each, of which the members are known."""
+    table = rated.predictions
+    if rated.contests is None:
+        return True
+    is_known = "team" not in table.column_names or bool((table["team"].to_numpy() > 0).all())
+    return len(table) > 0 and is_known and bool((count_sides(table) == 2).all())
 
 
 def has_teammates(rated: Rated) -> bool:

@@ -10,11 +10,13 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.home_sides import side_words
+from jaxrate.site.line_ups import PlayerLists
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
+MATES_HEAD = "with"
 CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
     "chance": "c",
     "draw": "d",
@@ -56,8 +58,14 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     if data.rated.clock is not None:
         name = "date" if data.rated.clock == "dates" else "time"
         add(name, _cells(careers.time, lambda x: _time_cell(data, name, x)), figure=False)
-    if careers.opponent is not None:
-        add("opponent", player_cells(data, linked)[careers.opponent], figure=False)
+    line_ups = data.line_ups
+    if line_ups.opponents is not None:
+        if line_ups.mates is not None:
+            add(MATES_HEAD, _player_list_cells(data, line_ups.mates, linked, "<td class=k>"), figure=False)
+        if line_ups.are_alone:
+            add("opponent", player_cells(data, linked)[line_ups.opponents.player], figure=False)
+        else:
+            add("opponents", _player_list_cells(data, line_ups.opponents, linked), figure=False)
         if "ground" in columns:
             words = side_words(data.rated)
             cells_by_ground = np.array([f"<td class=h>{x}" for x in words.names], object)
@@ -74,6 +82,8 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         place = [f"{i:,} of {n:,}" for i, n in zip(columns["place"], columns["among"], strict=True)]
         add("place", np.array([figure_cell("place", x) for x in place], object))
         add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
+        if line_ups.mates is not None:
+            add(MATES_HEAD, _player_list_cells(data, line_ups.mates, linked, "<td class=k>"), figure=False)
     add(
         "rating",
         _cells(
@@ -119,10 +129,22 @@ def figure_cell(name: str, text: str) -> str:
 
 def player_cells(data: SiteData, linked: bool = True) -> HostArray:
     """[num_players] the cell of each player."""
+    return np.array([f"<td>{x}" for x in _player_names(data, linked)], object)
+
+
+def _player_names(data: SiteData, linked: bool) -> list[str]:
+    """The names of all players as HTML."""
     texts = [escape(join_figures(x)) for x in data.names]
     if not linked:
-        return np.array([f"<td><bdi>{x}</bdi>" for x in texts], object)
-    return np.array([f"<td><a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)], object)
+        return [f"<bdi>{x}</bdi>" for x in texts]
+    return [f"<a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)]
+
+
+def _player_list_cells(data: SiteData, lists: PlayerLists, linked: bool, head: str = "<td>") -> HostArray:
+    """[M] the cell of each list of players, made once for each different one."""
+    names, tuples = _player_names(data, linked), lists.to_tuples()
+    cells = {players: head + ", ".join([names[i] for i in players]) for players in set(tuples)}
+    return np.array([cells[players] for players in tuples], object)
 
 
 def format_chance(p: float) -> str:
@@ -163,21 +185,23 @@ def iterate_upset_win_positions_by_player(data: SiteData, columns: dict[str, Any
         yield wins[begin : min(end, begin + MAX_UPSETS)]
 
 
-def most_met_opponent_rows_and_counts(
-    data: SiteData, columns: dict[str, Any], has_draws: bool
+def most_frequent_player_rows_and_counts(
+    data: SiteData, others: PlayerLists, has_draws: bool
 ) -> tuple[list[str], list[int]]:
-    """For each player, rows of the opponents whom they met most often, and how many opponents they met."""
-    careers, count = data.careers, len(data.slugs)
-    start = careers.start
-    player = np.repeat(np.arange(count, dtype=np.int64), np.diff(start))
-    key = player * count + np.asarray(careers.opponent)
+    """For each player, rows of those with whom or against whom they played most often, and how many these were.
+
+    `others` lists them for each event of the careers.
+    """
+    careers, count, event = data.careers, len(data.slugs), others.holders
+    player = np.repeat(np.arange(count, dtype=np.int64), np.diff(careers.start))
+    key = player[event] * count + others.player
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
     first = np.flatnonzero(np.diff(sorted_key, prepend=-1))
-    score = _array(columns["score"])[order]
+    score = np.asarray(data.line_ups.score)[event[order]]
     met = np.diff(np.append(first, len(order)))
     won, lost = (np.add.reduceat(score == x, first) if len(first) else np.zeros(0, int) for x in (1.0, 0.0))
-    last = order[np.append(first[1:], len(order)) - 1] if len(first) else first
+    last = event[order[np.append(first[1:], len(order)) - 1]] if len(first) else first
     pair_player, opponent = np.divmod(sorted_key[first], count)
     ranked = np.lexsort((-last, -met, pair_player))
     bounds = np.searchsorted(pair_player[ranked], np.arange(count + 1)).tolist()

@@ -1,49 +1,120 @@
-"""Who played with whom in contests of teams, and what each player brought to their team."""
+"""Who played with whom and against whom in the events of all careers, and how those of two sides ended."""
 
-from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.league.all_careers import Careers
 from jaxrate.league.rated_history import Rated
-from jaxrate.storage.npz_tables import places_in_contests
+from jaxrate.league.trajectories import lookup_ids
+from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, scores_of_sides
 
-TEAM_MATES, TEAM_SHARE = "with", "of the team, %"  # headings
+TEAM_SHARE = "of the team, %"  # heading
 
 
-def line_up_columns(rated: Rated, names: Sequence[str]) -> dict[str, HostArray]:
-    """Columns of participants [n] by heading: their team-mates, and the share of the team's rating that is theirs.
+class PlayerLists(NamedTuple):
+    """Lists of players by id, one after the other: list i is `player[start[i] : start[i + 1]]`."""
 
-    The strength of a team is the sum of its members' ratings. Who played alone has neither, and no share is told of a
-    team in which a rating is not above 0. A history without teams has no such columns.
+    start: HostArray  # [N + 1]
+    player: HostArray  # [sum of lengths]
 
-    Args:
-      rated: the history.
-      names: [num_players] display names.
-    """
+    @property
+    def holders(self) -> HostArray:
+        """[sum of lengths] the numbers of the lists."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def to_tuples(self) -> list[tuple[int, ...]]:
+        """The lists, each as a tuple."""
+        player, start = self.player.tolist(), self.start.tolist()
+        return [tuple(player[a:b]) for a, b in pairwise(start)]
+
+
+class LineUps(NamedTuple):
+    """What is known of the M events of careers, besides their ratings."""
+
+    mates: PlayerLists | None  # M lists; None where nobody plays in teams
+    opponents: PlayerLists | None  # M lists; None of contests, of which some have more than two sides
+    score: HostArray | None  # [M] from 0 to 1; None of these as well
+
+    @property
+    def names_per_event(self) -> float:
+        """How many others are named beside an event, on average."""
+        lists = [x for x in (self.mates, self.opponents) if x is not None]
+        return sum(len(x.player) / max(len(x.start) - 1, 1) for x in lists)
+
+    @property
+    def are_alone(self) -> bool:
+        """Whether all events are between one player and another."""
+        return self.mates is None and self.opponents is not None
+
+
+def build_line_ups(rated: Rated, careers: Careers) -> LineUps:
+    """The line-ups of all careers."""
     table = rated.predictions
-    if "team" not in table.column_names:
+    if careers.opponent is not None:
+        single = PlayerLists(np.arange(len(careers.opponent) + 1), careers.opponent)
+        return LineUps(None, single, careers.score_of_own_side(table["score"].to_numpy()))
+    in_teams, in_two = has_teammates(rated), has_two_sides(rated)
+    if not (in_teams or in_two):
+        return LineUps(None, None, None)
+    player, contest = lookup_ids(table["player"], rated.players), contest_numbers(table)
+    team = table["team"].to_numpy().astype(np.int64) if "team" in table.column_names else np.arange(1, len(table) + 1)
+    order = np.lexsort((team, contest))
+    begin = np.flatnonzero((np.diff(contest[order], prepend=-1) != 0) | (np.diff(team[order], prepend=-1) != 0))
+    end, side = np.append(begin[1:], len(order)), np.empty(len(order), np.int64)
+    side[order] = np.repeat(np.arange(len(begin)), end - begin)
+    row = careers.row
+    members = _list_ranges(begin[side[row]], end[side[row]])
+    mates: PlayerLists | None = None
+    opponents: PlayerLists | None = None
+    score: HostArray | None = None
+    if in_teams:
+        is_mate = (order[members.player] != row[members.holders]) & (team[row] > 0)[members.holders]
+        counts = np.bincount(members.holders[is_mate], minlength=len(row))
+        mates = PlayerLists(np.append(0, np.cumsum(counts)), player[order[members.player[is_mate]]])
+    if in_two:
+        other = side[row] ^ 1  # the sides of a contest follow each other
+        across = _list_ranges(begin[other], end[other])
+        opponents = PlayerLists(across.start, player[order[across.player]])
+        score = scores_of_sides(table, contest)[row]
+    return LineUps(mates, opponents, score)
+
+
+def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
+    """The numbers from each beginning up to, but without, each end, as lists."""
+    count = end - begin
+    start = np.append(0, np.cumsum(count))
+    return PlayerLists(start, np.arange(start[-1]) + np.repeat(begin - start[:-1], count))
+
+
+def team_share_column(rated: Rated) -> dict[str, HostArray]:
+    """By its heading, [n] the share of the team's rating that is each participant's, in whole percents.
+
+    Who played alone has none, and none is told of a team in which a rating is not above 0, or whose strength is not the
+    sum of its members' ratings. A history without teams has no such column.
+    """
+    if not has_teammates(rated) or rated.system.settings.get("team_performance") == "mean":
         return {}
-    team, rating, size = (table[name].to_numpy() for name in ("team", "rating", "participants"))
-    id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
-    player = np.array([id_of_name[name] for name in table["player"].to_pylist()], int)
-    count = len(team)
-    mates, share = np.full(count, None, object), np.full(count, np.nan)
-    for members in teams_of_several(team.astype(np.int64), size):
-        texts = [names[i] for i in player[members].tolist()]
-        for place, row in enumerate(members.tolist()):
-            mates[row] = ", ".join(texts[:place] + texts[place + 1 :])
-        if (rating[members] > 0).all():
-            share[members] = np.round(100.0 * rating[members] / rating[members].sum())
-    return {TEAM_MATES: mates, TEAM_SHARE: share}
+    table = rated.predictions
+    team, rating = table["team"].to_numpy().astype(np.int64), table["rating"].to_numpy().astype(float)
+    _, side = np.unique(np.stack([contest_numbers(table), team]), axis=1, return_inverse=True)
+    side = side.ravel()
+    count, total = np.bincount(side), np.bincount(side, rating)
+    least = np.full(len(count), np.inf)
+    np.minimum.at(least, side, rating)
+    is_told = (count > 1) & (least > 0)
+    share = np.full(len(team), np.nan)
+    known = is_told[side] & (team > 0)
+    share[known] = np.round(100.0 * rating[known] / total[side[known]])
+    return {TEAM_SHARE: share}
 
 
-def teams_of_several(team: HostArray, size: HostArray) -> list[Any]:
-    """The rows of each team of two or more; `team` [n] is its number in a contest of `size` [n] rows, or 0: unknown."""
-    contest = np.arange(len(team)) - places_in_contests(size)
-    known = np.flatnonzero(team > 0)
-    key = contest[known] * (team.max(initial=0) + 1) + team[known]
-    order = np.argsort(key, kind="stable")
-    groups = np.split(known[order], np.flatnonzero(np.diff(key[order])) + 1)
-    return [rows for rows in groups if len(rows) > 1]
+def contest_label_column(rated: Rated) -> dict[str, Any]:
+    """By its heading, [n] the contests of participants, where contests of two sides have names and not only numbers."""
+    if rated.contests is None or not has_two_sides(rated):
+        return {}
+    labels = rated.predictions["contest"].to_numpy(zero_copy_only=False)
+    texts = [str(x) for x in labels.tolist()]
+    return {} if all(not any(c.isalpha() for c in x) for x in texts) else {"contest": np.array(texts, object)}

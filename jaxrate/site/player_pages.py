@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from jaxrate.site.event_rows import (
     build_event_table_cells,
     heading_row,
     iterate_upset_win_positions_by_player,
-    most_met_opponent_rows_and_counts,
+    most_frequent_player_rows_and_counts,
 )
 from jaxrate.site.home_sides import grounds_of_careers
+from jaxrate.site.line_ups import LineUps
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
@@ -36,7 +37,8 @@ from jaxrate.site.wording import spell_dates
 from jaxrate.text_format import format_count, use_minus_sign
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
-ARCHIVE_EVENTS = 450  # on each page of earlier events
+LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small
+ARCHIVE_RATIO = 3  # of the events on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
 FIELDS = (
@@ -50,11 +52,18 @@ FIELDS = (
     "note",
     "opponents",
     "met",
+    "partners",
+    "joined",
     "upsets",
     "events",
     "earlier",
     "data",
 )
+
+
+def count_latest_events(line_ups: LineUps) -> int:
+    """How many events the page of a player has, at most."""
+    return min(LATEST_EVENTS, round(LATEST_NAMES / max(line_ups.names_per_event, 1.0)))
 
 
 def write_player_pages(site_data: SiteData, environment: Any, context: dict[str, Any], folder: Path) -> list[str]:
@@ -68,11 +77,16 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
     rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     notes = write_chart_notes(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
+    most = count_latest_events(site_data.line_ups)
     count = len(site_data.slugs)
-    opponents, met, upsets = [""] * count, [0] * count, iter([np.zeros(0, int)] * count)
-    if site_data.careers.opponent is not None:
-        opponents, met = most_met_opponent_rows_and_counts(site_data, columns, context["draws"])
+    mates, opponents, _ = site_data.line_ups
+    nobody = [""] * count, [0] * count
+    (rivals, met), (partners, joined), upsets = nobody, nobody, iter([np.zeros(0, int)] * count)
+    if opponents is not None:
+        rivals, met = most_frequent_player_rows_and_counts(site_data, opponents, context["draws"])
         upsets = iterate_upset_win_positions_by_player(site_data, columns)
+        if mates is not None:
+            partners, joined = most_frequent_player_rows_and_counts(site_data, mates, context["draws"])
     templates: dict[tuple[bool, ...], list[str]] = {}
     heads = heading_row(rows.headings)
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -82,8 +96,8 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
     written = []
     for i, (slug, some_upsets) in enumerate(zip(site_data.slugs, upsets, strict=True)):
         begin, end = start[i : i + 2]
-        is_long = end - begin > LATEST_EVENTS
-        kind = end > begin, end > begin + 1, is_long, len(some_upsets) > 0
+        is_long = end - begin > most
+        kind = end > begin, end > begin + 1, is_long, len(some_upsets) > 0, joined[i] > 0
         if kind not in templates:
             templates[kind] = _split_template(environment, "site_player.html", kind, heads)
         career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
@@ -97,10 +111,12 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
             "address": quote(slug),
             "chart": charts[i],
             "note": notes[i],
-            "opponents": opponents[i],
+            "opponents": rivals[i],
             "met": f"{met[i]:,}",
+            "partners": partners[i],
+            "joined": f"{joined[i]:,}",
             "upsets": rows.render_rows(some_upsets),
-            "events": rows.render_rows(_latest_first(max(begin, end - LATEST_EVENTS), end)),
+            "events": rows.render_rows(_latest_first(max(begin, end - most), end)),
             "earlier": f"{slug}.2.html",
             "data": "" if is_long else career,
         }
@@ -108,15 +124,17 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
         if is_long:
             script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
             _write(folder / "data" / CAREERS_FOLDER / f"{slug}.js", script)
-            written += _write_archive(folder, environment, templates, heads, fields, rows, begin, end - LATEST_EVENTS)
+            size = ARCHIVE_RATIO * most
+            written += _write_archive(folder, environment, templates, heads, fields, rows, begin, end - most, size)
     return written
 
 
 def _split_template(environment: Any, name: str, kind: tuple[bool, ...], heads: str, **given: Any) -> list[str]:
     """A rendered template in parts: text, the name of a field, text, and so on."""
-    played, several, is_long, won = kind
+    played, several, is_long, won, has_partners = kind
     marks = {field: f"{TOKEN}{field}{TOKEN}" for field in FIELDS}
     flags = {"played": played, "several": several, "long": is_long, "won": won, "heads": heads}
+    flags["has_partners"] = has_partners
     text = environment.get_template(name).render(page="player", root="../", **marks, **flags, **given)
     return list(text.split(TOKEN))
 
@@ -142,13 +160,14 @@ def _write_archive(
     rows: EventTableCells,
     begin: int,
     end: int,
+    size: int,
 ) -> Iterator[str]:
-    """Write pages of earlier events, from `begin` to `end`, and return their paths."""
+    """Write pages of earlier events, from `begin` to `end`, each of so many, and return their paths."""
     if "archive" not in templates:
-        templates["archive"] = _split_template(environment, "site_matches.html", (True,) * 4, heads)
+        templates["archive"] = _split_template(environment, "site_matches.html", (True,) * 5, heads)
     slug, number = fields["slug"], 2
     while end > begin:
-        first = max(begin, end - ARCHIVE_EVENTS)
+        first = max(begin, end - size)
         following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
         given = {"events": rows.render_rows(_latest_first(first, end)), "earlier": following}
         yield _write_page(folder, f"players/{slug}.{number}.html", templates["archive"], fields | given)
@@ -182,9 +201,12 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
     if site_data.rated.clock is not None:
         columns["time"] = times_for_json(site_data, careers.time)
         columns["pauses"] = pauses
-    if careers.opponent is not None:
-        columns["opponent"] = careers.opponent
-        score = round_for_json(careers.score_of_own_side(table["score"].to_numpy()), 3)
+    line_ups = site_data.line_ups
+    if line_ups.mates is not None:
+        columns["mates"] = line_ups.mates.to_tuples()
+    if line_ups.opponents is not None and line_ups.score is not None:
+        columns["opponent"] = line_ups.opponents.player if line_ups.are_alone else line_ups.opponents.to_tuples()
+        score = round_for_json(line_ups.score, 3)
         columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in score]
         ground = grounds_of_careers(site_data.rated, careers)
         if ground is not None:
@@ -227,7 +249,11 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
     careers, table = site_data.careers, site_data.rated.predictions
-    if not {"win", "draw", "loss"} <= set(table.column_names):
+    names = {*table.column_names}
+    if careers.opponent is None:  # of contests, predictions are those of the participant
+        told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= names else {"chance": "prediction"}
+        return {key: chances_for_json(careers.gather(table[name].to_numpy())) for key, name in told.items()}
+    if not {"win", "draw", "loss"} <= names:
         return {"chance": chances_for_json(careers.score_of_own_side(table["prediction"].to_numpy()))}
     win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
     return {
@@ -239,7 +265,7 @@ def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
 def player_career(
     site_data: SiteData, player: int, columns: dict[str, Any], first: int | None = None
 ) -> dict[str, Any]:
-    """The career of a player; opponents are numbered in order of appearance.
+    """The career of a player; opponents and team-mates are numbered in order of appearance.
 
     `first` is the row of careers from which it is told. None: from the beginning.
     """
@@ -250,12 +276,20 @@ def player_career(
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"].tolist()))
-    if "opponent" in career:
-        opponent_number: dict[int, int] = {}
-        career["opponent"] = [opponent_number.setdefault(x, len(opponent_number)) for x in career["opponent"].tolist()]
-        career["others"] = [(site_data.slugs[x], site_data.names[x]) for x in opponent_number]
+    numbers: dict[int, int] = {}
+    for key in ("opponent", "mates"):
+        if key in career:
+            career[key] = number_players(career[key], lambda x: numbers.setdefault(x, len(numbers)))
+            career["others"] = [(site_data.slugs[x], site_data.names[x]) for x in numbers]
     further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
     return career | {"columns": further}
+
+
+def number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
+    """The numbers of players, given by id, or of lists of them."""
+    if isinstance(players, np.ndarray):
+        return [number(x) for x in players.tolist()]
+    return [[number(x) for x in several] for several in players]
 
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
@@ -263,7 +297,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, digits, num_listed = site_data.full_leaderboard, site_data.digits, len(site_data.listed)
     current = "current " if context["some_current"] else ""
     group = f"{num_listed:,} {current}{site_data.noun.one if num_listed == 1 else site_data.noun.many}"
-    results = None if site_data.careers.opponent is None else _count_wins_draws_and_losses(site_data)
+    results = None if site_data.line_ups.score is None else _count_wins_draws_and_losses(site_data)
     columns = leaderboard_columns(site_data)
     last, peaked = (_format_dates(site_data, columns.get(key, [])) for key in ("last", "peaked"))
     rank = dict(zip(site_data.listed.tolist(), range(1, num_listed + 1), strict=True))
@@ -290,8 +324,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
 
 def _count_wins_draws_and_losses(site_data: SiteData) -> list[list[int]]:
     """[num_players, 3] the numbers of wins, draws (or other scores) and losses."""
-    careers = site_data.careers
-    score = careers.score_of_own_side(site_data.rated.predictions["score"].to_numpy())
+    careers, score = site_data.careers, np.asarray(site_data.line_ups.score)
     result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
     player = np.repeat(np.arange(len(site_data.slugs)), np.diff(careers.start))
     counts = np.bincount(player * 3 + result, minlength=3 * len(site_data.names))

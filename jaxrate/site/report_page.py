@@ -23,7 +23,7 @@ from jaxrate.site.headline import write_headline
 from jaxrate.site.method_texts import describe_settings, describe_source, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
-from jaxrate.site.player_pages import career_columns, player_career, summarise_players
+from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
@@ -203,9 +203,9 @@ def _player_section_data(
     begin, end = site_data.careers.start[player : player + 2].tolist()
     first = max(begin, end - events)
     career = player_career(site_data, player, columns, first)
-    if site_data.careers.opponent is not None:
-        career["opponent"] = [place[i] for i in site_data.careers.opponent[first:end].tolist()]
-        del career["others"]
+    for key in career.keys() & {"opponent", "mates"}:
+        career[key] = number_players(columns[key][first:end], place.__getitem__)
+    career.pop("others", None)
     del career["columns"]
     if first > begin:
         at = np.linspace(begin, end - 1, min(points + events, end - begin)).astype(int)  # also over the last ones

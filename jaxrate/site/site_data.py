@@ -13,9 +13,10 @@ from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, scores_of_sides
 from jaxrate.site.hindsight_level import align_hindsight
 from jaxrate.site.home_sides import side_words
-from jaxrate.site.line_ups import TEAM_SHARE, line_up_columns
+from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,
@@ -35,7 +36,7 @@ UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above 
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 CHANCE_DIGITS = 4  # of probabilities in data
 TENTHS_BEYOND = 2, 98  # percents below and above which pages show tenths
-PAGE_TITLES = {"index": "Ranking", "pairs": "Predict a match", "quality": "Accuracy", "about": "Method"}
+PAGE_TITLES = {"index": "Ranking", "pairs": "", "quality": "Accuracy", "about": "Method"}
 
 
 class SiteData(NamedTuple):
@@ -49,6 +50,7 @@ class SiteData(NamedTuple):
     listed: HostArray  # their ids
     names: list[str]
     slugs: list[str]
+    line_ups: LineUps
     columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
     points: tuple[HostArray, HostArray] | None
     hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n] of contests
@@ -73,7 +75,7 @@ def build_site_data(
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
     displayed_names = unique_display_names(rated.players, names)
-    event_columns = line_up_columns(rated, displayed_names) | {name: np.asarray(x) for name, x in columns.items()}
+    event_columns = {name: np.asarray(x) for name, x in columns.items()}
     if points is None and "points_a" in rated.predictions.column_names:
         points = [rated.predictions[f"points_{side}"].to_numpy() for side in "ab"]
     points = None if points is None else tuple(np.asarray(x) for x in points)
@@ -109,6 +111,7 @@ def build_site_data(
         listed,
         displayed_names,
         slugs,
+        build_line_ups(rated, trajectories),
         event_columns,
         points,
         hindsight,
@@ -132,8 +135,9 @@ def unique_display_names(players: HostArray, names: Mapping[Any, str]) -> list[s
 def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     """Variables and texts of all pages."""
     rated = data.rated
-    matches = rated.contests is None
     event, events = event_nouns(rated)
+    in_teams = has_teammates(rated)
+    pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
     count = len(rated.predictions) if rated.contests is None else rated.contests
     time_span = (
         f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
@@ -144,7 +148,10 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
     return {
         "title": title,
-        "pages": [*(PAGE_TITLES if matches else PAGE_TITLES | {"pairs": "Compare two"}).items()],
+        "pages": [*(PAGE_TITLES | {"pairs": pair_title}).items()],
+        "pair_title": pair_title,
+        "in_teams": in_teams,
+        "searched": data.noun.many if in_teams else "opponents" if event == "match" else "contests",
         "made": datetime.now(UTC).date().isoformat(),
         "moment": datetime.now(UTC).isoformat(timespec="seconds"),
         "event": event,
@@ -203,15 +210,16 @@ def is_draw_half(rated: Rated) -> bool:
 
 def has_draws(rated: Rated) -> bool:
     """Whether some matches were drawn."""
-    if rated.contests is not None:
+    if not has_two_sides(rated):
         return False
-    score = rated.predictions["score"].to_numpy()
+    table = rated.predictions
+    score = table["score"].to_numpy() if rated.contests is None else scores_of_sides(table, contest_numbers(table))
     return bool(((score > 0) & (score < 1)).any())
 
 
 def event_nouns(rated: Rated) -> tuple[str, str]:
     """What one and many of the events are called."""
-    return ("match", "matches") if rated.contests is None else ("contest", "contests")
+    return ("match", "matches") if has_two_sides(rated) else ("contest", "contests")
 
 
 def last_event_heading(rated: Rated) -> str:
@@ -230,11 +238,12 @@ def has_peaks(data: SiteData) -> bool:
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:
-    before = "Chance: to win, as it was before the match"
+    of_team = "of the team " if data.line_ups.mates is not None else ""
+    before = f"Chance: {of_team}to win, as it was before the match"
     if event == "contest":
         before = "Expected is the place before the contest"
     elif is_draw_half(data.rated):
-        before = "Expected: the score in percent, as it was before the match; a draw counts as half"
+        before = f"Expected: the score {of_team}in percent, as it was before the match; a draw counts as half"
     moved = f" Ratings move at the end of each period, with the last {event} in it." if data.rated.period else ""
     margins = learns_from_margins(data.rated)
     margin_text = " Margins count too, so a win by less than expected lowers the rating." if margins else ""

@@ -26,6 +26,7 @@ from jaxrate.site.forecast_tables import (
     write_matrix_finding,
 )
 from jaxrate.site.headline import Headline, write_headline
+from jaxrate.site.line_ups import contest_label_column, team_share_column
 from jaxrate.site.method_texts import (
     describe_settings,
     describe_source,
@@ -34,7 +35,7 @@ from jaxrate.site.method_texts import (
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
-from jaxrate.site.player_pages import CAREERS_FOLDER, LATEST_EVENTS, write_player_pages
+from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
 from jaxrate.site.preview_image import preview_image
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
@@ -118,8 +119,9 @@ def write_site(
     folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
     options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
+    shown_columns = team_share_column(rated) | contest_label_column(rated) | dict(columns or {})
     site_data = build_site_data(
-        rated, names or {}, columns or {}, points, smoothed, options, noun, load_permalinks(folder)
+        rated, names or {}, shown_columns, points, smoothed, options, noun, load_permalinks(folder)
     )
     headline = write_headline(site_data, coming)
     context = page_template_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
@@ -128,7 +130,7 @@ def write_site(
     for place, levels in zip(np.argsort(site_data.leaderboard_ids)[site_data.listed], lines.levels, strict=True):
         board["course"][place] = levels
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
-    board["stored"] = (played > LATEST_EVENTS).astype(int).tolist()
+    board["stored"] = (played > count_latest_events(site_data.line_ups)).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
     matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
     if matchups:

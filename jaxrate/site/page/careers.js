@@ -3,7 +3,13 @@
 const resultWords = { 1: "won", 0.5: "drew", 0: "lost" };
 const resultMarks = { 1: "up", 0: "drop" };
 const resultOf = (career, i) => (career.score ? (resultWords[career.score[i]] ?? `scored ${career.score[i]}`) + (career.points?.[i] ? ` ${career.points[i]}` : "") : `${grouped(career.place[i], 0)} of ${grouped(career.among[i], 0)}`);
-const opponentOf = (career, i) => career.others[career.opponent[i]];
+const playersOf = (career, key, i) => [career[key][i]].flat().map((x) => career.others[x]);
+const joinNames = (players) => players.map(([, name]) => name).join(", ");
+const linkAll = (players, linked) => {
+  const shown = new DocumentFragment();
+  players.forEach((x, i) => shown.append(...(i ? [", "] : []), linked(x)));
+  return shown;
+};
 const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
 // Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
@@ -26,8 +32,9 @@ function showCareers(chart, careers, { dated, firstEvents, events }) {
     return { name, class: kind, points, first: settled, peak };
   };
   const describeEvent = (career) => (i) => {
-    const against = career.score ? ` against ${opponentOf(career, i)[1]}` : career.contest ? ` in ${career.contest[i]}` : "";
-    return `${career.time ? `${shownTime(career.time[i], dated)}, ` : ""}${resultOf(career, i)}${against}`;
+    const mates = career.mates?.[i].length ? ` with ${joinNames(playersOf(career, "mates", i))}` : "";
+    const against = career.score ? ` against ${joinNames(playersOf(career, "opponent", i))}` : career.contest ? ` in ${career.contest[i]}` : "";
+    return `${career.time ? `${shownTime(career.time[i], dated)}, ` : ""}${resultOf(career, i)}${mates}${against}`;
   };
   const lines = careers.map(([name, career], i) => line(name, i ? "second" : "first", career, "rating", "spread", describeEvent(career)));
   const [[, career], other] = careers;
@@ -57,10 +64,12 @@ function eventColumns(career, about, linked) {
   const { dated, digits, event, halves } = about;
   const of = (key) => (row) => career[key][row.i];
   const rating = (x) => grouped(x, digits);
+  const players = (name, key) => ({ name, text: true, searched: true, value: (row) => joinNames(playersOf(career, key, row.i)), show: (_, row) => linkAll(playersOf(career, key, row.i), linked) });
+  const mates = career.mates ? [players("with", "mates")] : [];
   const columns = [];
   if (career.time) columns.push({ name: dated ? "date" : "time", text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.i]) : career.time[row.i]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
   if (career.score) {
-    columns.push({ name: "opponent", text: true, searched: true, value: (row) => opponentOf(career, row.i)[1], show: (_, row) => linked(opponentOf(career, row.i)) });
+    columns.push(...mates, players(career.mates ? "opponents" : "opponent", "opponent"));
     if (career.ground) columns.push({ name: about.sides.head, kind: "h", text: true, value: (row) => about.sides.names[career.ground[row.i]] });
     columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i), mark: (_, row) => resultMarks[career.score[row.i]] });
     columns.push({ name: halves ? "expected" : "chance", title: halves ? "the expected score before the match; a draw counts as half" : "to win, before the match", value: of("chance"), show: percent });
@@ -69,6 +78,7 @@ function eventColumns(career, about, linked) {
     columns.push({ name: "contest", text: true, searched: true, value: (row) => String(career.contest[row.i]), show: (x) => make("bdi", {}, x) });
     columns.push({ name: "place", value: of("place"), show: (_, row) => resultOf(career, row.i) });
     columns.push({ name: "expected", title: "the expected place before the contest", value: of("expected"), show: (x) => grouped(x, 1) });
+    columns.push(...mates);
   }
   columns.push({ name: "rating", title: `after the ${event}`, value: of("rating"), show: rating });
   columns.push({ name: "change", title: `by the ${event}`, value: of("change"), show: (x) => signed(x, digits) });

@@ -14,25 +14,28 @@ function leaderboard() {
 
 // The tables of a player's page, the latest event first.
 
-function against(career) {
+function others(career, key, id, one, last) {
   const met = new Map();
-  career.opponent.forEach((other, i) => {
-    const row = met.get(other) ?? { other, count: 0, won: 0, drawn: 0, lost: 0, last: null };
-    row.count += 1;
-    row[{ 1: "won", 0: "lost" }[career.score[i]] ?? "drawn"] += 1;
-    row.last = i;
-    met.set(other, row);
+  career[key].forEach((event, i) => {
+    for (const other of [event].flat()) {
+      const row = met.get(other) ?? { other, count: 0, won: 0, drawn: 0, lost: 0, last: null };
+      row.count += 1;
+      row[{ 1: "won", 0: "lost" }[career.score[i]] ?? "drawn"] += 1;
+      row.last = i;
+      met.set(other, row);
+    }
   });
   const rows = [...met.values()].sort((a, b) => b.last - a.last); // of equal counts the latest first, as without scripts
   const columns = [
-    { name: "opponent", text: true, value: (row) => career.others[row.other][1], show: (_, row) => linkTo(...career.others[row.other]) },
+    { name: one, text: true, value: (row) => career.others[row.other][1], show: (_, row) => linkTo(...career.others[row.other]) },
     { name: events, value: (row) => row.count, show: (x) => grouped(x, 0) },
     ...["won", "drawn", "lost"].filter((way) => way !== "drawn" || rows.some((row) => row.drawn)).map((way) => ({ name: way, value: (row) => row[way], show: (x) => grouped(x, 0) })),
   ];
-  if (career.time) columns.push({ name: "last met", text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.last]) : career.time[row.last]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
-  const table = byId("against");
+  if (career.time) columns.push({ name: last, text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.last]) : career.time[row.last]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
+  const table = byId(id);
+  const title = table.caption.textContent;
   table.nextElementSibling.remove();
-  new Table(table, columns, { caption: "Opponents", file: `${file}-opponents`, length: 10, order: [columns[1], true] }).fill(rows);
+  new Table(table, columns, { caption: title, file: `${file}-${title.toLowerCase()}`, length: 10, order: [columns[1], true] }).fill(rows);
 }
 
 async function player() {
@@ -45,7 +48,8 @@ async function player() {
   if (byId("events").nextElementSibling.matches(".pages")) byId("events").nextElementSibling.remove();
   document.querySelector("h2:last-of-type").textContent = `All ${events}`;
   new Table(byId("events"), columns, { caption: `All ${events}`, file, length: 25, search: byId("search") }).fill(rows);
-  if (career.score) against(career);
+  if (byId("partners")) others(career, "mates", "partners", "team-mate", "last match");
+  if (career.score) others(career, "opponent", "against", "opponent", "last met");
   if (byId("upsets")) {
     const expected = ({ i }) => career.chance[i] + 0.5 * (career.draw?.[i] ?? 0);
     const wins = rows.filter((row) => career.score[row.i] === 1 && expected(row) < 0.5).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
