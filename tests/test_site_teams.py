@@ -5,6 +5,8 @@ import re
 import pytest
 
 import jaxrate as jr
+from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
+from jaxrate.site.site_data import build_site_data, equal_partners
 from jaxrate.text_format import format_decimals, use_minus_sign
 from tests.browser import findings, pointed, texts, wait_for
 from tests.test_site import inside, page_of
@@ -97,3 +99,28 @@ def test_names_of_teams_are_shown_by_scripts(doubles, browser):
     assert texts(browser, "#against tbody td:nth-child(2)") == ["2", "1"]
     assert pointed(browser)[0].endswith(", won with Cy, Ann Lee against <Di>")
     assert findings(browser) == {}
+
+
+def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
+    """The chance was that of one against one, which nobody plays, and no page said how a team's strength is formed."""
+    games = [[["p"], ["q"]], *[[["Ann", "Cy"], ["Bo", "Di"]]] * 3]
+    rated = jr.rate(jr.trueskill(), jr.data.from_teams(games, ranks=[[0, 0], *[[0, 1]] * 3]))
+    told = build_site_data(rated, {}, {}, None, None, {})
+    partners = equal_partners(told)
+    assert partners is not None and partners.number == 1 and told.names[partners.model] in "pq"  # who are as strong
+    (tables,) = build_matchup_tables_by_category(rated, told.leaderboard_ids, partners).values()
+    first, second = (told.leaderboard_ids.tolist().index(told.names.index(x)) for x in ("Ann", "Bo"))
+    wanted = jr.forecasts.predict_fixtures(rated, [(["Ann", "p"], ["Bo", "q"])])["share"][0]
+    assert tables.even.probability(first, second) == pytest.approx(wanted, abs=3e-4)
+    alone = jr.forecasts.predict_fixtures(rated, [(["Ann"], ["Bo"])])["share"][0]
+    assert wanted < alone - 0.01
+    jr.site.write_site(rated, tmp_path)
+    pairs, about = ((tmp_path / name).read_text(encoding="utf-8") for name in ("pairs.html", "about.html"))
+    lead = re.search('<p class="lead">(.*?)</p>', pairs)[1]
+    assert lead.endswith(
+        ", in teams of 2 with equal partners, each as strong as the player in the middle of the ranking."
+    )
+    formed = "The strength of a team is the sum of the strengths of its members."
+    assert formed in about and "of the better one, a draw as half, with equal partners." in about
+    report = jr.site.report_html(rated)
+    assert lead in report and formed in report and "Length <select" not in report

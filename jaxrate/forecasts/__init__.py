@@ -11,6 +11,7 @@ tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
 matchup_tables.py                such tables for pages, with draws and sides
+matchups_with_partners.py        such tables of teams, in which partners are equal
 balanced_teams_and_pairings.py   balance_teams, pair_players
 sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 """

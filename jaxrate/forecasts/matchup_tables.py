@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import matches
+from jaxrate.forecasts.matchups_with_partners import Partners, predict_pairs_with_partners
 from jaxrate.forecasts.pairwise_probabilities import (
     LowRankPairProbabilities,
     cross_approximation,
@@ -32,14 +33,20 @@ class MatchupTables(NamedTuple):
     home_draw: LowRankPairProbabilities | None  # the chance of a draw then
 
 
-def build_matchup_tables_by_category(rated: Rated, players: HostArray) -> dict[Any, MatchupTables]:
+def build_matchup_tables_by_category(
+    rated: Rated, players: HostArray, partners: Partners | None = None
+) -> dict[Any, MatchupTables]:
     """The tables of each category that both players meet, by its name; of a history without categories that of None.
 
-    Empty for a single player, and for more than `MAX_CATEGORIES`.
+    With `partners` they are those of teams. Empty for a single player, and for more than `MAX_CATEGORIES`.
     """
     categories = [None] if rated.categories is None else rated.categories.tolist()
     if len(players) < 2 or len(categories) > MAX_CATEGORIES:
         return {}
+    if partners is not None:
+        numbers = [None if x is None else category_number(rated, x) for x in categories]
+        even = [predict_pairs_with_partners(rated, players, partners, x) for x in numbers]
+        return {name: MatchupTables(x, None, None, None) for name, x in zip(categories, even, strict=True)}
     return {category: build_matchup_tables(rated, players, category) for category in categories}
 
 

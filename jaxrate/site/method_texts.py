@@ -8,6 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables
 from jaxrate.league.rated_history import Rated
+from jaxrate.site.contest_sides import has_teammates
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times, learns_from_margins
 from jaxrate.system import RatingSystem
@@ -132,6 +133,17 @@ def _scale_differences(least: float) -> list[float]:
 
 def _format_chance(logit: float) -> str:
     return f"{100 / (1 + math.exp(-logit)):.0f}%"
+
+
+def describe_teams(rated: Rated) -> str:
+    """How the strength of a team follows from its members', and what these learn; nothing without teams."""
+    if not has_teammates(rated):
+        return ""
+    formed = "mean" if rated.system.settings.get("team_performance") == "mean" else "sum"
+    return (
+        f"The strength of a team is the {formed} of the strengths of its members. Its result changes the ratings of "
+        "all of them, and most those of whom least is known."
+    )
 
 
 def describe_source(rated: Rated) -> str:

@@ -20,7 +20,7 @@ from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
-from jaxrate.site.method_texts import describe_settings, describe_source, rating_scale
+from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
@@ -29,6 +29,7 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import (
     SiteData,
     build_site_data,
+    equal_partners,
     leaderboard_columns,
     page_template_context,
     ratings_for_json,
@@ -119,7 +120,8 @@ def report_html(
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
-    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
+    partners = equal_partners(site_data)
+    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids, partners))
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
     accuracy = summarise_accuracy(rated, site_data.noun)
@@ -140,6 +142,7 @@ def report_html(
             system=describe_system(rated.system.name),
             scale=rating_scale(site_data, matchups.get(None)),
             source=describe_source(rated),
+            team_text=describe_teams(rated),
             heads=ranking_heads(site_data, lines, axis) if axis else "",
             grid=axis.grid if axis else "",
             rows=ranking_rows(site_data, lines, axis, 0, shown, _make_section_link_function(sections, place))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
@@ -136,7 +137,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     """Variables and texts of all pages."""
     rated = data.rated
     event, events = event_nouns(rated)
-    in_teams = has_teammates(rated)
+    in_teams, partners = has_teammates(rated), equal_partners(data)
     pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
     count = len(rated.predictions) if rated.contests is None else rated.contests
     time_span = (
@@ -151,6 +152,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "pages": [*(PAGE_TITLES | {"pairs": pair_title}).items()],
         "pair_title": pair_title,
         "in_teams": in_teams,
+        "team_size": 1 if partners is None else 1 + partners.number,
         "searched": data.noun.many if in_teams else "opponents" if event == "match" else "contests",
         "made": datetime.now(UTC).date().isoformat(),
         "moment": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -215,6 +217,14 @@ def has_draws(rated: Rated) -> bool:
     table = rated.predictions
     score = table["score"].to_numpy() if rated.contests is None else scores_of_sides(table, contest_numbers(table))
     return bool(((score > 0) & (score < 1)).any())
+
+
+def equal_partners(data: SiteData) -> Partners | None:
+    """The partners in predictions of two players of a history of teams: as strong as the middle one of those listed."""
+    size = typical_team_size(data.rated)
+    if size < 2 or not len(data.listed):
+        return None
+    return Partners(size - 1, int(data.listed[len(data.listed) // 2]))
 
 
 def event_nouns(rated: Rated) -> tuple[str, str]:

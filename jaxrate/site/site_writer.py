@@ -30,6 +30,7 @@ from jaxrate.site.line_ups import contest_label_column, team_share_column
 from jaxrate.site.method_texts import (
     describe_settings,
     describe_source,
+    describe_teams,
     rating_scale,
 )
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
@@ -44,6 +45,7 @@ from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_
 from jaxrate.site.site_data import (
     SiteData,
     build_site_data,
+    equal_partners,
     leaderboard_columns,
     page_template_context,
     script_settings,
@@ -132,7 +134,8 @@ def write_site(
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > count_latest_events(site_data.line_ups)).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
-    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids))
+    partners = equal_partners(site_data)
+    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids, partners))
     if matchups:
         files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
     else:
@@ -219,6 +222,7 @@ def write_site(
         params=describe_settings(rated),
         scale=rating_scale(site_data, matchups.get(None)),
         source=describe_source(rated),
+        team_text=describe_teams(rated),
     )
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)
