@@ -284,7 +284,7 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     (tmp_path / "votes.csv").write_text(head + "\n".join(rows) + "\n")
     page = tmp_path / "page.html"
     code, said, notes = jaxrate("arena", tmp_path / "votes.csv", "--report", page)
-    assert 'Source: votes cast <span class="whole">2023-04-24</span>.' in page.read_text()
+    assert "33 votes on 3 models, cast on <time>2023-04-24</time>." in page.read_text()
     named = "--title", "LLMfao votes", "--source", "our friends"
     assert jaxrate("arena", tmp_path / "votes.csv", "--report", page, *named)[0] == 0
     assert "<title>LLMfao votes</title>" in page.read_text() and "Source: our friends." in page.read_text()

@@ -47,7 +47,7 @@ def test_an_axis_has_few_marks_on_a_round_grid():
     generator = np.random.default_rng(1)
     for low, length in zip(generator.uniform(-3000, 3000, 500), 10 ** generator.uniform(-2, 4, 500), strict=True):
         axis = make_axis(low, low + length)
-        assert 1 <= len(axis.marks) <= MAX_MARKS
+        assert 3 <= len(axis.marks) <= MAX_MARKS
         at = [at for at, _ in axis.marks]
         np.testing.assert_allclose(np.diff(at, 2), 0.0, atol=1e-6)
         lines, coarse = ([float(y) for y in re.findall(r"#0000 ([\d.]+)%", x)] for x in axis.grid.split(";"))
@@ -55,7 +55,9 @@ def test_an_axis_has_few_marks_on_a_round_grid():
         assert coarse == lines[:: 2 if len(lines) > 2 else 1]
         assert axis.low <= low and low + length <= axis.high
         assert at[0] >= 5 and at[-1] <= 95  # no label is cut
-        assert len(at) == 1 or (at[0] < at[1] - at[0] and 2 * at[-1] - at[-2] > 100)
+        assert at[0] < at[1] - at[0] and 2 * at[-1] - at[-2] > 100
+    labels = [label for _, label in make_axis(1091.0, 1921.0).marks]  # had the one mark 1,500
+    assert labels == ["1,200", "1,400", "1,600", "1,800"]
 
 
 def test_a_new_lead_that_the_intervals_deny_is_too_close_to_call():

@@ -12,7 +12,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.arena_input import (
     add_file_rows_to_errors,
-    describe_vote_source,
+    describe_vote_dates,
     read_votes,
     replace_argument_names_by_options,
 )
@@ -81,7 +81,7 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of FILE]")
-@click.option("--source", metavar="TEXT", help="Where the votes are from.  [default: the dates in FILE]")
+@click.option("--source", metavar="TEXT", help="Where the votes are from.  [default: not said]")
 @click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as player,players.  "
               "[default: model,models]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -158,15 +158,14 @@ def arena(
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("writing the page"):
-            source = describe_vote_source(votes, options.get("dates")) if source is None else source
-            if votes.left_out:
-                source = "; ".join(filter(None, (source, votes.left_out)))
+            left_out = f"{votes.left_out[:1].upper()}{votes.left_out[1:]}"
             text = jr.site.arena_page_html(
                 strengths,
                 ranks=ranks,
                 drift=drift,
                 title=title or title_from_file(file),
-                source=source,
+                source=". ".join(filter(None, (source, left_out))),
+                dates=describe_vote_dates(votes, options.get("dates")),
                 noun=noun,
                 clusters=clusters,
             )

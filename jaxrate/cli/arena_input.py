@@ -108,7 +108,7 @@ def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str
     return f"{' and '.join(found)} are left out" if found else ""
 
 
-def describe_vote_source(votes: VoteData, dates: str | None) -> str:
+def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
     """The first and the last day of votes that have a column of dates; empty without one."""
     from jaxrate.data.column_conversion import to_column, to_days
     from jaxrate.data.column_recognition import time_columns
@@ -123,7 +123,7 @@ def describe_vote_source(votes: VoteData, dates: str | None) -> str:
             continue
         if is_dated and len(days):
             ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
-            return f"votes cast {' to '.join(dict.fromkeys(ends))}"
+            return " to ".join(dict.fromkeys(ends))
     return ""
 
 

@@ -20,7 +20,6 @@ ranks_over_time.py                  ranks through time
 lead_start.py                       since when the leader has led
 leaderboard_table.py                Leaderboard, and how it prints
 close_leads.py                      whether a lead is clear, probable, or two are almost level
-parity_scale.py                     the scale of colours of expected scores
 team_goals.py                       attack_and_defence of teams
 match_history_queries.py            head to head, upsets, best wins, recent form
 column_table.py                     ColumnTable: columns that print as a table

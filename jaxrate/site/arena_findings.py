@@ -41,7 +41,9 @@ class LeadFinding(NamedTuple):
     is_certain: bool
 
 
-def lead_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets | None) -> LeadFinding | None:
+def lead_finding(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+) -> LeadFinding | None:
     """The lead, its margin of error, and whether it is certain; None without a margin.
 
     With ranks a lead is certain if it is so jointly with all other orders, otherwise by itself.
@@ -56,7 +58,8 @@ def lead_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets | N
     if points <= margin:
         return LeadFinding(f"{lead}, within the margin of error of {margin:.0f}.", False)
     if ranks is not None and not ranks.surely_better[first, second]:
-        return LeadFinding(f"{lead}, with a margin of error of {margin:.0f}, which is too wide among so many.", False)
+        doubt = f"but with {noun.quantify(len(names))} compared at once that is not enough to be sure"
+        return LeadFinding(f"{lead}, with a margin of error of {margin:.0f}, {doubt}.", False)
     return LeadFinding(f"{lead}; the margin of error is {margin:.0f}.", True)
 
 
@@ -96,17 +99,17 @@ def lead_worth(names: Sequence[str], strengths: Strengths) -> str:
 
 
 def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) -> str:
-    """What intervals and ranks take for granted, in a sentence."""
+    """What the model takes for granted about dependence, in a sentence."""
     if clusters:
         named = (
             f"votes of the same {' or the same '.join(clusters)}"
             if len(clusters) > 1
             else (f"votes of the same {clusters[0]}")
         )
-        return f"This allows for {named} depending on each other, and takes others for independent."
+        return f"The model treats {named} as dependent, and all others as independent."
     if strengths.model == "plackett_luce":
-        return "This takes contests for independent of each other."
-    return "This takes votes for independent of each other, also those of one voter."
+        return "The model treats all contests as independent."
+    return "The model treats all votes as independent, even several by one voter."
 
 
 def _players_surely_on_top_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[str]:
@@ -120,12 +123,12 @@ def _players_surely_on_top_finding(names: Sequence[str], strengths: Strengths, r
             break
         if not inside:
             continue
-        who = join_names([names[i] for i in inside])
+        who, sure = join_names([names[i] for i in inside]), f"at {100 * ranks.level:g}% confidence"
         is_ordered = all(ranks.least[i] == ranks.greatest[i] == rank for rank, i in enumerate(inside, 1))
         if is_ordered and 2 <= len(inside) <= len(ORDINALS):
-            return [f"{who} are surely {join_names(ORDINALS[: len(inside)])}."]
+            return [f"{who} are {join_names(ORDINALS[: len(inside)])}, {sure}."]
         if len(inside) >= least:
-            return [f"{who} {'is' if len(inside) == 1 else 'are'} surely among the first {size}."]
+            return [f"{who} {'is' if len(inside) == 1 else 'are'} among the first {size}, {sure}."]
     return []
 
 

@@ -1,5 +1,6 @@
 """Fitted strengths as one HTML page that needs no network: one table with intervals and ranks, and who beats whom."""
 
+import datetime
 import re
 from base64 import b64encode
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.league.parity_scale import parity_limits
 from jaxrate.site.arena_findings import certain_findings, confidence_assumption, headline, lead_finding, lead_worth
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
@@ -32,6 +32,7 @@ MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, those in the first table; at most so many in each later one
 MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
+DATES = re.compile(r"(?<!\d)\d{4}-\d{2}(-\d{2})?(?!\d)")
 ERROR_WORDS = {
     "curvature": "the curvature of the likelihood",
     "sandwich": "how much results scatter",
@@ -69,7 +70,6 @@ class HeatMap(NamedTuple):
     dark: str
     ticks: list[tuple[float, int, str]]  # positions in percent, places, and names
     grouped: bool  # whether a row is a group of players
-    limits: tuple[float, float]  # percentages of the first and the last colour
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
@@ -81,6 +81,7 @@ def arena_page_html(
     drift: StrengthDrift | None = None,
     title: str = "Strengths",
     source: str = "",
+    dates: str = "",
     noun: Any = None,
     clusters: Sequence[str] = (),
 ) -> str:
@@ -100,7 +101,8 @@ def arena_page_html(
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
-      source: where the votes are from and when they were cast, as "votes.csv, 2024-01-01 to 2024-06-30".
+      source: where the votes are from, as "Chatbot Arena".
+      dates: when the votes were cast, as "2024-01-01 to 2024-06-30".
       clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
       noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
@@ -121,7 +123,7 @@ def arena_page_html(
     numbered = rated[:MAX_NUMBERED_PLAYERS]
     percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
-    lead = lead_finding(names, strengths, ranks)
+    lead = lead_finding(names, strengths, ranks, words)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
         columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
@@ -138,6 +140,7 @@ def arena_page_html(
             **assets,
             title=title,
             source=source,
+            dates=dates,
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
             noun=words,
@@ -151,12 +154,13 @@ def arena_page_html(
             errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
             never_met=None if percent is None else _never_met(strengths, numbered),
             whole=keep_dates_whole,
+            timed=wrap_dates_in_time_elements,
+            unbroken=unbreakable_hyphens,
             ranks=ranks,
             drift=drift,
             tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
             rated=len(rated),
             tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
-            reach=None if percent is None else parity_limits(percent)[1] - 50.0,
             matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
             heat_map=heat_map,
             changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
@@ -169,7 +173,26 @@ def keep_dates_whole(text: str) -> Any:
     """The HTML of a text whose dates, as "2024-04-09", stay on one line."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"(?<!\d)\d{4}-\d{2}(-\d{2})?(?!\d)", r'<span class="whole">\g<0></span>', str(escape(text))))
+    return Markup(DATES.sub(r'<span class="whole">\g<0></span>', str(escape(text))))
+
+
+def wrap_dates_in_time_elements(text: str) -> Any:
+    """The HTML of a text whose dates, as "2024-04-09" or "2024-04", the script spells in the reader's language."""
+    from markupsafe import Markup, escape
+
+    def element(match: re.Match[str]) -> str:
+        try:
+            datetime.date.fromisoformat(match[0] if match[1] else f"{match[0]}-01")
+        except ValueError:  # a number that is no date
+            return match[0]
+        return f"<time>{match[0]}</time>"
+
+    return Markup(DATES.sub(element, str(escape(text))))
+
+
+def unbreakable_hyphens(text: str) -> str:
+    """A text with hyphens at which no line ends, as those of names."""
+    return text.replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def _table_bounds(count: int) -> list[int]:
@@ -260,6 +283,5 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         for place in [1, *range(max(step, 2), count + 1, step)]
     ]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
-    limits = parity_limits(percent)
-    images = [heat_map_png(percent, colours, limits) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
-    return HeatMap(images[0], images[1], ticks, grouped, limits, data)
+    images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
+    return HeatMap(images[0], images[1], ticks, grouped, data)

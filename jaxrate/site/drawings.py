@@ -10,7 +10,8 @@ from jaxrate.array_types import HostArray
 from jaxrate.text_format import use_minus_sign
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
-MAX_MARKS = 4  # labels of an axis, so that they have room in a column
+MIN_MARKS, MAX_MARKS = 3, 5  # labels of an axis, so that they can be read, and have room in a column
+MARK_DIGITS = 1, 2, 2.5, 5, 10  # of steps between marks; from 3 to 5 marks always fit with one of them
 MARK_ROOM = 0.06  # of the length of an axis before its first label and behind its last, so that these are not cut
 MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
 NAVY = "#14213d"
@@ -51,8 +52,19 @@ def round_step(length: float, most: int) -> float:
 
 def round_marks(low: float, high: float, most: int) -> list[float]:
     """Round numbers between two others, at most so many."""
-    step = round_step(high - low, most)
+    return multiples(round_step(high - low, most), low, high)
+
+
+def multiples(step: float, low: float, high: float) -> list[float]:
+    """The multiples of a step between two numbers."""
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def axis_marks(low: float, high: float) -> list[float]:
+    """From three to five round numbers between two others; four rather than five."""
+    size = 10.0 ** math.floor(math.log10((high - low) / MAX_MARKS))
+    marks = [multiples(size * digit, low, high) for digit in MARK_DIGITS]
+    return min((x for x in marks if MIN_MARKS <= len(x) <= MAX_MARKS), key=lambda x: len(x) == MAX_MARKS)
 
 
 def make_axis(low: float, high: float) -> Axis:
@@ -61,10 +73,7 @@ def make_axis(low: float, high: float) -> Axis:
         low, high = low - 1.0, high + 1.0
     room = 0.02 * (high - low)
     low, high = low - room, high + room
-    for most in (MAX_MARKS, MAX_MARKS - 1):
-        marks = round_marks(low, high, most)
-        if len(marks) <= MAX_MARKS:
-            break
+    marks = axis_marks(low, high)
     edge = MARK_ROOM * (high - low)
     low, high = min(low, marks[0] - edge), max(high, marks[-1] + edge)
     return Axis(low, high, [(100 * (x - low) / (high - low), use_minus_sign(f"{x:,.10g}")) for x in marks])

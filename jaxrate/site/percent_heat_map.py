@@ -18,13 +18,13 @@ def whole_percentages(percent: HostArray) -> HostArray:
     return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
 
 
-def heat_map_png(percent: HostArray, colours: tuple[str, ...], limits: tuple[float, float]) -> str:
+def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
     """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey.
 
-    The first colour is that of the lower limit, the last one that of the upper limit.
+    The first colour is that of 0, the last one that of 100.
     """
     anchors = np.array([_rgb(colour) for colour in colours], float)
-    positions = np.linspace(*limits, len(colours))
+    positions = np.linspace(0.0, 100.0, len(colours))
     palette = np.stack([np.interp(np.arange(101), positions, channel) for channel in anchors.T], axis=1).round()
     palette = np.append(palette, [_rgb(NO_VALUE_COLOURS[colours])], axis=0).astype(np.uint8)
     image = encode_palette_png(whole_percentages(percent), palette.tobytes())

@@ -6,28 +6,35 @@ const svgElement = (tag, attributes, ...children) => {
   made.append(...children);
   return made;
 };
-const roundMarks = (low, high, most) => {
-  const rough = (high - low) / most;
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step = size * [1, 2, 5, 10].find((k) => size * k >= rough * (1 - 1e-9));
+const multiples = (step, low, high) => {
   const marks = [];
   for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) marks.push(Number((i * step).toPrecision(12)));
   return marks;
+};
+const roundMarks = (low, high, most) => {
+  const rough = (high - low) / most;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  return multiples(size * [1, 2, 5, 10].find((k) => size * k >= rough * (1 - 1e-9)), low, high);
 };
 const shortNumber = (x) => minus(x.toLocaleString(LANGUAGES, { maximumFractionDigits: 6 }));
 
 // The axis of rows { rating, half }: its ends and marks.
 
-const MAX_MARKS = 4;
+const MIN_MARKS = 3;
+const MAX_MARKS = 5;
 const MARK_ROOM = 0.06;
 
+const axisMarks = (low, high) => {
+  const size = 10 ** Math.floor(Math.log10((high - low) / MAX_MARKS));
+  const marks = [1, 2, 2.5, 5, 10].map((k) => multiples(size * k, low, high)).filter((x) => x.length >= MIN_MARKS && x.length <= MAX_MARKS);
+  return marks.find((x) => x.length < MAX_MARKS) ?? marks[0];
+};
 const axisOf = (rows) => {
   let [low, high] = rows.reduce(([a, b], { rating, half }) => [Math.min(a, rating - half), Math.max(b, rating + half)], [Infinity, -Infinity]);
   if (!(high - low > 1e-9)) [low, high] = [low - 1, high + 1];
   const room = 0.02 * (high - low);
   [low, high] = [low - room, high + room];
-  const fine = roundMarks(low, high, MAX_MARKS);
-  const marks = fine.length > MAX_MARKS ? roundMarks(low, high, MAX_MARKS - 1) : fine;
+  const marks = axisMarks(low, high);
   const edge = MARK_ROOM * (high - low);
   return { low: Math.min(low, marks[0] - edge), high: Math.max(high, marks.at(-1) + edge), marks };
 };
