@@ -85,12 +85,13 @@ def test_trajectory_without_deviations_is_a_line(ax):
     assert len(ax.lines) == 1 and not ax.collections and ax.get_xlabel() == "time"
 
 
-def test_trajectories_share_axes_and_differ_in_colour_and_kind(ax):
-    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(4, 12)], ax=ax)
-    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(12, 20)], ax=ax)
-    assert texts(ax) == [f"P{i}" for i in range(4, 20)]
-    looks = [(line.get_color(), line.get_linestyle()) for line in ax.lines]
-    assert len(set(looks)) == 16 and len({kind for _, kind in looks}) == 4
+def test_trajectories_share_axes_and_differ_in_colour(ax):
+    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(4, 9)], ax=ax)
+    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(9, 12)], ax=ax)
+    assert ends(ax) == [f"P{i}" for i in range(4, 12)] and ax.get_legend() is None
+    assert len({line.get_color() for line in ax.lines}) == 8
+    with refused("1 to 8 named players, not 9"):  # a legend of so many left a strip for the lines
+        plots.trajectory(*past("elo"), games(), "P12", ax=ax)
 
 
 def test_trajectory_without_time_goes_by_number(ax):
@@ -143,10 +144,8 @@ def test_long_trajectories_go_through_the_ends_of_steps(ax):
 def test_names_are_text(ax):
     plots.trajectory(*past("elo"), games(), ODD, ax=ax)
     assert ends(ax) == SHOWN
-    plots.trajectory(*past("elo"), games(), range(4, 9), ax=ax)
-    assert not ends(ax) and texts(ax)[:4] == [*SHOWN[:3], ODD[3]]
     ax.figure.canvas.draw()
-    drawn = [text._preprocess_math(text.get_text()) for text in ax.get_legend().get_texts()]
+    drawn = [text._preprocess_math(text.get_text()) for text in ax.texts if text.get_gid() == "name"]
     assert drawn[0] == ("$x$ and $y$", False)
 
 
@@ -183,7 +182,7 @@ def test_who_is_meant(ax):
         (1.5, "no player 1.5"),
         (True, "no player True"),
         ([4, "P4"], "player 'P4' is named twice"),
-        ([], "1 to 28 players, not 0"),
+        ([], "1 to 8 named players, not 0"),
     ):
         with refused(said):
             plots.trajectory(system, history, games(), player, ax=ax)
@@ -215,7 +214,7 @@ def test_trajectory_refuses(ax):
     with refused("are not finite"):
         plots.trajectory(system, broken, games(), f"P{max(matches.player[300])}", ax=ax)
     many = jr.matches(np.arange(58).reshape(29, 2), np.ones(29))
-    with refused("1 to 28 players, not 29"):
+    with refused("1 to 8 named players, not 29"):
         plots.trajectory(system, jr.league.rating_history(system, many), many, range(29), ax=ax)
     assert not ax.lines
 

@@ -11,6 +11,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("altair")
 pytest.importorskip("pyarrow")
 
+from matplotlib import pyplot as plt
+
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
@@ -75,14 +77,13 @@ def test_peaks_are_dots():
     assert {row["name"]: row["y"] for row in dots} == pytest.approx({x: peaks[x] for x in ("P7", "P5")}, abs=0.01)
 
 
-def test_many_lines_have_dashes_besides_colours():
-    """The eighth player had the colour of the first."""
-    chart = plots.trajectory(rated(), players=[f"P{i}" for i in range(9)], backend="altair").to_dict()
-    (line,) = [layer["encoding"] for layer in chart["layer"] if "strokeDash" in layer["encoding"]]
-    looks = [tuple(map(str, look)) for look in zip(*(
-        np.array(line[key]["scale"]["range"], dtype=object).tolist() for key in ("color", "strokeDash")
-    ), strict=True)]  # fmt: skip
-    assert len({*looks}) == 9 and line["strokeDash"]["scale"]["domain"] == line["color"]["scale"]["domain"]
+def test_eight_lines_have_names_at_their_ends_as_in_matplotlib():
+    """The eighth made a legend of all, and 28 lines were told by dashes."""
+    chart = plots.trajectory(rated(), players=range(8), backend="altair").to_dict()
+    labels = [layer["data"]["values"][0]["name"] for layer in chart["layer"] if "lineHeight" in layer["mark"]]
+    assert sorted(labels) == [f"P{i}" for i in range(8)] and "'legend': {" not in str(chart["layer"])
+    with refused("1 to 8 named players, not 9"):
+        plots.trajectory(rated(), players=range(9), backend="altair")
 
 
 def test_what_was_known_then_is_dashed(ax):
@@ -271,3 +272,43 @@ def test_bands_of_nobody_do_not_widen_the_time_axis():
     empty = np.array([np.nan, 1.0, 2.0])
     chart = line_chart([line], ChartText("", "", "date", "rating"), bands=[ChartBand(days, empty, empty)]).to_dict()
     assert chart["layer"][0]["encoding"]["x"]["scale"]["domain"][0] == days[1].astype(int) * 86_400_000
+
+
+@pytest.mark.parametrize("count", [30, 400, 3000])
+def test_many_rows_are_named_and_thinned_as_in_matplotlib(count):
+    """All 3,000 names were a black smear, with opaque intervals on 4,141 pixels."""
+    rating = np.linspace(2500.0, 500.0, count)
+    players = np.array([f"player {i}" for i in range(count)])
+    error = np.full(count, 40.0)
+    s = strengths()._replace(
+        players=players, rating=rating, standard_error=error, is_anchor=np.zeros(count, bool),
+        games=np.ones(count), covariance=None, converged=False,
+    )  # fmt: skip
+    axes = plots.intervals(s)
+    named = [label.get_text() for label in axes.get_yticklabels()]
+    values, chart = rows(plots.intervals(s, backend="altair"), "text")
+    bars = chart["layer"][0]
+    axis = bars["encoding"]["y"]["axis"]
+    row_height = chart["height"] / count
+    assert axis.get("values", [row["label"] for row in values]) == named
+    step = {30: 1, 400: 10, 3000: 50}[count]
+    assert step * row_height >= 10 and bars["mark"]["height"] <= 0.3 * row_height and chart["height"] <= 3000
+    subtitle = " ".join(chart["title"]["subtitle"])
+    assert (f"every {step}th named" in subtitle) == (step > 1)
+    assert axes.get_xlabel() == "rating (points)" == bars["encoding"]["x"]["title"]
+    plt.close(axes.figure)
+
+
+def test_a_large_matrix_names_the_rows_that_matplotlib_names():
+    count = 120
+    s = strengths()._replace(
+        players=np.array([f"player {i}" for i in range(count)]), rating=np.linspace(2500.0, 500.0, count),
+        met=None,
+    )  # fmt: skip
+    axes = plots.win_matrix(s, range(count))
+    named = [label.get_text().split("  ")[-1] for label in axes.get_yticklabels()]
+    chart = plots.win_matrix(s, range(count), backend="altair").to_dict()
+    assert [x.split("\N{EN SPACE}")[-1] for x in chart["encoding"]["y"]["axis"]["values"]] == named
+    assert len(named) == 24 and "every 5th named" in " ".join(chart["title"]["subtitle"])
+    assert axes.get_xlabel() == "against, in the order of the rows" == chart["encoding"]["x"]["title"]
+    plt.close(axes.figure)

@@ -26,10 +26,15 @@ HEIGHT = 360
 PADDING = 12  # pixels about a chart
 ROW_HEIGHT = 20
 CHARACTER_PIXELS = 5.8  # mean width of a character of a label
-DOT_AREA = 45  # square pixels of the dot of an interval
-MAX_ROWS_HEIGHT = 4000
+DOT_AREA, MIN_DOT_AREA = 45, 4  # square pixels of the dot of an interval
+DOT_SHARE = 0.35  # its diameter, as a share of a row
+MAX_NAMED_ROWS_HEIGHT = 3000  # of as many rows as have names in a picture
+THINNED_ROWS_HEIGHT = 1200  # if only some rows have names
+BAR_SHARE, MAX_BAR_HEIGHT = 0.3, 5.0  # height of the bar of an interval, as a share of a row, and in pixels
 MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
+MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
+LABEL_FONT = 10
 MAX_LABEL_LENGTH = 60
 MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
@@ -62,10 +67,13 @@ def interval_chart(
     text: ChartText,
     value_texts: Sequence[str],
     numbers: Sequence[int] = (),
+    *,
+    step: int = 1,
 ) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too.
 
-    Names may have numbers before them.
+    Names may have numbers before them. If only some rows have names, as `step` says, none has a written value, and the
+    pointer shows both.
     """
     altair = import_altair()
     half = np.zeros(len(names)) if half_widths is None else half_widths
@@ -89,21 +97,29 @@ def interval_chart(
     ]
     chart = altair.Chart(altair.Data(values=rows))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
+    height = min(ROW_HEIGHT * len(names), MAX_NAMED_ROWS_HEIGHT) if step == 1 else THINNED_ROWS_HEIGHT
+    row_height = height / len(names)
+    shown = {} if step == 1 else {"values": labels[::step]}
     y = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(
-        labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False))  # fmt: skip
+        labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False, **shown))  # fmt: skip
     x = altair.X("low:Q", title=text.x, scale=altair.Scale(zero=False),
                  axis=altair.Axis(grid=True, tickCount=INTERVAL_TICKS, format=",.6~g"))  # fmt: skip
     number = {"format": ",.1f"}
     tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("row:Q"),
                *(altair.Tooltip(f"{key}:Q", title=title, **number)
                  for key, title in (("value", text.x), ("low", "from"), ("high", "to")))]  # fmt: skip
-    bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2).encode(x=x, x2="high:Q", y=y)
-    dots = chart.mark_circle(color=COLOURS[0], size=DOT_AREA, opacity=1).encode(
+    bar = min(BAR_SHARE * row_height, MAX_BAR_HEIGHT)
+    bars = chart.mark_bar(height=bar, color=COLOURS[0], opacity=0.3, cornerRadius=min(0.5 * bar, 2))
+    bars = bars.encode(x=x, x2="high:Q", y=y)
+    size = float(np.clip((DOT_SHARE * row_height) ** 2, MIN_DOT_AREA, DOT_AREA))
+    dots = chart.mark_circle(color=COLOURS[0], size=size, opacity=1).encode(
         x=altair.X("value:Q", scale=altair.Scale(zero=False)), y=y
     )
-    hover = chart.mark_rule(strokeWidth=14, opacity=0).encode(x=x, x2="high:Q", y=y, tooltip=tooltip)
-    height, layers = min(ROW_HEIGHT * len(names), MAX_ROWS_HEIGHT), [bars, dots, hover]
-    if height == ROW_HEIGHT * len(names):
+    hover = chart.mark_rule(strokeWidth=float(np.clip(row_height, 1.0, 14.0)), opacity=0).encode(
+        x=x, x2="high:Q", y=y, tooltip=tooltip
+    )
+    layers = [bars, dots, hover]
+    if step == 1:
         written = chart.mark_text(align="left", color=INK, clip=False).encode(
             x=altair.value(WIDTH + 8), y=y, text="text:N"
         )
@@ -111,12 +127,15 @@ def interval_chart(
     return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text)
 
 
-def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
-    """Cells of percentages of each in rows against each other; the pointer shows both names."""
+def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: int) -> Any:
+    """Cells of percentages of each in rows against each other; the pointer shows both names.
+
+    `step` is that from one named row to the next.
+    """
     altair = import_altair()
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
     low, high = 0.0, 100.0
-    has_column_names = max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
+    has_column_names = len(names) <= MAX_NAMED_COLUMNS and max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
     numbers = pad_numbers(range(1, len(names) + 1))
     row_labels, column_labels = names, names
     if not has_column_names:  # the first character keeps Vega from removing the spaces before a number
@@ -140,15 +159,20 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText) -> Any:
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
     axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
     column_axis = axis
+    row_axis = axis.copy()
+    row_axis.values, row_axis.labelOverlap = row_labels[::step], False
+    row_axis.labelFontSize = min(LABEL_FONT, 0.9 * step * side / len(names))
     if not has_column_names:
-        step = next(
-            step for step in (1, *NAME_STEPS) if step * side >= COLUMN_NUMBER_WIDTH * len(names) or step >= len(names)
+        column_step = next(
+            x for x in (1, *NAME_STEPS) if x * side >= COLUMN_NUMBER_WIDTH * len(names) or x >= len(names)
         )
-        column_axis = altair.Axis(values=column_labels[::step], labelAngle=0, labelColor=INK, domain=False, ticks=False)
+        column_axis = altair.Axis(
+            values=column_labels[::column_step], labelAngle=0, labelColor=INK, domain=False, ticks=False
+        )
     column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
     data = altair.Chart(altair.Data(values=rows))
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)
-    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=axis)
+    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
         x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
             domain=np.linspace(low, high, len(DIVERGING_COLOURS)).tolist(), range=[*DIVERGING_COLOURS],

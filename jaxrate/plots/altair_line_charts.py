@@ -20,7 +20,7 @@ PANEL_WIDTH = 300  # pixels of one of several small charts
 PANEL_HEIGHT = 110
 PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
-DASHES = [1, 0], [6, 3], [6, 2, 1, 2], [1, 2]  # pixels of lines and gaps, in the order of LINE_STYLES
+NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 MILLISECONDS = 86_400_000  # of a day
 LINE_TICKS = 8
 ISOLATED_AREA = 7  # square pixels of the dot of a point between missing ones
@@ -80,19 +80,15 @@ def line_chart(
 ) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
 
-    Many lines have dashes besides colours, as in Matplotlib. `lines_then` are the named lines as they were known at the
-    time, in thin dashes. Ranks have a logarithmic axis with the best on top.
+    `lines_then` are the named lines as they were known at the time, in thin dashes. Ranks have a logarithmic axis with
+    the best on top.
     """
     altair = import_altair()
     named = [line for line in lines if line.is_named]
     axes = _chart_axes([*lines, *lines_then], bands, text, is_rank, (WIDTH, HEIGHT))
-    has_labels = len(named) <= len(COLOURS)
     names = [line.name for line in named]
-    colour = altair.Color(
-        "name:N",
-        scale=altair.Scale(domain=names, range=[COLOURS[i % len(COLOURS)] for i in range(len(names))] or [GREY]),
-        legend=None if has_labels else altair.Legend(title=None),
-    )
+    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]] or [GREY])
+    colour = altair.Color("name:N", scale=scale, legend=None)
     interpolate = "step-before" if is_stepped else "linear"
     layers = _background_layers([line for line in lines if not line.is_named], bands, axes, interpolate)
     chart = altair.Chart(altair.Data(values=_line_rows(named)))
@@ -103,19 +99,13 @@ def line_chart(
         then = altair.Chart(altair.Data(values=_line_rows(lines_then)))
         look = {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-before"}
         layers.append(then.mark_line(**look).encode(x=axes.x, y=axes.y, color=colour))
-    drawn = chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour)
-    if not has_labels:
-        dashes = [DASHES[i % len(DASHES)] for i in range(len(names))]
-        drawn = drawn.encode(strokeDash=altair.StrokeDash("name:N", scale=altair.Scale(domain=names, range=dashes),
-                                                          legend=altair.Legend(title=None)))  # fmt: skip
-    layers.append(drawn)
+    layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
     layers += [layer.encode(color=colour) for layer in _isolated_layers(named, axes)]
     layers.append(_hover_layer(chart, axes, text).encode(color=colour))
     if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:
         dots = altair.Chart(altair.Data(values=sorted(peaks, key=lambda row: row["y"])))  # the highest on top
         layers.append(dots.mark_circle(size=60, opacity=1, stroke="white").encode(x=axes.x, y=axes.y, color=colour))
-    if has_labels:
-        layers += _label_layers(named, axes)
+    layers += _label_layers(named, axes)
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return style_chart(chart.interactive(bind_y=False), text)
 
@@ -127,7 +117,7 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
     axes = _chart_axes(lines, bands, text, True, (PANEL_WIDTH, PANEL_HEIGHT))
     unnamed_layers = _background_layers([line for line in lines if not line.is_named], bands, axes, "linear")
     panels: list[Any] = []
-    for line, colour in zip(named, (*COLOURS, GREY), strict=False):
+    for line, colour in zip(named, NAMED_COLOURS, strict=False):
         others = [other for other in named if other.name != line.name]
         layers = [*unnamed_layers, *_background_layers(others, (), axes, "linear")]
         chart = altair.Chart(altair.Data(values=_line_rows([line])))
@@ -240,7 +230,7 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
     ]
     layers, beside = [], axes.size[0] + NAME_GAP
     for one, end, place, colour in zip(
-        texts, ends, place_line_end_labels(ends, drawn, axes.size), COLOURS, strict=False
+        texts, ends, place_line_end_labels(ends, drawn, axes.size), NAMED_COLOURS, strict=False
     ):
         x = beside if place.x is None else place.x
         middle = axes.size[1] - place.y
@@ -254,8 +244,8 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
                 y2=altair.value(middle + (0.5 - place.leader[1]) * end.height),
             ))  # fmt: skip
         label = data.mark_text(
-            align="left", baseline="middle", clip=False, color=TEXT_COLOURS[colour], lineHeight=LABEL_LINE_HEIGHT,
-            dy=-0.5 * LABEL_LINE_HEIGHT * (len(one) - 1),
+            align="left", baseline="middle", clip=False, color=TEXT_COLOURS.get(colour, GREY),
+            lineHeight=LABEL_LINE_HEIGHT, dy=-0.5 * LABEL_LINE_HEIGHT * (len(one) - 1),
         )  # fmt: skip
         layers.append(label.encode(x=altair.value(x), y=altair.value(middle), text="label:N"))
     return layers

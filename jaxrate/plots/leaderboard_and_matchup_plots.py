@@ -11,9 +11,16 @@ from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
-from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
-from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, format_ratings
+from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label, player_labels_by_id
+from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix, matrix_name_step
+from jaxrate.plots.player_rows import (
+    MAX_ROWS,
+    draw_intervals,
+    draw_player_rows,
+    figure_size_for_rows,
+    format_ratings,
+    row_name_step,
+)
 from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
     check_drawable_count,
@@ -68,16 +75,18 @@ def leaderboard(
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}"
+    step = row_name_step(labels, ax)
+    subtitle += describe_name_step(step)
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
     text = ChartText(title, subtitle, rating_axis_label(system), "", source)
     if is_interactive:
         values = format_ratings(board.rating, half_width)
-        return interval_chart(labels, board.rating, half_width, text, values, board.rank.tolist())
+        return interval_chart(labels, board.rating, half_width, text, values, board.rank.tolist(), step=step)
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
     draw_intervals(ax, board.rating, half_width, COLOURS[0])
     values = format_ratings(board.rating, half_width)
-    about = draw_player_rows(ax, labels, values, board.rank.tolist())
-    ax.set_xlabel(text.x + about)
+    draw_player_rows(ax, labels, values, board.rank.tolist(), step=step)
+    ax.set_xlabel(text.x)
     group_thousands(ax, "x")
     return ax
 
@@ -149,8 +158,10 @@ def matchups(
     subtitle = (
         f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}; white: even{neutral}{scope}"
     )
+    step = matrix_name_step(labels, ax)
+    subtitle += describe_name_step(step)
     title = favourite_title(labels, percent, len(ids) < count)
     text = ChartText(title, subtitle, "against", "expected score (%)", source)
     if is_interactive:
-        return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text)
+        return matrix_chart(labels, percent, text, step)
+    return draw_percent_matrix(ax, labels, percent, text, step)

@@ -114,25 +114,38 @@ def pad_numbers(numbers: Sequence[int]) -> list[str]:
     return [blank[: len(longest) - len(text)] + text for text in texts]
 
 
+def name_step(count: int, points: float) -> int:
+    """The step from one name to the next of so many rows or columns in so many points; 1 if all names fit."""
+    room = points / max(count, 1) / LINE_SPACING  # the font size that fits
+    if count <= MAX_UNTHINNED_NAMES or room >= LEAST_NAME_FONT:
+        return 1
+    return next(x for x in NAME_STEPS if x >= LINE_SPACING * SMALL_FONT / room)
+
+
+def describe_name_step(step: int) -> str:
+    """The end of a subtitle: which rows have names, if not all."""
+    return f"; every {step:,}th named" if step > 1 else ""
+
+
 def set_name_ticks(
     ax: "Axes",
     axis_name: Literal["x", "y"],
     labels: list[str],
     numbers: Sequence[int] = (),
     *,
+    step: int | None = None,
     is_left_aligned: bool = False,
     **look: Any,
-) -> int:
-    """Set names of rows or columns as tick labels, in a font size that fits; of more than 40 only some, if need be.
+) -> None:
+    """Set names of rows or columns as tick labels, in a font size that fits.
 
-    Names may have numbers, which are never cut, before them. Returns the step from one name to the next.
+    Names may have numbers, which are never cut, before them. `step` is that from one name to the next. None: that of
+    `name_step`.
     """
-    pixels = ax.bbox.height if axis_name == "y" else ax.bbox.width
-    room = pixels * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING  # the font size that fits
-    font_size = float(np.clip(room, SMALLEST_NAME_FONT, 10.0))
-    least = LEAST_NAME_FONT if len(labels) > MAX_UNTHINNED_NAMES else 0.0
-    step = 1 if room >= least else next(x for x in NAME_STEPS if x >= LINE_SPACING * SMALL_FONT / room)
-    shown = np.arange(0, len(labels), step)
+    points = (ax.bbox.height if axis_name == "y" else ax.bbox.width) * points_per_pixel(ax)
+    step = name_step(len(labels), points) if step is None else step
+    font_size = float(np.clip(points / max(len(labels), 1) / LINE_SPACING, SMALLEST_NAME_FONT, 10.0))
+    shown = range(0, len(labels), step)
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
     font_size = SMALL_FONT if step > 1 else font_size
     names = fit_names([labels[i] for i in shown], ax, font_size)
@@ -145,4 +158,3 @@ def set_name_ticks(
         ax.tick_params(axis=axis_name, pad=NAME_GAP + text_width(names, font_size))
         for label in axis.get_ticklabels():
             label.set_horizontalalignment("left")
-    return step

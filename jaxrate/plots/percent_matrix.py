@@ -1,12 +1,13 @@
 """Matrices of percentages: each player against each other, or players by how far they come."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_WRITTEN_COLUMNS, ChartText
-from jaxrate.plots.name_labels import set_name_ticks
+from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_NAMED_COLUMNS, MAX_WRITTEN_COLUMNS, ChartText
+from jaxrate.plots.name_labels import name_step, set_name_ticks
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     INK,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_MATRIX_PLAYERS = 200
-MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have labels
+MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have numbers
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
@@ -35,14 +36,20 @@ def describe_rows(drawn: int, count: int) -> str:
     return "each" if drawn == count else f"the first {drawn:,} of {count:,}"
 
 
-def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText) -> "Axes":
+def matrix_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
+    """The step from one named row to the next, in these axes or a new figure."""
+    points = 72.0 * min(CELL_SIDE * len(labels), LARGE_SIDE) if ax is None else ax.bbox.height * points_per_pixel(ax)
+    return name_step(len(labels), points)
+
+
+def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText, step: int) -> "Axes":
     """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
 
-    Where columns have no names, rows and columns are numbered.
+    Where columns have no names, rows and columns are numbered. `step` is that from one named row to the next.
     """
     numbers = range(1, len(labels) + 1)
     longest = max(map(len, labels))
-    has_column_names = len(labels) <= MAX_GAPPED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
+    has_column_names = len(labels) <= MAX_NAMED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
     side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
     room = CHARACTER_WIDTH * 10.0 / 72.0 * longest  # for names
     size = side + room + 0.6, side + (room if has_column_names else 0.4)
@@ -53,11 +60,11 @@ def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray
         set_name_ticks(ax, "y", labels, color=INK)
         ax.set_xlabel(text.x)
         return ax
-    step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
+    set_name_ticks(ax, "y", labels, numbers, step=step, is_left_aligned=True, color=INK)
     column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
     ax.set_xticks(range(0, len(labels), column_step), [f"{number:,}" for number in numbers[::column_step]])
     ax.tick_params(axis="x", length=0.0)
-    ax.set_xlabel(f"{text.x}, in the order of the rows" + (f"; every {step}th is named" if step > 1 else ""))
+    ax.set_xlabel(f"{text.x}, in the order of the rows")
     return ax
 
 

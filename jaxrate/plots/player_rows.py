@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.name_labels import NAME_GAP, set_name_ticks, text_width
+from jaxrate.plots.name_labels import NAME_GAP, name_step, set_name_ticks, text_width
 from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW_HEIGHT = 0.25  # inches
+HEADING_HEIGHT = 1.5  # inches for all that is above and below the rows
 MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
 THINNED_FIGURE_HEIGHT = 16.0  # inches, if only some rows have names
 MAX_ROWS = 10_000  # of many rows only some have names
@@ -27,18 +28,31 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     longest = min(max(lengths, default=0), 60)
     width = WIDTH + max(longest - 24, 0) * CHARACTER_WIDTH * 10.0 / 72.0
     limit = MAX_FIGURE_HEIGHT if len(lengths) <= MAX_RULED_ROWS else THINNED_FIGURE_HEIGHT
-    return width, min(1.5 + ROW_HEIGHT * len(lengths), limit)
+    return width, min(HEADING_HEIGHT + ROW_HEIGHT * len(lengths), limit)
+
+
+def row_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
+    """The step from one named row to the next, in these axes or a new figure."""
+    if ax is None:
+        return name_step(len(labels), 72.0 * (figure_size_for_rows(labels)[1] - HEADING_HEIGHT))
+    return name_step(len(labels), ax.bbox.height * points_per_pixel(ax))
 
 
 def draw_player_rows(
-    ax: "Axes", labels: list[str], values: Iterable[str] = (), numbers: Sequence[int] = (), head: str = ""
-) -> str:
+    ax: "Axes",
+    labels: list[str],
+    values: Iterable[str] = (),
+    numbers: Sequence[int] = (),
+    head: str = "",
+    *,
+    step: int = 1,
+) -> None:
     """Draw one row for each player, the first on top: a number and a name at the left, a value at the right.
 
-    Values have a head. Returns what the label of the other axis should add: which rows have names, if not all.
+    Values have a head. If only some rows have names, as `step` says, none has a value.
     """
     size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
-    step = set_name_ticks(ax, "y", labels, numbers, is_left_aligned=True, color=INK)
+    set_name_ticks(ax, "y", labels, numbers, step=step, is_left_aligned=True, color=INK)
     if step == 1 and (values := list(values)):
         font_size = float(np.clip(size, 4.0, SMALL_FONT))
         end = NAME_GAP + max(text_width(values, font_size), text_width([head], SMALL_FONT))
@@ -51,7 +65,6 @@ def draw_player_rows(
     if len(labels) <= MAX_RULED_ROWS:
         ax.hlines(np.arange(len(labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,
                   transform=ax.get_yaxis_transform())  # fmt: skip
-    return f"; every {step:,}th row is named, and values have no room" if step > 1 else ""
 
 
 def draw_intervals(

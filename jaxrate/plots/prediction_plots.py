@@ -20,8 +20,8 @@ from jaxrate.plots.finding_titles import (
     surprise_limit,
     surprise_title,
 )
-from jaxrate.plots.name_labels import format_plot_name, player_label
-from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows
+from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label
+from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, row_name_step
 from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
     check_drawable_count,
@@ -164,12 +164,14 @@ def residuals(
     scope = f"{shown} {num_players:,}{current}"
     rule = f"z in standard errors, and beyond ±{surprise_limit(num_players):.1f} it is more than chance"
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
+    step = row_name_step(labels, ax)
+    subtitle += describe_name_step(step)
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, mean, half_width, COLOURS[0])
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
-    about = draw_player_rows(ax, labels, values, head="z (matches)")
-    ax.set_xlabel("score above expected, a match" + about)
+    draw_player_rows(ax, labels, values, head="z (matches)", step=step)
+    ax.set_xlabel("score above expected, a match")
     return ax
 
 

@@ -13,8 +13,8 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
-from jaxrate.plots.name_labels import player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix
+from jaxrate.plots.name_labels import describe_name_step, player_label, player_labels_by_id
+from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix, matrix_name_step
 from jaxrate.plots.player_rows import (
     MAX_ROWS,
     MAX_VALUE_TICKS,
@@ -22,6 +22,7 @@ from jaxrate.plots.player_rows import (
     draw_player_rows,
     figure_size_for_rows,
     format_ratings,
+    row_name_step,
 )
 from jaxrate.plots.plotted_data_and_checks import Z_95, check_drawable_count, is_altair_backend
 from jaxrate.plots.rank_axis import RANK_TICKS
@@ -60,16 +61,18 @@ def intervals(
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
     rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""
     scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
-    text = ChartText(title, scope + squares + rule, "rating (points)", "", _describe_votes(strengths))
+    step = row_name_step(labels, ax)
+    subtitle = scope + squares + rule + describe_name_step(step)
+    text = ChartText(title, subtitle, "rating (points)", "", _describe_votes(strengths))
     if is_interactive:
-        return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width))
+        return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width), step=step)
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
     is_estimated = ~is_anchor
     draw_intervals(ax, rating[is_estimated], half_width[is_estimated], COLOURS[0], row[is_estimated])
     if is_anchor.any():
         ax.plot(rating[is_anchor], row[is_anchor], "s", color=COLOURS[1], markersize=5)
-    about = draw_player_rows(ax, labels, format_ratings(rating, half_width))
-    ax.set_xlabel(text.x + about)
+    draw_player_rows(ax, labels, format_ratings(rating, half_width), step=step)
+    ax.set_xlabel(text.x)
     group_thousands(ax, "x")
     return ax
 
@@ -92,20 +95,21 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
-    title = _first_place_title(ranks)
+    title, step = _first_place_title(ranks), row_name_step(labels, ax)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks"
+    subtitle += describe_name_step(step)
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_votes(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
     draw_intervals(ax, row[is_rated] + 1, None, COLOURS[0], row[is_rated])
-    about = draw_player_rows(
-        ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
+    draw_player_rows(
+        ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)], step=step
     )
     ax.set_xlim(0.4, greatest.max() + 0.6)
     step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
     ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
-    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g}%)" + about)
+    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g}%)")
     group_thousands(ax, "x")
     return ax
 
@@ -118,8 +122,8 @@ def win_matrix(
 
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
 
-    An expected score of one half is white, and colours reach as far to either side as the scores. Rows are in the order
-    of the ratings. Two players who cannot be compared have no number.
+    An expected score of one half is white, and colours reach from 0 to 100. Rows are in the order of
+    the ratings. Two players who cannot be compared have no number.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
@@ -145,7 +149,9 @@ def win_matrix(
     percent = _expected_percent(strengths, rating[:, None], rating[None, :])
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
+    step = matrix_name_step(labels, ax)
     subtitle = f"Expected score in percent of {describe_rows(len(labels), count)}, in rows{ties}; white: even"
+    subtitle += describe_name_step(step)
     text = ChartText(
         favourite_title(labels, percent, len(labels) < count),
         subtitle,
@@ -154,8 +160,8 @@ def win_matrix(
         _describe_votes(strengths),
     )
     if is_interactive:
-        return matrix_chart(labels, percent, text)
-    return draw_percent_matrix(ax, labels, percent, text)
+        return matrix_chart(labels, percent, text, step)
+    return draw_percent_matrix(ax, labels, percent, text, step)
 
 
 def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:

@@ -14,7 +14,6 @@ from jaxrate.plots.finding_titles import line_end_title
 from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
-    MAX_SYSTEMS,
     Z_95,
     check_drawable_count,
     count_lines,
@@ -40,7 +39,6 @@ from jaxrate.plots.scoreboard_style import (
     draw_isolated_points,
     group_thousands,
     label_time_axis,
-    line_style,
     make_axes,
 )
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
@@ -78,7 +76,7 @@ def trajectory(
 
     A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
     `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
-    hindsight a line goes straight from match to match. Up to eight lines have names at their ends, more have a legend.
+    hindsight a line goes straight from match to match. Names stand at the ends of lines.
     If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years, and
     through the highest one; they are interrupted where the player is absent for longer than a
     step, and with dates for twice as long as the usual off-season. The axis is time or, without
@@ -88,7 +86,7 @@ def trajectory(
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
       history: the history from `jr.league.rating_history(system, data)`, or that of rating periods of these matches.
       data: the `Dataset`, or its matches or rounds.
-      players: one or several players, at most 28.
+      players: one or several players, at most eight, with those that axes have already.
       params: hyperparameters of the history, by default `system.params`.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then are in hindsight, and dashed lines, without intervals, at the
@@ -103,7 +101,8 @@ def trajectory(
     """
     is_interactive = is_altair_backend(backend, ax)
     before, clock = collect_rating_lines(system, players, history, data, params)
-    check_drawable_count("players", len(before), 1, MAX_SYSTEMS)
+    num_drawn = 0 if ax is None else count_lines(ax, "trajectory")
+    check_drawable_count("named players", num_drawn + len(before), 1, MAX_NAMED_LINES)
     after = (
         [] if smooth is None else [line.ratings_after_events() for line in smoothed_rating_lines(smooth, players)[0]]
     )
@@ -159,7 +158,7 @@ def trajectory(
     group_thousands(ax, "y")
     label_time_axis(ax, clock)
     ax.margins(x=0.01)
-    _label_line_ends_or_add_legend(ax)
+    _label_line_ends(ax)
     return ax
 
 
@@ -171,7 +170,7 @@ def _chart_line(line: RatingLine) -> ChartLine:
 def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
     """Draw a line in steps that end before each event, or straight; ratings at the time in thin dashes."""
     number = count_lines(ax, "trajectory")
-    colour = GREY if number == len(COLOURS) else COLOURS[number % len(COLOURS)]
+    colour = (*COLOURS, GREY)[number]
     if line_as_known_then is not None:
         ax.plot(
             line_as_known_then.times, line_as_known_then.mean, "--", color=colour, linewidth=0.8,
@@ -190,23 +189,18 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
         )  # fmt: skip
 
 
-def _label_line_ends_or_add_legend(ax: "Axes") -> None:
-    """Label the ends of up to eight lines, or add a legend and line styles; more than two lines have no intervals."""
+def _label_line_ends(ax: "Axes") -> None:
+    """Label the ends of lines, and tell ratings at the time by a legend; more than two lines have no intervals."""
     lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
-    has_few_lines = len(lines) <= MAX_NAMED_LINES
-    for number, line in enumerate([] if has_few_lines else lines):
-        line.set(**line_style(number) | {"color": line.get_color()})
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
         if len(lines) > MAX_INTERVALS:
             band.remove()
         else:
             band.set_alpha(min(0.2, 0.3 / len(lines)))
-    label_line_ends(ax, lines if has_few_lines else [])
+    label_line_ends(ax, lines)
     if any(line.get_gid() == "then" for line in ax.lines):
         from matplotlib.lines import Line2D
 
         line_looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
         handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in line_looks]
-        add_legend(ax, handles=[*handles, *([] if has_few_lines else lines)])
-    elif not has_few_lines:
-        add_legend(ax)
+        add_legend(ax, handles=handles)
