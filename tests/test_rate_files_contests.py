@@ -83,7 +83,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     check_is_in_memory(found, whole, out, x64)
     assert len([*(out / "predictions").iterdir()]) > 3 and found.contests == CONTESTS
     assert found.matches == len(table) and "240 contests" in repr(found) and "pair inversion" in repr(found)
-    played = jr.metrics.ranking_metrics(data, whole.predictions["rating"].to_numpy())
+    played = jr.metrics.ranking_metrics(data, whole.predictions["prediction"].to_numpy())  # of teams
     assert found.quality == pytest.approx(played, abs=1e-9 if x64 else 2e-3)
     loaded = jr.load(out)
     assert loaded.last == whole.last and jr.leaderboard(loaded.system, loaded.state, loaded.players).player[0]

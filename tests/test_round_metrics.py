@@ -8,6 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
+from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from tests.conftest import refused
 
 METRICS = [pairwise_accuracy, rank_deviation]
@@ -22,17 +23,20 @@ def slow(rounds, rating, mask):
     """Both metrics pair by pair and sort by sort; None if there is nothing to score."""
     right = distance = count = 0.0
     for start, end in zip(rounds.player_start, rounds.player_start[1:], strict=False):
-        rank = rounds.events.rank[start:end]
+        rank, team = rounds.events.rank[start:end], rounds.events.team[start:end]
         rows = [int(i) for i in np.flatnonzero(mask[start:end])]
-        if len(set(rank.tolist())) < 2 or len(rows) < 2:
+        if len(set(rank.tolist())) < 2 or len({team[i] for i in rows}) < 2:
             continue
         x = {i: rating[start + i] for i in rows}
         listed = sorted(sorted(rows, key=lambda i: rank[i]), key=lambda i: -x[i])
-        for place, i in enumerate(listed):
-            verdicts = [(x[i] - x[j]) * (rank[i] - rank[j]) <= 0 for j in rows if j != i]
-            right += sum(verdicts) / len(verdicts)
-            low, tied = sum(rank[j] < rank[i] for j in rows), sum(rank[j] == rank[i] for j in rows)
-            distance += min(abs(place - k) for k in range(low, low + tied)) / (len(rows) - 1)
+        verdicts = []
+        for i in rows:
+            opponents = [j for j in listed if team[j] != team[i]]
+            verdicts += [(x[i] - x[j]) * (rank[i] - rank[j]) <= 0 for j in opponents]
+            place = sum(listed.index(j) < listed.index(i) for j in opponents)
+            low, tied = sum(rank[j] < rank[i] for j in opponents), sum(rank[j] == rank[i] for j in opponents)
+            distance += min(abs(place - k) for k in range(low, low + tied + 1)) / len(opponents)
+        right += len(rows) * sum(verdicts) / len(verdicts)
         count += len(rows)
     return (right / count, distance / count) if count else None
 
@@ -47,21 +51,24 @@ def slow_seen(rounds, games):
     return wanted
 
 
-def random_rounds(random):
+def random_rounds(random, has_teams=False):
     """Contests of 1 to 12 of 15 players, with many ties, some of everybody, in an order that is not the standing."""
     sizes = random.integers(1, 13, random.integers(1, 9))
     player = np.concatenate([random.permutation(15)[:size] for size in sizes])
     rank = random.integers(0, random.integers(1, 14), len(player))
+    team = random.integers(0, 4, len(player)) if has_teams else None
+    rank = rank if team is None else (team + len(player)) % 3  # teams 0 and 3 tie
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of contests with one participant
-        return jr.rounds(np.repeat(np.arange(len(sizes)), sizes), player, rank)
+        return jr.rounds(np.repeat(np.arange(len(sizes)), sizes), player, rank, team=team)
 
 
+@pytest.mark.parametrize("has_teams", [False, True])
 @pytest.mark.parametrize("sort_of_rating", ["all different", "some equal", "mostly equal"])
-def test_random_rounds_equal_the_slow_twin(sort_of_rating):
+def test_random_rounds_equal_the_slow_twin(sort_of_rating, has_teams):
     random, scored = np.random.default_rng(7), 0
     for case in range(CASES):
-        rounds = random_rounds(random)
+        rounds = random_rounds(random, has_teams)
         n = len(rounds.events.rank)
         rating = random.normal(1500.0, 350.0, n)
         if sort_of_rating != "all different":
@@ -88,6 +95,27 @@ def test_by_hand():
     rating = [10.0, 30.0, 20.0, 0.0]  # predicts 1, 2, 0, 3: two pairs of six are wrong
     assert pairwise_accuracy(rounds, rating) == pytest.approx(4 / 6, rel=1e-14)
     assert rank_deviation(rounds, rating) == pytest.approx((2 + 1 + 1) / 3 / 4, rel=1e-14)
+
+
+def test_team_mates_are_no_pair():
+    """Two against two and one: of eight pairs of opponents the lower rated won three."""
+    rounds = jr.rounds([0] * 5, [0, 1, 2, 3, 4], [0, 0, 1, 1, 2], team=[0, 0, 1, 1, 2])
+    rating = [40.0, 10.0, 30.0, 20.0, 15.0]  # 10 won against 30, 20 and 15
+    assert pairwise_accuracy(rounds, rating) == pytest.approx(5 / 8, rel=1e-14)
+    # Opponents above: 0, 3, 1, 1, 3. Opponents ahead: 0, 0, 2, 2, 4.
+    assert rank_deviation(rounds, rating) == pytest.approx((0 + 3 / 3 + 1 / 3 + 1 / 3 + 1 / 4) / 5, rel=1e-14)
+    order = {
+        team: numbers_that_predict_order(x, "forecast", "rating")
+        for team, x in ((True, rounds), (False, one_contest([0, 1])))
+    }
+    assert order == {True: "forecast", False: "rating"}
+    alone = np.array([True, True, False, False, False])
+    with refused("no contests to score"):
+        pairwise_accuracy(rounds, rating, mask=alone)
+    assert pairwise_accuracy(rounds, rating, mask=~alone) == 1.0
+    shares = jr.metrics.ranking_metrics(rounds, rating, played=np.full(5, 5))
+    assert shares["pair inversion"] == shares["pair inversion, 5plus"] == pytest.approx(5 / 8, rel=1e-14)
+    assert np.isnan(jr.metrics.ranking_metrics(rounds, rating, mask=alone, played=np.full(5, 5))["pair inversion"])
 
 
 def test_right_and_reversed():

@@ -10,8 +10,8 @@ METRIC_WORDS = {  # what those of contests, which have the names of a paper, are
     ", 5plus": ", 5 before",
 }
 CONTEST_METRICS_NOTE = (
-    "pairs in order: the share in the predicted order; rank error: of predicted ranks, as a share of the field; "
-    "5 before: of players with 5 earlier contests"
+    "pairs in order: the share of pairs of opponents in the predicted order; rank error: of predicted ranks, as a "
+    "share of the field; 5 before: of players with 5 earlier contests"
 )
 
 

@@ -15,6 +15,7 @@ from jaxrate.metrics.prediction_metrics import (
     match_metrics,
     ranking_metrics,
 )
+from jaxrate.metrics.running_metrics import numbers_that_predict_order
 
 MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
 
@@ -77,7 +78,8 @@ def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict
         )
     played = rated.games - count_games(data.rounds, len(rated.games))
     mask = np.repeat(mask, np.diff(data.rounds.player_start))
-    return ranking_metrics(data.rounds, predictions["rating"].to_numpy(), mask=mask, played=played)
+    numbers = (predictions[name].to_numpy() for name in ("prediction", "rating"))
+    return ranking_metrics(data.rounds, numbers_that_predict_order(data.rounds, *numbers), mask=mask, played=played)
 
 
 def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:

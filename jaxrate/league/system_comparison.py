@@ -38,6 +38,7 @@ from jaxrate.league.evaluation import (
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.league.ratings_before_and_after_events import rating_history
 from jaxrate.metrics.prediction_metrics import LogLossDifference, compare_log_loss, match_metrics, ranking_metrics
+from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
@@ -221,7 +222,12 @@ def _make_replay_and_metric_functions(
     """
     if two_sided is None:
         mask = np.repeat(scored_event_mask, np.diff(data.rounds.player_start))
-        return rating_history, lambda history: ranking_metrics(data.rounds, history.before.mean, mask=mask)
+
+        def evaluate_order(history: Any) -> dict[str, float]:
+            order = numbers_that_predict_order(data.rounds, history.prediction, history.before.mean)
+            return ranking_metrics(data.rounds, order, mask=mask)
+
+        return rating_history, evaluate_order
 
     def evaluate_sides(run_result: Any) -> dict[str, float]:
         prediction = expected_outcomes(run_result.prediction, data)[two_sided.row]

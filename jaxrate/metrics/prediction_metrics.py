@@ -5,9 +5,9 @@ draw, 0.5, counts as half a win), and optional weights [n] and a boolean mask [n
 Outcome probabilities count as the expected scores that follow from them.
 
 The functions for rounds, `pairwise_accuracy` and `rank_deviation`, take the rounds, or their `Dataset`, the ratings
-[sum P] that the participants had before them, and an optional boolean mask [sum P] of the participants to score, who
-are compared among themselves. Contests with fewer than two of these are left out, and so are those in which all
-participants tie, masked or not: they rank nobody. Teammates tie, and each of them is scored separately.
+[sum P] that the participants had before them, and an optional boolean mask [sum P] of the participants to score. Each
+of these is compared with those of other teams; team-mates, who always tie, are not compared. Participants without an
+opponent are left out, and so are contests in which all participants tie, masked or not: they rank nobody.
 
 `compare_log_loss` compares two forecasters. `match_metrics` and `ranking_metrics` have all metrics of either kind by
 name. `contests_as_matches` makes matches of contests of two sides, `mirror_winner_first` counts matches from both sides
@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.array_types import HostArray
-from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, repeat_seat_mask
+from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.checked_match_metrics import (
     Calibration,
@@ -121,16 +121,16 @@ def mirror_winner_first(prediction: Any, score: Any, weight: Any = None) -> tupl
 
 
 def pairwise_accuracy(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
-    """Mean share of a participant's opponents against whom the higher rating did not lose; the higher, the better.
+    """Mean share of pairs of opponents in which the higher rated did not lose; the higher, the better.
 
-    Section 6.2 of Ebtekar and Liu 2021, as a share: (n - 2 inversions / (n - 1)) summed over contests of n, over the
-    sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
+    Section 6.2 of Ebtekar and Liu 2021, as a share: n (1 - inversions / pairs of opponents) summed over contests of n,
+    over the sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
     """
     return _pairwise_accuracy(_build_scored_ranking(rounds, rating, mask))
 
 
 def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
-    """Mean of |rank - place by rating| / (n - 1) in contests of n, a share; the lower, the better.
+    """Mean of |rank - place by rating| / opponents, both among the opponents, a share; the lower, the better.
 
     Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
     equal ratings are placed as they stand (and as they are listed, where they tie).
@@ -170,16 +170,13 @@ def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float]:
 def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> RankingSums:
     """What `ranking_metrics` adds up; its arguments are the same."""
     ragged, flat, event = _flatten_rounds(rounds)
-    is_comparable = (
-        _has_untied_opponent(flat, event)
-        if mask is None
-        else _has_untied_opponent(flat, event) & (to_floats("mask", mask) > 0)
-    )
+    is_comparable = _has_untied_opponent(flat, event)
+    is_comparable &= True if mask is None else to_floats("mask", mask) > 0
     before = _check_games_played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
     experience, sums = before + count_earlier_games(ragged), []
     for least in (1, 5):
         is_scored = is_comparable & (experience >= least)
-        if np.bincount(event[is_scored]).max(initial=0) > 1:
+        if _count_opponents(ragged, event, is_scored).any():
             ranking = _build_scored_ranking(ragged, rating, is_scored)
             count = len(ranking.order)
             sums.append((_pairwise_accuracy(ranking) * count, _rank_deviation(ranking) * count, count))
@@ -280,6 +277,8 @@ class _ScoredRanking(NamedTuple):
     low: HostArray  # [n] the first rank of the tie, from 0 and among those scored
     high: HostArray  # [n] the last one
     order: HostArray  # [n] participants by rating, contest by contest, highest first; equal ratings in order of rank
+    opponents: HostArray  # [n] participants scored in other teams
+    team: HostArray | None  # [n] the number of the team, of those of all contests; None if nobody has team-mates
 
 
 def _build_scored_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
@@ -292,10 +291,10 @@ def _build_scored_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
     if is_scored.dtype != bool:
         raise ValueError(f"mask must be boolean, got {is_scored.dtype}")
     fail_where(is_scored & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
-    is_scored = is_scored & _has_untied_opponent(flat, event)
-    size = np.bincount(event[is_scored], minlength=len(rounds.player_start) - 1)
-    size[size < 2] = 0
-    rows = np.flatnonzero(is_scored & (size[event] > 0))
+    opponents = _count_opponents(rounds, event, is_scored & _has_untied_opponent(flat, event))
+    rows = np.flatnonzero(opponents)
+    size = np.bincount(event[rows], minlength=len(rounds.player_start) - 1)
+    team = _team_numbers(rounds, event)[rows] if has_teammates(rounds) else None
     if not rows.size:
         raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
     event, rank = event[rows], rank[rows]
@@ -305,23 +304,45 @@ def _build_scored_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
     length = np.diff(head, append=len(rank))
     low = np.repeat(head, length) - _contest_start_by_participant(size, event)
     high = low + np.repeat(length, length) - 1
-    return _ScoredRanking(event, size, low, high, np.lexsort((-x, to_smallest_dtype(event))))
+    order = np.lexsort((-x, to_smallest_dtype(event)))
+    team = None if team is None else team[standing]
+    return _ScoredRanking(event, size, low, high, order, opponents[rows[standing]], team)
+
+
+def _team_numbers(rounds: Ragged, contest_index: HostArray) -> HostArray:
+    """[sum P] the number of each participant's team, of those of all contests."""
+    events: Any = rounds.events
+    return np.asarray(rounds.player_start[contest_index] + events.team)
+
+
+def _count_opponents(rounds: Ragged, contest_index: HostArray, is_scored: HostArray) -> HostArray:
+    """[sum P] how many of those scored are in other teams of the contest; 0 for those who are not scored."""
+    groups = [contest_index, *([_team_numbers(rounds, contest_index)] if has_teammates(rounds) else [])]
+    num_scored, *num_mates = (np.bincount(x[is_scored], minlength=len(x))[x] for x in groups)
+    return np.asarray((num_scored - (num_mates[0] if num_mates else 1)) * is_scored)
 
 
 def _pairwise_accuracy(ranking: _ScoredRanking) -> float:
-    event, size, low, _, order = ranking
+    event, size, low, _, order, opponents, _ = ranking
     place, begin = np.empty(len(order), np.int64), _contest_start_by_participant(size, event)
     # places in the ranking, with ties broken by rating: a permutation of each contest
     place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
-    wrong = 2.0 * count_inversions_by_entry(place - begin, begin) / (size[event] - 1)
+    mean_opponents = np.bincount(event, opponents)[event] / size[event]
+    wrong = 2.0 * count_inversions_by_entry(place - begin, begin) / mean_opponents
     return float(1.0 - wrong.sum() / len(wrong))
 
 
 def _rank_deviation(ranking: _ScoredRanking) -> float:
-    event, size, low, high, order = ranking
-    place = np.arange(len(order)) - _contest_start_by_participant(size, event)
-    distance = np.maximum(np.maximum(low[order] - place, place - high[order]), 0)
-    return float((distance / (size[event] - 1)).sum() / len(distance))
+    event, size, low, high, order, opponents, team = ranking
+    place, last = np.arange(len(order)) - _contest_start_by_participant(size, event), high[order]
+    if team is not None:  # who are neither above nor beside their team-mates
+        by_team = np.argsort(team[order], kind="stable")
+        first = np.flatnonzero(np.diff(team[order][by_team], prepend=-1))
+        num_mates = np.diff(first, append=len(order))
+        place[by_team] -= np.arange(len(order)) - np.repeat(first, num_mates)
+        last[by_team] -= np.repeat(num_mates, num_mates) - 1
+    distance = np.maximum(np.maximum(low[order] - place, place - last), 0)
+    return float((distance / opponents[order]).sum() / len(distance))
 
 
 def _contest_start_by_participant(size: HostArray, contest_index: HostArray) -> HostArray:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.events import Ragged
+from jaxrate.events import Ragged, has_teammates
 from jaxrate.metrics.checked_match_metrics import (
     accuracy_of_samples,
     brier_score_of_samples,
@@ -96,9 +96,15 @@ def add_contest_metrics(
     if matches is not None and two_sided is not None:
         row, score = two_sided
         matches = add_match_metrics(matches, np.asarray(prediction)[row], score)
-    ranking = zip(metric_sums.ranking, ranking_sums(rounds, rating, played=played), strict=True)
+    order = numbers_that_predict_order(rounds, prediction, rating)
+    ranking = zip(metric_sums.ranking, ranking_sums(rounds, order, played=played), strict=True)
     sums: Any = (tuple(x + y for x, y in zip(*pair, strict=True)) for pair in ranking)
     return ContestMetricSums(None if two_sided is None else matches, RankingSums(*sums))
+
+
+def numbers_that_predict_order(rounds: Ragged, prediction: Any, rating: Any) -> Any:
+    """What orders participants [sum P]: ratings; where there are teams, the prediction, which team-mates share."""
+    return prediction if has_teammates(rounds) else rating
 
 
 def restore_metric_sums(stored: Any) -> MetricSums:
