@@ -124,7 +124,7 @@ def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, 
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
     assert code == 0 and errors == "" and text.endswith("\n".join(["", *found.notes, ""]))
-    assert found.notes[-3] == "Not used by urnings: the side." and " Elo points for elo, from the 450" in text
+    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in text
     told = json.loads(jaxrate(*options, "--fit", "--json")[1])
     assert told["notes"][0] == "Hyperparameters of urnings and elo are fitted to the 450 matches before."
     values = {row["period"]: row["params"]["k"] for row in told["results"] if row["system"] == "elo"}

@@ -124,8 +124,11 @@ def test_the_side_is_worth_to_all_systems_what_it_was_before_what_is_scored(home
     points = 400 * np.log10(wanted / (1 - wanted))
     assert points > 80 and params["elo"].side_advantage == params["glicko"].side_advantage
     assert params["elo"].side_advantage == pytest.approx(points, rel=5e-3)
-    said = f"The side advantage is {points:.0f} Elo points for elo, glicko, trueskill and skills, from the 480"
-    assert f"{said} matches before." in str(found)
+    side = params["skills"].side_advantage  # two numbers for skills were told, here and in the note on its evidence
+    said = (
+        f"The side advantage is {points:.0f} points for elo and glicko, {params['trueskill'].side_advantage:.3g} for "
+    )
+    assert f"{said}trueskill, {side:.3g} for skills, from the 480 matches before." in str(found)
 
     late = home.matches.score.copy()
     late[480:] = 1.0 - late[480:]
@@ -150,7 +153,7 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
     assert [params[name].side_advantage for name in ("elo", "glicko", "mine")] == [50, 70, 0]
     assert found.notes == [
         "Hyperparameters are the default ones, except those of glicko and mine.",
-        "The side advantage is 50 Elo points for elo, by default.",
+        "The side advantage is 50 points for elo, by default.",
         "Not used by mine: the side.",
         *describe_constant_forecast(home),
         "Log loss behind: that of a system less the best one's, with its 95% interval.",

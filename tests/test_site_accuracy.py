@@ -98,7 +98,7 @@ def compared_systems():
     ]
     blend = BlendWeightsAndMetrics({}, {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
     published = (PublishedForecast("Cy", {"log loss": 0.6}, LogLossDifference(0.001, 0.001)),)
-    notes = ["The side advantage is 50 Elo points for elo, skills, by default."]
+    notes = ["The side advantage is 50 points for elo, skills, by default."]
     return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, blend, published)
 
 
@@ -113,7 +113,7 @@ def test_the_title_of_a_comparison_is_qualified():
     )
     assert second == "Skills predicted better than Elo, whose ratings are shown here."
     told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
-    assert told == "The side advantage is 50 Elo points for Elo, Skills, by default."
+    assert told == "The side advantage is 50 points for Elo, Skills, by default."
     told = describe_place_of_system(compared, "elo")
     assert told == "These are the ratings of Elo, number 2 of 2 systems."  # and no command, which readers met
     (advice,) = advise_best_system(compared, "elo")

@@ -91,12 +91,12 @@ def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: 
 
 def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> str:
     """What a system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.league.comparison_notes import has_sides, unused_data_features
+    from jaxrate.league.comparison_notes import format_side_advantage, has_sides, unused_data_features
 
     unused = unused_data_features(system, data)
     points = getattr(system.params, "side_advantage", None)
     kinds = {
-        "the side": f"the sides ({points or 0.0:.3g} points)" if has_sides(data) else "",
+        "the side": f"the sides ({format_side_advantage(points or 0.0)} points)" if has_sides(data) else "",
         "margins": "margins" if data.margin else "",
         "seasons": "seasons" if data.seasons else "",
         "categories": "categories" if data.categories is not None else "",

@@ -37,6 +37,7 @@ from jaxrate.data.column_spellings import (
     RESULT_NAMES,
     SIDE_COLUMN_NAMES,
     SIDE_PAIRS,
+    TEAM_NAMES,
     TIME_NAMES,
     SidesSpelling,
     normalise_column_name,
@@ -64,6 +65,8 @@ class RecognisedColumnRoles(NamedTuple):
     notes: tuple[str, ...] = ()  # which column was taken for what, in words
     has_rank_as_score: bool = False  # whether the score of contests is called as ranks are, of which lower is better
     has_unused_home: bool = False  # whether a and b are called as home and away are, and nobody has the side
+    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
+    unused_team: str | None = None  # the column that is called as teams are, in contests without teams
 
 
 def recognise_columns(
@@ -102,12 +105,13 @@ def recognise_columns(
             if normalise_column_name(name) != default_column(role)
         ]
     needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
+    is_sideless = layout == PLAYER_PAIR and not upcoming and arguments["side"] is None
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
     inspected = CandidateColumns(
         results=_matching_columns(spelt, RESULT_NAMES) if needs_result else [],
         points=_point_columns(spelt, spelling) if needs_result else [],
         times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
-        neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1] if has_home and arguments["neutral"] is None else [],
+        neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1] if has_home or is_sideless else [],
         side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[:1] if has_winner and arguments["side"] is None else [],
     )
     unsure = len(inspected.times) > 1 or any(_is_nondefault_time_column(table.names, name) for name in inspected.times)
@@ -139,10 +143,11 @@ def recognise_columns(
         raise ValueError(missing_score_message(table, [*players, *named, *time_columns(table.names)]))
     if has_home and arguments["side"] is None and "a" not in table.names:
         arguments["side"] = "a"
-    for name in inspected.neutral:
-        if arguments["side"] == "a" and columns and is_flag_column(name, columns[name]):
-            arguments["neutral"] = name
-            notes.append(f"{name} for neutral")
+    unused_neutral = None
+    for name in inspected.neutral if arguments["neutral"] is None else ():
+        if arguments["side"] in ("a", None) and columns and is_flag_column(name, columns[name]):
+            arguments["neutral"], unused_neutral = (name, None) if arguments["side"] else (None, name)
+            notes += [f"{name} for neutral"] if arguments["side"] else []
     for name in inspected.side:
         arguments["side"] = name
         notes.append(f"{name} for the side")
@@ -158,6 +163,9 @@ def recognise_columns(
     )
     has_rank_as_score = layout == CONTEST_ROLES and normalise_column_name(arguments["score"]) in RANK_NAMES
     has_unused_home = arguments["side"] is None and not upcoming and are_home_and_away(arguments["a"], arguments["b"])
+    named_columns = [x for value in arguments.values() for x in as_column_list(value)]
+    is_teamless = layout == CONTEST_ROLES and arguments["team"] is None
+    teams = [x for x in _matching_columns(spelt, TEAM_NAMES) if x not in named_columns] if is_teamless else []
     return RecognisedColumnRoles(
         arguments,
         table_with_loaded_columns(table, columns),
@@ -167,19 +175,9 @@ def recognise_columns(
         tuple(notes),
         has_rank_as_score,
         has_unused_home,
+        unused_neutral,
+        teams[0] if teams else None,
     )
-
-
-def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
-    """What is doubtful about the roles that arguments give to columns, and what to say instead; or nothing."""
-    a, b, score = (recognised.arguments[role] for role in ("a", "b", "score"))
-    if recognised.has_rank_as_score:
-        hint = f"say rank={score!r}, or --rank {score} on the command line"
-        return f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}"
-    if not recognised.has_unused_home:
-        return ""
-    hint = "if the first has it, say side='a', or --side a on the command line"
-    return f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}"
 
 
 def are_home_and_away(a: str | None, b: str | None) -> bool:

@@ -151,6 +151,7 @@ TIME_NAMES += (
 )
 TIME_NAMES += ("createdat", "timestamp", "tstamp", "datum", "fecha")
 NEUTRAL_NAMES = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
+TEAM_NAMES = ("team", "teamid", "teamname", "side", "squad")  # of contests
 SIDE_COLUMN_NAMES = ("wloc", "winnerlocation", "winnerloc")  # of the winner
 CONTEST_NAMES = (
     "contest",

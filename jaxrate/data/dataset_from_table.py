@@ -14,7 +14,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, doubtful_roles_hint, recognise_columns
+from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, recognise_columns
 from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.date_parsing import (
@@ -23,6 +23,7 @@ from jaxrate.data.date_parsing import (
     is_date_style,
     parse_time_column,
 )
+from jaxrate.data.doubtful_column_roles import doubtful_roles_hint
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
 from jaxrate.data.line_up_tables import (
     check_line_up_roles,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, logistic_lead_for_score, smoothed_mean_side_score
+from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.system import RatingSystem
@@ -72,13 +72,24 @@ def describe_fits(reasons: Mapping[str, str], changed: Iterable[str], num_past: 
     return sentences + ([f"As given, where anything is: {join_names(changed)}."] if changed else [])
 
 
-def describe_side(data: Dataset, names: list[str], num_past: int) -> list[str]:
-    """The sentence on the worth of the side in systems without a given one."""
-    if not names:
+def describe_side(data: Dataset, systems: Mapping[str, RatingSystem], num_past: int) -> list[str]:
+    """The sentence on the worth of the side in systems, by name, without a given one: on the scale of each."""
+    names_by_worth: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        if points := getattr(system.params, "side_advantage", 0.0):
+            names_by_worth.setdefault(format_side_advantage(points), []).append(name)
+    if not names_by_worth:
         return []
-    score = smoothed_mean_side_score(data.matches, num_past)
-    source = "by default" if score == DEFAULT_SIDE_SCORE else f"from the {num_past:,} matches before"
-    return [f"The side advantage is {logistic_lead_for_score(score):.0f} Elo points for {join_names(names)}, {source}."]
+    worths = [f"{points} for {join_names(names)}" for points, names in names_by_worth.items()]
+    worths[0] = worths[0].replace(" ", " points ", 1)
+    is_default = smoothed_mean_side_score(data.matches, num_past) == DEFAULT_SIDE_SCORE
+    source = "by default" if is_default else f"from the {num_past:,} matches before"
+    return [f"The side advantage is {', '.join([*worths, source])}."]
+
+
+def format_side_advantage(points: float) -> str:
+    """A side advantage in points of the system."""
+    return f"{points:.3g}"
 
 
 def describe_margin_scale(names: list[str], num_past: int) -> list[str]:
@@ -117,12 +128,12 @@ def compose_notes(
             num_past,
         )
     if has_sides(data):
-        by_default = [
-            name
+        by_default = {
+            name: system
             for name, system in systems.items()
             if not isinstance(system_choices[name], RatingSystem) and "side_advantage" not in system_choices[name]
             if uses_side(system) and (reasons or {}).get(name, " ")
-        ]
+        }
         sentences += describe_side(data, by_default, num_past)
     return sentences + describe_ignored_data(
         {name: unused_data_features(system, data) for name, system in systems.items()}

@@ -1,5 +1,7 @@
 """What `read` makes of a table of contests, and what it says about a bad one."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,16 @@ def test_a_rank_taken_for_a_score_is_told(source):
     columns = {{"rank": "place"}.get(name, name): x for name, x in CONTESTS.items()}
     with pytest.warns(UserWarning, match="^place looks like a rank.* say rank='place', or --rank place"):
         read(source(columns), score="place")
+
+
+def test_a_column_of_teams_that_is_not_used_is_told(source):
+    """Defect: four players of two teams were rated as four on their own, without a word."""
+    columns = CONTESTS | {"team": [*range(len(CONTESTS["player"]))]}
+    with pytest.warns(UserWarning, match="^the column team is not used; .* say team='team', or --team team"):
+        read(source(columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(source(columns), team="team")
 
 
 def test_contests_to_come(source):
