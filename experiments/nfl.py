@@ -1,6 +1,6 @@
 """The NFL's results 1920 to 2021: ratings through time as one picture, and predictions beside FiveThirtyEight's.
 
-    python experiments/nfl.py           # two minutes; writes three PNG and JSON to experiments/results
+    python experiments/nfl.py           # two minutes; writes four PNG and JSON to experiments/results
     python experiments/nfl.py --quick   # seconds, of Elo alone; writes nothing unless --out is given
 
 The data ship with the package. The hyperparameters are fitted to the first four fifths of the matches, and all systems
@@ -91,6 +91,23 @@ def picture():
     return plots.careers(jr.rate(jr.glicko(side_advantage=60.0), DATA), TEAMS, others=DATA.players, step=365.25).figure
 
 
+def phone_picture():
+    """All careers with two names, as wide as a phone."""
+    ax = plots.make_axes(
+        size=(3.4, 3.4), title="A hundred years of the NFL", subtitle="Ratings by season; all other teams in grey"
+    )
+    rated = jr.rate(jr.glicko(side_advantage=60.0), DATA)
+    table = plots.careers(rated, TEAMS[::2], others=DATA.players, step=365.25).figure.axes[0]
+    for line in table.lines:
+        if len(line.get_xdata()) > 1:
+            ax.plot(*line.get_data(), color=line.get_color(), linewidth=line.get_linewidth(), zorder=line.get_zorder())
+    for name, colour, x, side in zip(TEAMS[::2], plots.COLOURS, (0.02, 0.98), ("left", "right"), strict=False):
+        ax.text(x, 1.0, name.split()[-1], color=style.TEXT_COLOURS[colour], transform=ax.transAxes, ha=side)
+    style.group_thousands(ax, "y")
+    style.label_time_axis(ax, "date")
+    return ax.figure
+
+
 def darken(figure):
     """A figure of `jr.plots` for dark pages."""
     figure.set_facecolor(DARK["paper"])
@@ -127,10 +144,10 @@ def hindsight():
     return figure
 
 
-def save(figure, path):
+def save(figure, path, dpi=110):
     """With few colours, since README shows it."""
     memory = io.BytesIO()
-    figure.savefig(memory, format="png", dpi=110)
+    figure.savefig(memory, format="png", dpi=dpi)
     Image.open(memory).convert("RGB").quantize(160).save(path, optimize=True)
 
 
@@ -148,6 +165,7 @@ def main():
         figure = picture()
         save(figure, options.out.with_suffix(".png"))
         save(darken(figure), options.out.with_name("nfl_dark.png"))
+        save(phone_picture(), options.out.with_name("nfl_phone.png"), dpi=200)
         save(hindsight(), options.out.with_name("nfl_hindsight.png"))
     print(f"({time.perf_counter() - start:.0f} s)")
 

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.docs import site_build
 from jaxrate.docs.docstring_markup import class_docstring, to_restructured
-from jaxrate.docs.page_sources import guide_titles, link_public_names, write_sources
+from jaxrate.docs.page_sources import PICTURE_MARK, link_public_names, write_sources
 from jaxrate.docs.public_names import list_pages, list_sections
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
@@ -22,6 +22,18 @@ UNNAMED = """return [...document.querySelectorAll("summary, button")].filter(x =
   const label = x.getAttribute("aria-label"), shown = x.innerText.trim().split(/\\s/)[0];
   return label === null ? !x.textContent.trim() : !label.includes(shown);
 }).map(x => x.outerHTML)"""  # buttons without a name, or whose name is not what they show
+FIRST_FOUND = {  # by words of a search, without gallery and notebooks
+    "elo": "elo",
+    "leaderboard": "leaderboard",
+    "rate": "rate",
+    "best_of": "forecasts.best_of",
+    "calibration": "Predictions, seasons, tournaments > Calibration",
+    "hindsight": "Fitting > Hindsight",
+    "standard errors": "Fitting > Standard errors and intervals",
+    "csv": "Reading a file",
+    "install": "Start here > Install",
+    "export": "The command line",
+}
 BUILD = """
 import pathlib, sys, sphinx.ext.viewcode
 import jaxrate.docs.site_build as x
@@ -65,13 +77,16 @@ def test_pages_say_what_everything_means_and_lead_somewhere(folder):
 
 
 @pytest.mark.full
-def test_searches_find_guides_first_and_pages_are_accessible(folder, browser):
-    guides = {title for titles in guide_titles().values() for title in titles.values()} | {"Start here"}
-    for words in ("calibration", "hindsight", "leaderboard", "draws", "standard errors", "best_of"):
+def test_searches_find_names_and_headings_first_and_pages_are_accessible(folder, browser):
+    """An exact name came below a dozen guides, and each function was listed twice."""
+    for words, first in FIRST_FOUND.items():
         browser.get(f"file://{folder}/search.html?q={words}")
-        wait_for(browser, lambda: texts(browser, "ul.search li a"))
-        first = texts(browser, "ul.search li a")[0].partition(" > ")[0]
-        assert "best_of" in first if words == "best_of" else first in guides, (words, first)
+        wait_for(browser, lambda: texts(browser, "ul.search li .result-kind"))
+        assert texts(browser, "ul.search li a")[0] == first, words
+        kind = "reference" if first.lower() == first else "guide"
+        assert texts(browser, "ul.search li .result-kind")[0] == kind, words
+        pages = browser.execute_script("return [...document.querySelectorAll('ul.search li a')].map(x => x.pathname)")
+        assert len(pages) == len(set(pages)), words
     for width, scheme in ((1280, "dark"), (360, "light")):
         narrowed(browser, width, scheme)
         for page in ("index", "guides/systems", "reference/jaxrate.glicko"):
@@ -155,6 +170,16 @@ def test_names_in_guides_lead_to_their_pages():
     linked = "# `jr.rate`\n[`jr.rate(x)`](../reference/jaxrate.rate.rst), `jr.no_such`\n```python\n`jr.rate`\n```\n"
     assert link_public_names(text, ["rate"], examples=False) == linked
     assert "minigallery" in link_public_names(PAGES["pictures"], ["rate"], examples=True)
+
+
+def test_guides_show_pictures_of_the_gallery():
+    marks = [mark for page in PAGES.values() for mark in PICTURE_MARK.findall(page)]
+    assert len(marks) >= 5
+    for folder, script, _, caption in marks:
+        assert (ROOT / "notebooks" / "gallery" / folder / f"{script}.py").exists() and caption.endswith(".")
+    shown = link_public_names(PAGES["arena"], [], examples=True)
+    assert "{figure} /gallery/arena/images/sphx_glr_plot_rank_sets_001.png" in shown
+    assert "picture" not in link_public_names("<!-- picture: arena/plot_rank_sets_001: Ranks. -->", [], examples=False)
 
 
 @pytest.mark.parametrize("make", jr.extend.SYSTEMS.values(), ids=jr.extend.SYSTEMS)

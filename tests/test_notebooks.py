@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxrate.docs.notebook_pages import SUBJECTS, title_and_finding
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
 METADATA = {
@@ -37,6 +39,11 @@ def test_readme_lists_them():
     assert listed == [f"notebooks/{path.name}" for path in NOTEBOOKS] and len(listed) == 17
 
 
+def test_each_has_a_subject():
+    numbers = sorted(number for numbers in SUBJECTS.values() for number in numbers)
+    assert numbers == [int(path.stem.partition("_")[0]) for path in NOTEBOOKS]
+
+
 def test_format(path, notebook):
     assert path.stat().st_size < LARGEST
     assert (notebook["nbformat"], notebook["metadata"]) == (4, METADATA)
@@ -46,6 +53,8 @@ def test_format(path, notebook):
 def test_it_says_what_it_is(path, notebook):
     markdown = [text(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     assert text(notebook["cells"][0]["source"]) == markdown[0] and markdown[0].startswith("# ")
+    title, finding = title_and_finding(notebook)
+    assert title and re.fullmatch(r"[A-Z].{60,400}\.", finding), finding
     links = re.findall(r"\]\(([^):]+)\)", "".join(markdown))
     assert all((path.parent / link).exists() for link in links)
 
@@ -53,7 +62,7 @@ def test_it_says_what_it_is(path, notebook):
 def test_it_was_executed(notebook):
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
-    assert all(cell["metadata"] == {} for cell in code)
+    assert all(cell["metadata"] in ({}, {"tags": ["hide-input"]}) for cell in code)
     outputs = [output for cell in code for output in cell["outputs"]]
     assert any("image/png" in output.get("data", {}) for output in outputs)
     for output in outputs:

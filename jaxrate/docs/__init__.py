@@ -1,6 +1,7 @@
 """The documentation as pages of HTML: guides, notebooks, a gallery of plots and the reference, by Sphinx.
 
-page_sources.py      the source files of all pages: guides, front page, lists of notebooks and of public names
+page_sources.py      the source files of all pages: guides, front page, and lists of public names
+notebook_pages.py    the notebooks, and their list with first pictures and findings
 public_names.py      the public functions and classes, by section of the reference
 docstring_markup.py  docstrings in Markdown become reStructuredText, comments beside fields a section
 site_build.py        write_docs: runs Sphinx, and lists the versions that lie beside each other

@@ -60,6 +60,8 @@ html_theme_options = {
 
 nb_execution_mode = "off"  # the outputs that are kept are shown
 nb_merge_streams = True
+nb_code_prompt_show = "Show the code that prepares this"
+nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 

@@ -1,16 +1,17 @@
-"""The source files of all pages: front page, guides, lists of notebooks and of public names."""
+"""The source files of all pages: front page, guides, and lists of public names."""
 
-import json
 import re
 import shutil
 from itertools import groupby
 from pathlib import Path
 
+from jaxrate.docs.notebook_pages import write_notebooks
 from jaxrate.docs.public_names import Namespace, Section, list_pages, list_sections
 
 PACKAGE = Path(__file__).parents[1]
 GUIDES = PACKAGE / "guides"
 GALLERY_MARK = "<!-- gallery -->"  # where a guide shows the plots of the gallery
+PICTURE_MARK = re.compile(r"<!-- picture: (\w+)/(\w+)_(\d+): (.+?) -->")  # where it shows one: script, number, caption
 
 
 def guide_titles() -> dict[str, dict[str, str]]:
@@ -47,13 +48,13 @@ def write_sources(folder: Path, examples: bool = True) -> None:
         shutil.copytree(
             root / "notebooks" / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__")
         )
-        for picture in ("nfl.png", "nfl_dark.png"):
+        for picture in ("nfl.png", "nfl_dark.png", "nfl_phone.png"):
             shutil.copy(root / "experiments" / "results" / picture, folder)
-        _copy_and_list_notebooks(root / "notebooks", folder / "notebooks")
+        write_notebooks(root / "notebooks", folder / "notebooks")
 
 
 def link_public_names(text: str, public: list[str], examples: bool) -> str:
-    """A guide whose inline code `jr.NAME` leads to the page of that name, and which shows the gallery if there is one.
+    """A guide whose inline code `jr.NAME` leads to the page of that name, with pictures of the gallery if there is one.
 
     Args:
       text: of the guide, in Markdown.
@@ -68,7 +69,22 @@ def link_public_names(text: str, public: list[str], examples: bool) -> str:
         is_text = not in_code and not line.startswith("#")
         lines.append(_link_names(call, line) if is_text else line)
     plots = "```{eval-rst}\n.. minigallery:: scripts/*/plot_*.py\n```" if examples else ""
-    return "\n".join(lines).replace(GALLERY_MARK, plots)
+    linked = "\n".join(lines).replace(GALLERY_MARK, plots)
+    return PICTURE_MARK.sub(_gallery_picture if examples else "", linked)
+
+
+def _gallery_picture(mark: re.Match[str]) -> str:
+    """A picture of the gallery with its caption, which leads to its code."""
+    folder, script, number, caption = mark.groups()
+    lines = [
+        f"```{{figure}} /gallery/{folder}/images/sphx_glr_{script}_{number}.png",
+        f":alt: {caption}",
+        f":target: ../gallery/{folder}/{script}.html",
+        "",
+        f"{caption} [The code](/gallery/{folder}/{script}.rst)",
+        "```",
+    ]
+    return "\n".join(lines)
 
 
 def _link_names(call: re.Pattern[str], line: str) -> str:
@@ -99,22 +115,6 @@ def _front_page(examples: bool) -> str:
         page = re.sub(r"^<!-- examples -->$.*?^<!-- end -->$", "", page, flags=re.MULTILINE | re.DOTALL)
     toctree = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
     return page.replace("<!-- example -->", f"{code}\n\n{output}").replace("<!-- pages -->", toctree)
-
-
-def _copy_and_list_notebooks(source: Path, folder: Path) -> None:
-    """Copy the notebooks, with links to guides as these pages have them, and list them by number."""
-    folder.mkdir()
-    rows, names = [], []
-    for path in sorted(source.glob("*.ipynb"), key=lambda x: int(x.stem.partition("_")[0])):
-        text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
-        _write(folder / path.name, text)
-        head = "".join(json.loads(text)["cells"][0]["source"])
-        title, summary = head.partition("\n")[0].lstrip("# "), head.partition("\n\n")[2].partition(". ")[0]
-        rows.append(f":::{{grid-item-card}} {title}\n:link: {path.stem}\n:link-type: doc\n\n{summary.strip()}.\n:::\n")
-        names.append(path.stem)
-    grid = "\n".join(["::::{grid} 1 2 2 3", ":gutter: 3", "", *rows, "::::"])
-    toctree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
-    _write(folder / "index.md", f"# Notebooks\n\nWorked examples with their outputs.\n\n{grid}\n\n{toctree}\n")
 
 
 def _write_reference(folder: Path, sections: list[Section]) -> None:

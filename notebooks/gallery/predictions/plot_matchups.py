@@ -1,7 +1,7 @@
 """Expected scores
 ===============
 
-What each team is expected to score against each other one. One half is white.
+What each team is expected to score against each other one. Deep colours are far from one half.
 """
 
 import jaxrate as jr
