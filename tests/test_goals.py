@@ -97,7 +97,7 @@ def test_matches_are_those_of_the_twin(case, weight, double):
         np.testing.assert_allclose(run.state.covariance[name], parts @ team.P @ parts.T, rtol=1e-5, atol=3e-3)
 
 
-@pytest.mark.parametrize("dependence", [None, -0.12, 0.3, 5.0, -5.0])
+@pytest.mark.parametrize("dependence", mark_full([None, -0.12, 0.3, 5.0, -5.0], None, -0.12))
 def test_scorelines_sum_to_one_and_make_the_results(dependence, double):
     values = zip(
         (0.2, -1.0, 0.0), (0.3, 0.5, -0.4), (0.05, 0.2, 0.01), (0.01, -0.02, 0.0), (0.04, 0.03, 0.02), strict=True

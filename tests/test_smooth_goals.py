@@ -87,7 +87,12 @@ def test_a_filter_goes_on_where_hindsight_ends(double):
         rating = np.asarray(smoothed.state.mean)[name, 0]
         assert smoothed.rating.mean[place] == pytest.approx(rating, abs=0.2)
         assert np.isfinite(at_end[name])
-    forecast = jr.forecasts.forecast_by_smoothing(system, events, start=60.0, refit=30.0)
+
+
+@pytest.mark.full
+def test_hindsight_forecasts_goals(double):
+    events = league()
+    forecast = jr.forecasts.forecast_by_smoothing(system_of("expected"), events, start=60.0, refit=30.0)
     assert np.isfinite(forecast.prediction).all() and len(forecast.prediction) == len(events.score)
 
 
