@@ -118,6 +118,16 @@ def test_percents_are_probabilities(league, of_two):
     assert "Read as percent: one and both." in found.notes and "percent" not in str(of_two)
 
 
+def test_impossible_results_that_came_true_are_counted():
+    data, truth = make_league(draws=0.25, seed=1)
+    sure = truth[:, ::-1].copy()
+    drawn = np.flatnonzero(data.matches.score == 0.5)
+    sure[drawn[-3:], 1] = 0.0  # as some forecasts have of draws
+    sure /= sure.sum(axis=1, keepdims=True)
+    found = jr.league.benchmark_systems(data, ["elo"], forecasts={"sure": sure, "truth": truth[:, ::-1]}, **KEEP)
+    assert [x for x in found.notes if "no chance" in x] == ["sure gave no chance to 3 results that came true."]
+
+
 def test_odds_become_probabilities_by_the_method(league):
     data, truth = league
     fair = np.stack([truth[:, 2], truth[:, 0]], axis=1)

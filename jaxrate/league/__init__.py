@@ -29,6 +29,7 @@ contenders.py                       systems that are compared: fitted to the pas
 comparison_table.py                 Comparison, and how it prints
 comparison_notes.py                 the notes beneath its table
 system_benchmark.py                 benchmark_systems: how near systems come to ceilings
+benchmark_scoring.py                metrics of its forecasts, and their differences from the best system
 benchmark_table.py                  Benchmark, and how it prints
 benchmark_findings.py               what a benchmark says, in sentences
 external_forecasts.py                  forecasts of others: published probabilities, odds

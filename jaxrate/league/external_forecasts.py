@@ -12,7 +12,7 @@ from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.events import Matches, RowError, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.bookmaker_odds import check_decimal_odds, probabilities_from_odds
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.text_format import did_you_mean_suffix, format_count
 
 MIN_PERCENT = 10.0  # the median probability of a win from which all are in percent
 MIN_BOOKSUM = 0.9  # of the median match; less is no margin: the odds of an outcome are missing
@@ -147,6 +147,21 @@ def _named_column(name: str, data: Dataset) -> HostArray:
 def match_count(data: Dataset) -> int:
     """How many matches, or contests, there are."""
     return len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
+
+
+def describe_impossible_results(name: str, probability: HostArray, score: HostArray) -> list[str]:
+    """A sentence if results came true that a forecast gave no chance, which cost it a lot of log loss.
+
+    Args:
+      name: of the forecast.
+      probability: [n, K] of each result, NaN where there is none.
+      score: [n] of the first players.
+    """
+    level = score * (probability.shape[1] - 1)
+    is_result = level == np.rint(level)
+    of_result = probability[np.arange(len(score)), np.rint(level).astype(int)]
+    count = int(np.sum(is_result & (of_result == 0.0)))
+    return [f"{name} gave no chance to {format_count(count, 'result')} that came true."] if count else []
 
 
 def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, num_outcomes: int) -> HostArray:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.fitting.time_limited_fit import FitLimits
 from jaxrate.league.benchmark_findings import write_findings
+from jaxrate.league.benchmark_scoring import ScoredForecast, Scoring, compare_with_best, feature_worth, score_forecast
 from jaxrate.league.benchmark_table import (
-    SLOPE,
     TREES,
     TREES_ON_RATINGS,
     Benchmark,
-    BenchmarkRow,
     FeatureWorth,
-    RowKind,
 )
 from jaxrate.league.blending import blend_one_step_ahead
 from jaxrate.league.boosted_trees import (
@@ -35,13 +33,16 @@ from jaxrate.league.comparison_candidates import resolve_system, select_candidat
 from jaxrate.league.comparison_notes import compose_notes
 from jaxrate.league.contenders import Contender, fit_contenders, time_replay
 from jaxrate.league.evaluation import TwoSidedEvents, as_two_sided, check_last_share
-from jaxrate.league.external_forecasts import ExternalForecast, past_frequencies, resolve_external_forecasts
+from jaxrate.league.external_forecasts import (
+    ExternalForecast,
+    describe_impossible_results,
+    past_frequencies,
+    resolve_external_forecasts,
+)
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.memory_checks import peak_memory_bytes, reset_peak_memory
 from jaxrate.metrics.bookmaker_odds import check_odds_method
-from jaxrate.metrics.logistic_calibration import CalibrationSlope, calibration_slope
-from jaxrate.metrics.outcome_metrics import LossesByMatch, losses_by_match, score_probabilities
-from jaxrate.metrics.prediction_metrics import LogLossDifference, paired_difference
+from jaxrate.metrics.outcome_metrics import score_probabilities
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.system import RatingSystem
@@ -129,16 +130,19 @@ def benchmark_systems(
     if stack is not False:
         check_trees_can_be_grown(data, num_past)
     columns = resolve_stack_columns(stack, data)
-    scoring = _Scoring(score, two_sided.weight, num_past, num_outcomes)
+    scoring = Scoring(score, two_sided.weight, num_past, num_outcomes)
     entries, notes, left_out = _rate_systems(data, two_sided, systems, scoring, fit_seconds, watch)
     predictions = {entry.row.name: entry.prediction for entry in entries}
-    others = [_make_entry("past frequencies", "frequencies", _frequencies(data, scoring), scoring)]
+    others = [score_forecast("past frequencies", "frequencies", _frequencies(data, scoring), scoring)]
     if len(entries) > 1 and num_outcomes == 2:
         _, blend, _ = blend_one_step_ahead(
             [p[:, 1] for p in predictions.values()], two_sided, np.arange(len(score)) >= num_past
         )
-        others.append(_make_entry("blend", "blend", np.stack([1.0 - blend, blend], axis=1), scoring))
-    others += [_make_entry(x.name, x.kind, _as_outcomes(x, num_outcomes), scoring) for x in external]  # type: ignore[arg-type]
+        others.append(score_forecast("blend", "blend", np.stack([1.0 - blend, blend], axis=1), scoring))
+    for x in external:
+        probability = _as_outcomes(x, num_outcomes)
+        others.append(score_forecast(x.name, x.kind, probability, scoring))  # type: ignore[arg-type]
+        notes += describe_impossible_results(x.name, probability[num_past:], score[num_past:])
     worth, num_trained = list[FeatureWorth](), None
     if stack is not False:
         in_named_order = {name: predictions[name] for name in sorted(predictions)}  # which no scored match has a say in
@@ -146,11 +150,11 @@ def benchmark_systems(
         boosted = boosted_forecast(features, score, num_past, num_outcomes)
         num_trained = boosted.num_trained
         trees = scoring.pad(boosted.probabilities)
-        others.append(_make_entry(TREES, "trees", trees, scoring))
-        others.append(_make_entry(TREES_ON_RATINGS, "trees", scoring.pad(boosted.by_ratings), scoring))
-        worth = _feature_worth(boosted.without, others[-2], scoring)
+        others.append(score_forecast(TREES, "trees", trees, scoring))
+        others.append(score_forecast(TREES_ON_RATINGS, "trees", scoring.pad(boosted.by_ratings), scoring))
+        worth = feature_worth(boosted.without, others[-2], scoring)
     others.sort(key=lambda entry: np.nan_to_num(entry.row.quality["log loss"], nan=np.inf))
-    rows = [_compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
+    rows = [compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
     if percents := [x.name for x in external if x.is_percent]:
         notes.append(f"Read as percent: {join_names(percents)}.")
     if odds:
@@ -170,28 +174,6 @@ def benchmark_systems(
         left_out,
         worth,
     )
-
-
-class _Scoring(NamedTuple):
-    """What predictions are scored by."""
-
-    score: HostArray  # [n]
-    weight: HostArray | None  # [n]
-    num_past: int
-    num_outcomes: int
-
-    def pad(self, ahead: HostArray) -> HostArray:
-        """[n, K] predictions of the scored matches alone, NaN before them."""
-        return np.concatenate([np.full((self.num_past, ahead.shape[1]), np.nan), ahead])
-
-
-class _Entry(NamedTuple):
-    """A row without its difference from the best, its predictions, and what it loses."""
-
-    row: BenchmarkRow
-    prediction: HostArray  # [n, K] probabilities of each result
-    losses: LossesByMatch  # of the scored matches that it has
-    has: HostArray  # [m] which of the scored matches it has
 
 
 def _count_past(data: Dataset, two_sided: TwoSidedEvents, last: float, since: Any) -> int:
@@ -236,14 +218,19 @@ def _rate_systems(
     data: Dataset,
     two_sided: TwoSidedEvents,
     systems: Any,
-    scoring: _Scoring,
+    scoring: Scoring,
     fit_seconds: float,
     watch: Callable[[float], None] | None,
-) -> tuple[list[_Entry], list[str], dict[str, str]]:
+) -> tuple[list[ScoredForecast], list[str], dict[str, str]]:
     """The entries of all systems, the best first; notes; and why others are left out."""
     choices = system_choices_by_name({name: {} for name in BENCHMARK_SYSTEMS} if systems is None else systems)
     choices, left_out = select_candidates(data, choices, is_named=systems is not None)
-    num_past, entries, reasons, used = scoring.num_past, list[_Entry](), dict[str, str](), dict[str, RatingSystem]()
+    num_past, entries, reasons, used = (
+        scoring.num_past,
+        list[ScoredForecast](),
+        dict[str, str](),
+        dict[str, RatingSystem](),
+    )
     limits = FitLimits(float("inf"), fit_seconds)
     for number, name in enumerate(choices):
         system = resolve_system(name, choices[name], None, data, num_past)
@@ -260,7 +247,9 @@ def _rate_systems(
         seconds = time.perf_counter() - start_time if is_fitted else None
         plan = get_or_make_levels_plan(contender.system, data.events, {})
         result, run_seconds = time_replay(run, contender.system, data.events, plan)
-        entry = _make_entry(name, "system", _predicted_outcomes(result.prediction, data, two_sided, scoring), scoring)
+        entry = score_forecast(
+            name, "system", _predicted_outcomes(result.prediction, data, two_sided, scoring), scoring
+        )
         row = entry.row._replace(
             system=contender.system,
             fit_seconds=seconds,
@@ -279,7 +268,7 @@ def _watch_part(watch: Callable[[float], None], number: int, count: int, share: 
     watch((number + FIT_PROGRESS_SHARE * share) / count * 0.99)
 
 
-def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvents, scoring: _Scoring) -> HostArray:
+def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvents, scoring: Scoring) -> HostArray:
     """[n, K] probabilities of each result."""
     if scoring.num_outcomes == 3:
         return score_probabilities(prediction)
@@ -287,7 +276,7 @@ def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvent
     return np.stack([1.0 - expected, expected], axis=1)
 
 
-def _frequencies(data: Dataset, scoring: _Scoring) -> HostArray:
+def _frequencies(data: Dataset, scoring: Scoring) -> HostArray:
     """[n, K] how often each result was seen in the past."""
     side = data.matches.context.side if isinstance(data.events, Matches) else None
     if side is not None and np.ptp(side) == 0 and (scoring.score == 1).all():  # of winners, who come first
@@ -301,46 +290,3 @@ def _as_outcomes(forecast: ExternalForecast, num_outcomes: int) -> HostArray:
     if num_outcomes == 3 or not forecast.has_draws:
         return p
     return p[:, ::2] + 0.5 * p[:, 1:2]
-
-
-def _make_entry(name: str, kind: RowKind, prediction: HostArray, scoring: _Scoring) -> _Entry:
-    """The metrics of a forecaster, whose predictions [n, K] are NaN where it has none."""
-    ahead, score = prediction[scoring.num_past :], scoring.score[scoring.num_past :]
-    has = np.asarray(~np.isnan(ahead).any(axis=1))
-    weight = np.ones(len(score)) if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :]
-    if not has.any():
-        names = ["log loss", "Brier score", *["RPS"] * (scoring.num_outcomes == 3), "accuracy", SLOPE]
-        row = BenchmarkRow(name, kind, dict.fromkeys(names, float("nan")), float("nan"), 0, None)
-        return _Entry(row, prediction, LossesByMatch(*[np.empty(0)] * 4), has)
-    p, s, w = ahead[has], score[has], weight[has]
-    losses = losses_by_match(p if scoring.num_outcomes == 3 else p[:, 1], s)
-    by_match = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
-    if losses.rps is not None:
-        by_match["RPS"] = losses.rps
-    by_match["accuracy"] = losses.accuracy
-    quality = {metric: float(np.average(x, weights=w)) for metric, x in by_match.items()}
-    slope = CalibrationSlope(float("nan"), float("nan"))
-    if kind != "frequencies":  # which are two or three numbers
-        slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), s, weight=w)
-    quality[SLOPE] = slope.slope
-    return _Entry(BenchmarkRow(name, kind, quality, slope.error, len(s), None), prediction, losses, has)
-
-
-def _compare_with_best(entry: _Entry, best: _Entry, scoring: _Scoring) -> BenchmarkRow:
-    """The row with its difference from the best system, on the matches that it has."""
-    if entry is best or not entry.row.scored:
-        return entry.row
-    weight = None if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :][entry.has]
-    gap = paired_difference(entry.losses.log_loss, best.losses.log_loss[entry.has], weight)
-    return entry.row._replace(log_loss_difference=LogLossDifference(*gap))
-
-
-def _feature_worth(without: Mapping[str, HostArray], trees: _Entry, scoring: _Scoring) -> list[FeatureWorth]:
-    """What trees lose without each kind of evidence, the most valuable first."""
-    worth = []
-    for name, prediction in without.items():
-        entry = _make_entry(name, "trees", scoring.pad(prediction), scoring)
-        gap = _compare_with_best(entry, trees, scoring).log_loss_difference
-        assert gap is not None
-        worth.append(FeatureWorth(name, gap))
-    return sorted(worth, key=lambda x: -x.loss.difference)

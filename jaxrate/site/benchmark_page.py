@@ -104,7 +104,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         title,
         f"{benchmark.scored:,}",
         benchmark.scored_on,
-        [name_systems_in_print(x, names) for x in benchmark.findings],
+        [name_systems_in_print(x, names).replace(" ± ", "\u00a0±\u00a0") for x in benchmark.findings],
         [name_systems_in_print(x, names) for x in benchmark.notes],
         axis,
         rows[: len(systems)],
