@@ -14,7 +14,7 @@ import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.league.all_careers import build_careers
 from jaxrate.site.hindsight_level import align_hindsight
-from tests.browser import downloaded, findings, pointed, texts, wait_for
+from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -214,6 +214,18 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
 # in a browser
 
 
+COVERED = """
+const chart = document.querySelector(".chart"), box = chart.getBoundingClientRect();
+for (const label of chart.querySelectorAll(".top")) label.style.top = "95%"; // where the lines leave room
+const peaks = [...chart.querySelectorAll(".top")].map((x) => x.getBoundingClientRect());
+return [0.02, 0.2, 0.4, 0.6, 0.8, 0.98].filter((part) => {
+  chart.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + part * box.width, bubbles: true }));
+  const tip = chart.querySelector(".tip").getBoundingClientRect();
+  return peaks.some((x) => x.left < tip.right && tip.left < x.right && x.top < tip.bottom && tip.top < x.bottom);
+}).length
+"""  # at how many places of the pointer what the chart says there covers the label of a peak
+
+
 @pytest.fixture
 def opened(browser, folder):
     """A function that opens a page of the site; afterwards: nothing went wrong, nothing was asked of the network."""
@@ -299,6 +311,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
         return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(page, "#answer p")]
 
     assert shown() == pytest.approx(chances, abs=6e-3)
+    assert texts(page, ".note")[0] == "Chances of draws are fitted to all results."
     assert not page.find_elements("id", "games")  # where matches are drawn, nobody plays the best of three
 
 
@@ -322,6 +335,8 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
         (note,) = texts(browser, "#note")
         assert "The dots are the peaks." in note and "dot is the peak" not in note
         assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
+        narrowed(browser, 700, "light")
+        assert browser.execute_script(COVERED) == 0
         kept = downloaded(browser, "#events").split("\r\n")
         rows = inside(page_of(folder, "player 03"), "career")["score"]
         assert kept[0].startswith("date,opponent,result,expected") and len(kept) == len(rows) + 1

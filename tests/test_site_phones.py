@@ -176,3 +176,31 @@ def test_labels_of_peaks_neither_touch_nor_stick_out(browser, tmp_path, width):
     )
     first, second = sorted(boxes, key=lambda box: box["top"])
     assert first["bottom"] <= second["top"] and max(x["right"] for x in boxes) <= width and first["top"] >= 0
+
+
+def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):
+    """The table beside the dots of thousands of matches was three pixels too wide."""
+    random = np.random.default_rng(0)
+    n, names = 6000, np.array([f"P{i}" for i in range(8)])
+    a = random.integers(0, 8, n)
+    b = (a + random.integers(1, 8, n)) % 8
+    rated = jr.rate(jr.elo(), jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, n).astype(float)}))
+    (tmp_path / "report.html").write_text(jr.site.report_html(rated), encoding="utf-8")
+    narrowed(browser, 320, "light")
+    browser.get((tmp_path / "report.html").as_uri())
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_chances_near_one_half_are_told_apart_on_dark_pages(browser, tmp_path):
+    """69 beside 50 was hardly visible: a percent is now as much of the way from the paper to white."""
+    table = {"a": ["Ada"] * 9 + ["Bo"] * 9, "b": ["Bo"] * 9 + ["Ada"] * 9, "score": [1.0] * 12 + [0.0] * 6}
+    jr.site.write_site(jr.rate(jr.elo(k=16), jr.read(table)), tmp_path)
+    narrowed(browser, 1280, "dark")
+    browser.get((tmp_path / "pairs.html").as_uri())
+    cell = """const cell = [...document.querySelectorAll(".matrix td.figure")].find((x) => !("lower" in x.dataset));
+    return [Number(cell.textContent), getComputedStyle(cell).backgroundColor]"""
+    chance, background = browser.execute_script(cell)
+    paper = np.array([16, 24, 42]) / 255
+    found = np.array([float(x) for x in re.findall(r"[\d.]+", background.partition("srgb")[2] or background)][:3])
+    found = found if found.max() <= 1 else found / 255
+    assert 55 < chance < 70 and np.abs(found - paper).mean() > 0.01 * (chance - 50)

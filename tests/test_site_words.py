@@ -193,6 +193,21 @@ def test_calibration_is_that_of_favourites_on_either_side():
     assert said.texts[2].endswith("favourites with 65% to 75%, 72.0% on average, 72.0% won.")
 
 
+def test_where_chances_of_draws_are_from():
+    """A site with chances of draws and a report without had other odds for the same match, and neither said why."""
+    table = {"a": list("xyxyzz"), "b": list("yxzzxy"), "score": [1.0, 0.5, 0.5, 0.0, 0.5, 1.0]}
+    told = re.findall(
+        '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(jr.elo(), jr.read(table)))
+    )
+    assert told == ["Chances of draws are fitted to all results."]
+    system = jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5)
+    told = re.findall(
+        '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(system, jr.read(table)))
+    )
+    (sentence,) = told
+    assert sentence.endswith("had 19.9% on average; 50.0% of the matches were drawn.") and "settings" in sentence
+
+
 def test_half_of_the_draws_makes_a_clear_favourite():
     """49% against 25% was no clear favourite."""
     columns = {"a": ["Ada", "Cy"], "b": ["Bo", "Di"], "win": [0.49, 0.35], "draw": [0.26, 0.3], "loss": [0.25, 0.35]}

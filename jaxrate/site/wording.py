@@ -134,6 +134,17 @@ def describe_learned_columns(rated: Rated) -> str:
     return join_names(found) if len(found) > 1 else "results alone"
 
 
+def describe_draw_chances(rated: Rated) -> str:
+    """Where the chances of draws in matches to come are from, as pages of the same results may differ in them."""
+    if rated.contests is not None or "draw" not in rated.predictions.column_names:
+        return "Chances of draws are fitted to all results."
+    chance, score = (rated.predictions[name].to_numpy() for name in ("draw", "score"))
+    return (
+        f"Chances of draws are those of the system\u2019s settings, by which draws had {chance.mean():.1%} "
+        f"on average; {((score > 0) & (score < 1)).mean():.1%} of the matches were drawn."
+    )
+
+
 def describe_period(rated: Rated) -> str:
     """The length of rating periods as text; nothing without periods."""
     unit = " days" if rated.clock == "dates" else ""

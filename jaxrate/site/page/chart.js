@@ -133,16 +133,29 @@ class Chart {
       ...nearest.map((p, i) => {
         const name = this.lines.length > 1 ? `${this.lines[i].name}: ` : "";
         const spread = p.spread ? ` ± ${grouped(p.spread, this.digits)}` : "";
-        return make("span", {}, `${name}${grouped(p.y, this.digits)}${spread}${p.text && ", "}${p.text}`);
+        const rating = `${name}${grouped(p.y, this.digits)}${spread}`;
+        return make("span", {}, ...(name && p.text ? [rating, make("i", {}, p.text)] : [`${rating}${p.text && ", "}${p.text}`]));
       }),
     );
     this.tip.hidden = false;
     this.tip.style.left = "0"; // where it is as wide as it wants to be
     const over = nearest.reduce((sum, p) => sum + this.y(p.y), 0) < nearest.length / 2;
-    [this.tip.style.top, this.tip.style.bottom] = over ? ["auto", "0"] : ["0", "auto"];
-    const wide = this.tip.offsetWidth;
-    const left = at > box.width / 2 ? at - 12 - wide : at + 12; // where there is more room
-    this.tip.style.left = `${Math.max(Math.min(left, box.width - wide), 0)}px`;
+    const [left, top] = this.tipPlace(at, over);
+    Object.assign(this.tip.style, { left: `${left}px`, top: `${top}px` });
+  }
+
+  // Beside the pointer, where there is more room or where no label of a peak is covered.
+
+  tipPlace(at, over) {
+    const [wide, high] = [this.tip.offsetWidth, this.tip.offsetHeight];
+    const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
+    const sides = at > width / 2 ? [at - 12 - wide, at + 12] : [at + 12, at - 12 - wide];
+    const tops = over ? [height - high, 0] : [0, height - high];
+    const places = sides.flatMap((x) => tops.map((y) => [Math.max(Math.min(x, width - wide), 0), y]));
+    const frame = this.frame.getBoundingClientRect();
+    const peaks = [...this.labels.querySelectorAll(".top")].map((x) => x.getBoundingClientRect());
+    const covers = ([x, y]) => peaks.some((b) => b.left - frame.left < x + wide && x < b.right - frame.left && b.top - frame.top < y + high && y < b.bottom - frame.top);
+    return places.find((place) => !covers(place)) ?? places[0];
   }
 
   leave() {
