@@ -50,10 +50,11 @@ from jaxrate.systems.system_titles import describe_system, system_title
 from jaxrate.text_format import format_count, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
-LONG_EVENTS, LONG_POINTS = 50, 60  # latest events in the section of a top player, and how many more points of the line
-SHORT_EVENTS, SHORT_POINTS = 10, 12  # the same of other current players
+LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
+SHORT_EVENTS, SHORT_POINTS = 10, 8  # the same of other current players
 SHORT_SECTIONS = 250  # of other current players, at most
 CHANCE_UNITS = 1000  # of a probability in the data of sections, which are whole numbers
+DIFFERENCE_COLUMNS = {"time", "rating", "spread", "known", "knownSpread"}  # whose neighbours are near each other
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
@@ -232,8 +233,8 @@ def _encode_section_data(career: dict[str, Any]) -> dict[str, Any]:
     if "past" in career:
         past = career["past"].items()
         encoded["past"] = {name: x if name == "pauses" else encode_as_differences(x) for name, x in past}
-    if "time" in career:
-        encoded["time"] = encode_as_differences(career["time"])
+    for name in career.keys() & DIFFERENCE_COLUMNS:
+        encoded[name] = encode_as_differences(career[name])
     if "points" in career:
         encoded["points"] = " ".join(x.replace("\u2013", ":") for x in career["points"])
     for name in career.keys() & {"chance", "draw"}:

@@ -20,7 +20,7 @@ const others = new Proxy([], { get: (_, i) => [i, board.name[i]] });
 const fromDifferences = (values, sum = 0) => values.map((x) => (x === null ? null : (sum += x)));
 for (const career of Object.values(sections)) {
   career.others = others;
-  if (career.time) career.time = fromDifferences(career.time);
+  for (const name of ["time", "rating", "spread", "known", "knownSpread"]) if (career[name]) career[name] = fromDifferences(career[name]);
   for (const name of ["chance", "draw"]) career[name] = career[name]?.map((x) => (x === null ? null : x / 1000));
   if (career.points) career.points = career.points.replaceAll(":", "–").split(" ");
   for (const [name, values] of Object.entries(career.past ?? {})) if (name !== "pauses") career.past[name] = fromDifferences(values);
