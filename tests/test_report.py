@@ -100,7 +100,7 @@ def test_the_line_of_a_long_career_has_points_at_even_distances():
         drawn = [*told["past"]["number"], *(551 + i for i in told["drawn"])]
         assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (95, 96)
         step = np.diff(drawn)
-        assert set(step[-8:]) <= {4, 5, 6} and step.max() <= 6 and (step >= 4).sum() >= len(step) - 2
+        assert set(step[-8:]) <= {5, 6, 7} and step.max() <= 7 and (step >= 5).sum() >= len(step) - 2
 
 
 def test_names_are_shown_literally():

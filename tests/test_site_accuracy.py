@@ -115,7 +115,9 @@ def test_the_title_of_a_comparison_is_qualified():
     told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
     assert told == "The side advantage is 50 points for Elo, Skills, by default."
     told = describe_place_of_system(compared, "elo")
-    assert told == "These are the ratings of Elo, number 2 of 2 systems."  # and no command, which readers met
+    assert (
+        told == "These are the ratings of Elo, number 2 of 2 systems by its predictions."
+    )  # and no command, which readers met
     (advice,) = advise_best_system(compared, "elo")
     assert "Skills, which predicted best" in advice.purpose
     assert advice.commands == ("jaxrate report FILE --system skills",)

@@ -110,7 +110,8 @@ def describe_place_of_system(comparison: Comparison | None, name: str) -> str:
     place = _place_behind_best(comparison, name)
     if comparison is None or place is None:
         return ""
-    return f"These are the ratings of {system_title(name)}, number {place} of {len(comparison.results)} systems."
+    rank = f"number {place} of {len(comparison.results)} systems by its predictions"
+    return f"These are the ratings of {system_title(name)}, {rank}."
 
 
 def advise_best_system(comparison: Comparison | None, name: str) -> tuple[Advice, ...]:
