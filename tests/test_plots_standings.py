@@ -14,7 +14,9 @@ from matplotlib.text import Text
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots.rank_plots import _set_rank_axis
+from jaxrate.plots.altair_line_charts import ChartLine
+from jaxrate.plots.rank_plots import _draw_panels, _set_rank_axis
+from jaxrate.plots.unnamed_players import UnnamedPlayers
 from tests.conftest import refused
 
 
@@ -142,6 +144,36 @@ def test_ranks_say_who_is_listed_too_early(ax):
     rated = jr.rate(jr.elo(), jr.read(table))
     with refused("Early is only listed before 1"):
         plots.ranks(rated, ["Early", "P1"], step=10.0, active=30.0, min_games=10, ax=ax)
+
+
+def test_ranks_begin_when_ratings_are_settled():
+    """The finding was that somebody reached rank 2 by the first of all matches, when hardly anybody had a rating."""
+    league = jr.data.simulate.league(40, 1200, seed=4)
+    rated = jr.rate(jr.glicko(), jr.read({"a": [f"P{i}" for i in league.matches.player[:, 0]],
+                                          "b": [f"P{i}" for i in league.matches.player[:, 1]],
+                                          "score": league.matches.score, "time": np.arange(1200.0)}))  # fmt: skip
+    figure = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0).figure
+    played = {x: jr.career(rated, x)["time"][9] for x in ("P1", "P2", "P3")}
+    for panel in figure.axes[0].child_axes:
+        (line,) = [line for line in panel.lines if line.get_gid() == "rank"]
+        tenth = played[line.get_label()]
+        assert tenth <= line.get_xdata()[~np.isnan(line.get_ydata())][0] <= max(tenth + 10.0, 250.0)
+    assert "from the tenth match on" in "".join(x.get_text() for x in figure.artists)
+    every = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0, min_games=0).figure
+    assert every.axes[0].child_axes[0].lines[-1].get_xdata()[0] < 100.0
+    pyplot.close(figure)
+    pyplot.close(every)
+
+
+def test_ranks_at_ticks_do_not_lie_on_the_panel_beside():
+    rank = {f"P{i}": np.array([1.0, 12345.0]) for i in range(3)}
+    lines = [ChartLine(name, np.arange(2.0), y) for name, y in rank.items()]
+    ax = plots.make_axes(size=(8.5, 4.0), title="x")
+    _draw_panels(ax, lines, UnnamedPlayers(), "time")
+    ax.figure.draw_without_rendering()
+    left, right = ax.child_axes[:2]
+    assert min(x.get_window_extent().x0 for x in right.get_yticklabels()) > left.bbox.x1
+    pyplot.close(ax.figure)
 
 
 def test_ranks_of_three_or_more_have_a_panel_each(ax):

@@ -108,7 +108,7 @@ def interval_chart(
     tooltip = [altair.Tooltip("name:N", title="name"), altair.Tooltip("row:Q"),
                *(altair.Tooltip(f"{key}:Q", title=title, **number)
                  for key, title in (("value", text.x), ("low", "from"), ("high", "to")))]  # fmt: skip
-    bar = min(BAR_SHARE * row_height, MAX_BAR_HEIGHT)
+    bar = float(np.clip(BAR_SHARE * row_height, min(row_height, 1.0), MAX_BAR_HEIGHT))
     bars = chart.mark_bar(height=bar, color=COLOURS[0], opacity=0.3, cornerRadius=min(0.5 * bar, 2))
     bars = bars.encode(x=x, x2="high:Q", y=y)
     size = float(np.clip((DOT_SHARE * row_height) ** 2, MIN_DOT_AREA, DOT_AREA))

@@ -9,12 +9,12 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, format_time
-from jaxrate.league.trajectories import build_trajectories
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import PANEL_COLUMNS, ChartLine, line_chart, rank_panels_chart
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_end_labels import label_line_ends
-from jaxrate.plots.name_labels import fit_names, player_labels_by_id
+from jaxrate.plots.name_labels import fit_names, player_labels_by_id, text_width
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
     check_drawable_count,
@@ -33,6 +33,7 @@ from jaxrate.plots.scoreboard_style import (
     is_isolated,
     label_time_axis,
     make_axes,
+    points_per_pixel,
     style_axes,
 )
 from jaxrate.plots.time_steps import TimeSteps, default_step_length
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
 MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
 RANK_WIDTH = 1.5  # points of a line
 PANEL_HEIGHT = 1.5  # inches of a panel and its heading
-PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it
+PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
+TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
 
 
 @enforce_argument_annotations
@@ -73,9 +75,11 @@ def ranks(
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
     A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
-    one. The plot begins when half of those who play are listed, or half as many as usual. A line is interrupted while
-    the player is not listed, for example because they have not played for long. A note says how often each was first,
-    or their best rank; the others stand in grey in each panel.
+    one. The plot begins when half of those who play are listed, or half as many as usual. Without `min_games` it begins
+    when half of those listed have played ten times, and a line with the player's tenth event, since first ratings jump;
+    with hindsight with the first. A line is interrupted while the player is not listed, for example because they have
+    not played for long. A note says how often each was first, or their best rank; the others stand in grey in each
+    panel.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
@@ -110,6 +114,16 @@ def ranks(
     grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
     everybody = range(len(trajectories.start) - 1)
     all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
+    tenth = ""
+    if min_games is None and not isinstance(rated, Smoothed):
+        is_settled = _have_played_enough(trajectories, moments)
+        listed = np.sum(~np.isnan(all_ranks), axis=1)
+        settled = np.sum(~np.isnan(all_ranks) & is_settled, axis=1)
+        begin = int(np.argmax((settled > 0) & (2 * settled >= listed)))
+        is_settled |= ~is_settled[-1]  # whoever has fewer events has no settled ratings to wait for
+        if not is_settled[begin:][:, [*labels]].all():
+            tenth = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
+        moments, all_ranks = moments[begin:], np.where(is_settled, all_ranks, np.nan)[begin:]
     if min_games is None or min_games:
         played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
         listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
@@ -143,7 +157,7 @@ def ranks(
     until = "" if steps.years else f", back from {format_time(last, rated.clock)}"
     text = ChartText(
         ranks_title(ranks_by_name, num_counted, others_firsts, steps.years == 1),
-        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{unnamed.description}",
+        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{tenth}{unnamed.description}",
         clock, "rank", describe_source(rated),
     )  # fmt: skip
     if len(lines) < MIN_PANELS:
@@ -160,6 +174,12 @@ def ranks(
     ax = make_axes(ax, (8.5, 1.0 + PANEL_HEIGHT * num_rows), text.title, text.subtitle, source=text.source)
     _draw_panels(ax, lines, unnamed, clock)
     return ax
+
+
+def _have_played_enough(trajectories: Trajectories, moments: HostArray) -> HostArray:
+    """[m, N] whether each player has had ten events at these moments, so that their rating does not jump any more."""
+    points = np.stack([*trajectories.iterate_points_at(moments)])
+    return np.asarray(points - trajectories.start[:-1] >= PEAK_MIN_EVENTS)
 
 
 def _describe_ranks(rank: HostArray, num_counted: int) -> str:
@@ -198,11 +218,13 @@ def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers
     ax.set_axis_off()
     num_rows = -(-len(lines) // PANEL_COLUMNS)
     width, height = 1.0 / PANEL_COLUMNS, 1.0 / num_rows
+    worst = max(float(np.nanmax(line.y)) for line in [*lines, *unnamed.lines])
+    room = (text_width([f"{worst:,.0f}"], SMALL_FONT) + TICK_ROOM) / (width * ax.bbox.width * points_per_pixel(ax))
     panels: list[Axes] = []
     for i, (line, colour) in enumerate(zip(lines, (*COLOURS, GREY), strict=False)):
         row, column = divmod(i, PANEL_COLUMNS)
         left, bottom = column * width, 1.0 - (row + 1.0) * height
-        panel = ax.inset_axes((left, bottom, PANEL_SHARE[0] * width, PANEL_SHARE[1] * height))
+        panel = ax.inset_axes((left, bottom, min(PANEL_SHARE[0], 1.0 - room) * width, PANEL_SHARE[1] * height))
         style_axes(panel)
         draw_unnamed_players(panel, unnamed)
         for other in lines:
