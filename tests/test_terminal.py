@@ -20,7 +20,7 @@ from jaxrate.text_format import display_width
 
 pytest.importorskip("rich")
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
-HEADINGS = ["rank", "player", "rating", "95% interval", "change", "rank then", "games", "last played", "peak", "on"]
+HEADINGS = ["rank", "player", "rating", "95% interval", "change", "earlier rank", "games", "last played", "peak", "on"]
 ROW = 1, "Kansas City Chiefs", "1992.6", "1804 to 2181", "-63.9", 1, 967, "2021-02-07", "2056.3", "2020-12-27"
 
 

@@ -77,7 +77,8 @@ READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "ski
               help="Column of ties; several are added up.  [default: ties]")  # fmt: skip
 @reading_options(READING_OPTIONS)
 @click.option("--moved", is_flag=True, help="Test whether strengths changed over time, and whose.")
-@click.option("--top", type=click.IntRange(min=1), metavar="NUMBER", help="Length of the table.  [default: all]")
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, metavar="NUMBER",
+              help="Length of the table.")  # fmt: skip
 @click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
 @click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of FILE]")
@@ -99,7 +100,7 @@ def arena(
     tied: tuple[str, ...],
     options: dict[str, Any],
     moved: bool,
-    top: int | None,
+    top: int,
     out: Path | None,
     page: Path | None,
     title: str | None,
@@ -177,7 +178,7 @@ def arena(
         sections: list[str | TextTable] = [
             _answer(strengths, ranks, words),
             _strength_table(strengths, ranks, top, words),
-            "\n".join(_fit_details(strengths)),
+            "\n".join(_fit_details(strengths, with_model=report.verbose)),
         ]
         if drift is not None:
             table = TextTable(*drift.table_rows(top))
@@ -227,25 +228,28 @@ def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun
     return f"{headline(names, strengths, ranks)} ({counts})"
 
 
-def _fit_details(strengths: Strengths) -> list[str]:
-    """The lines below the table: the model, its likelihood and its coefficients."""
+def _fit_details(strengths: Strengths, *, with_model: bool) -> list[str]:
+    """The lines below the table: ties and coefficients, and the model and its likelihood if these are asked for."""
+    from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
     from jaxrate.arena.strength_estimates import format_value_and_error
 
-    name = strengths.model.replace("_", "-").title()
-    lines = [f"{name}: log likelihood {strengths.log_likelihood / strengths.votes:.4f} a vote"]
-    lines.append(
-        f"intervals by {strengths.errors}" if strengths.converged else "no intervals: the search did not converge"
-    )
+    lines = [] if strengths.converged else ["no intervals: the search did not converge"]
     if strengths.tie is not None:
-        name = "nu" if strengths.model == "davidson" else "theta"
-        lines.append(f"ties: {name} {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
+        _, share, _ = outcome_probabilities(strengths.model, np.zeros(1), strengths.kappa)
+        lines.append(f"ties: {100.0 * float(np.asarray(share)[0]):.0f}% of votes between equals")
+    if with_model:
+        name, likelihood = strengths.model.replace("_", "-").title(), strengths.log_likelihood / strengths.votes
+        lines.append(f"{name}: log likelihood {likelihood:.4f} a vote; intervals by {strengths.errors}")
+        if strengths.tie is not None:
+            name = "nu" if strengths.model == "davidson" else "theta"
+            lines.append(f"{name} of ties: {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
     for name, value in strengths.coefficient.items():
         sign, error = "+" * (value >= 0), strengths.coefficient_error[name]
         lines.append(f"{name}: {sign}{format_value_and_error(value, error, 2)} points for each unit")
     return lines
 
 
-def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int | None, noun: PlayerOrTeamNoun) -> TextTable:
+def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():

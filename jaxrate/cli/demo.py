@@ -50,7 +50,7 @@ def demo(
     matches: int | None,
     seed: int | None,
 ) -> None:
-    """Rate every match of the National Football League, 1920 to 2021, by every system.
+    """Rate every match of the National Football League, 1920 to 2021, by eight systems.
 
     Prints the accuracy of each system and the final table, and draws the careers of some teams.
     """
@@ -77,10 +77,11 @@ def demo(
         f"\nThe {len(playing)} teams that still play, by {best.name}, as of {np.datetime64(int(last), 'D')}:",
         name_teams(to_text_table(board, board.scope)),
     )
+    replaced = " (in place of the one there)" if picture.exists() else ""
     with report.stage("drawing"):
         was_drawn = _save_careers_plot_if_possible(rated, playing, picture)
     if was_drawn:
-        print_escaped(f"\n{picture} shows the {TEAMS[0]} and others through their seasons.")
+        print_escaped(f"\n{picture}{replaced} shows the {TEAMS[0]} and others through their seasons.")
     else:
         report.note("no picture without matplotlib: pip install 'jaxrate[plot]'")
 

@@ -172,6 +172,11 @@ def is_shipped_dataset(file: Any) -> bool:
     return is_output or not any(x.suffix.lower() in DATA_SUFFIXES for x in folder.glob("*"))
 
 
+def is_saved_run(file: str) -> bool:
+    """Whether FILE is a folder that `jaxrate rate --out` has written."""
+    return not is_shipped_dataset(file) and (Path(file) / OUTPUT_MARKERS[0]).is_file()
+
+
 def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | None:
     """The forecasts that were published with the shipped league, by name; None for other files."""
     return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else None

@@ -10,7 +10,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, read_events, reading_options
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams, read_events, reading_options
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
@@ -74,10 +74,11 @@ def plan(
     summary = {unit: n, "players": players, **_time_span(data)}
     shape = _schedule_shape(events, widest)
     if not as_json:
+        noun = "teams" if is_about_teams(file, options) else "players"
         span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
         memory_text = "" if memory is None else f", {memory / 1e9:.1f} GB"
         print_sections(
-            f"{n:,} {unit} of {players:,} players, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s\n"
+            f"{n:,} {unit} of {players:,} {noun}, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s\n"
             f"device: {device}{memory_text}\n"
         )
     rows: list[dict[str, Any]] = []
@@ -102,11 +103,15 @@ def plan(
         print_escaped(json.dumps(summary, indent=1))
     else:
         has_gpu_estimate = any(row.get("gpu") is not None for row in rows)
-        heads = ["system", "state", "memory", "rating takes", *(["a replay", "on a GPU"] if has_gpu_estimate else [])]
-        reasons = [] if all(row["fits"] for row in rows) else ["note"]
-        cells = [(*_format_plan_row(row)[: len(heads)], *(row.get("why", "") for _ in reasons)) for row in rows]
-        table = TextTable([*heads, *reasons], cells, ("system", "note"))
-        print_sections(table, _gpu_advice(rows, kind) if has_gpu_estimate else "")
+        heads = ["system", "peak memory", "rating takes", *(["a replay", "on a GPU"] if has_gpu_estimate else [])]
+        cells = [_format_plan_row(row)[: len(heads)] for row in rows if row["fits"]]
+        names_by_reason: dict[str, list[str]] = {}
+        for row in rows:
+            names_by_reason.setdefault(row.get("why", ""), []).append(row["system"])
+        notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items() if why]
+        notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {unit} and ratings.")
+        notes += [_gpu_advice(rows, kind)] if has_gpu_estimate else []
+        print_sections(TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes))
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
 
@@ -121,7 +126,7 @@ def _unsupported_reason(
         only = system.events == (jr.Periods,) and isinstance(flat_events, jr.Matches)
         return "only with --period" if only else f"does not rate {type(flat_events).__name__.lower()}"
     if isinstance(flat_events, jr.Matches) and system.name in CONTEST_SYSTEMS and not is_named:
-        return f"only with --system {system.name}"
+        return "only with --system"
     if system.settings.get("categories", 1) > 1 and data.categories is None:
         return "only with --category"
     return None
@@ -129,10 +134,8 @@ def _unsupported_reason(
 
 def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
     """The row of a system in the table."""
-    if not system_plan["fits"]:
-        return system_plan["system"], "", "", "", "", ""
     durations = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
-    return system_plan["system"], format_bytes(system_plan["state"]), format_bytes(system_plan["memory"]), *durations
+    return system_plan["system"], format_bytes(system_plan["memory"]), *durations
 
 
 def _gpu_advice(rows: list[dict[str, Any]], event_kind: str) -> str:

@@ -20,6 +20,7 @@ from jaxrate.text_format import (
 )
 
 SHOWN_EVENTS = 20  # of a career, the last ones
+UNKNOWN_NAMES = {"?": "unknown", "": "unknown"}  # of categories
 POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
 
 
@@ -35,10 +36,17 @@ def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
     if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
         return []
     row = {name: i for i, name in enumerate(columns["player"])}
-    strength = columns["rating"][:, None] + np.stack([columns[f"modifier {x}"] for x in rated.categories], axis=1)
-    rows = [(name, *(f"{x:.1f}" for x in strength[row[name]])) for name in board.player]
+    shown = [row[name] for name in board.player]
+    modifiers = {UNKNOWN_NAMES.get(str(x), str(x)): columns[f"modifier {x}"][shown] for x in rated.categories}
+    digits, rating = rating_decimals(columns["rating"][shown]), columns["rating"][shown]
+    cells = {
+        name: [format_decimals(x, digits) for x in rating + points]
+        for name, points in modifiers.items()
+        if np.any(np.abs(points) >= 0.5 * 10.0**-digits)  # others say nothing but the rating
+    }
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
-    return [TextTable([head, *map(str, rated.categories)], rows, (head,))]
+    rows = [*zip(board.player, *cells.values(), strict=True)]
+    return [TextTable([head, *cells], rows, (head,))] if cells else []
 
 
 def career_sections(

@@ -126,7 +126,7 @@ def report_options(command: Callable[..., None]) -> Callable[..., None]:
     """Options --quiet and --verbose; the command gets a `report`."""
 
     @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data.")
-    @click.option("-v", "--verbose", is_flag=True, help="Print timings, and where errors come from.")
+    @click.option("-v", "--verbose", is_flag=True, help="Print timings and details, and where errors come from.")
     @wraps(command)
     def run_command(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
         command(*args, report=ProgressReport(quiet, verbose), **options)

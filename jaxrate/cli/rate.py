@@ -27,6 +27,7 @@ from jaxrate.cli.input_options import (
     is_about_colours,
     is_about_teams,
     is_parquet_folder_or_pattern,
+    is_saved_run,
     is_shipped_dataset,
     read_events,
 )
@@ -153,6 +154,8 @@ def rate(
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
+    if file is not None and is_saved_run(file):
+        raise ValueError(f"{file} is a saved run; name it with --state {file}")
     chunked = by_parts["chunk"] is not None or by_parts["brief"] or by_parts["resume"]
     if chunked and file is None:
         raise ValueError("--chunk, --brief and --resume need a FILE")

@@ -22,7 +22,7 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
-from jaxrate.cli.terminal_tables import print_sections, to_text_table
+from jaxrate.cli.terminal_tables import name_teams, print_sections, to_text_table
 from jaxrate.league.column_table import PROBABILITY_COLUMNS, ColumnTable
 from jaxrate.text_format import format_percent
 
@@ -86,7 +86,7 @@ def season(
             rated, file, results=results, points=points, relegated=relegated, samples=samples,
             key=jax.random.key(seed), newcomers=newcomers, **settings, **options,
         )  # fmt: skip
-    _print_forecast(season_forecast, "seasons", as_json)
+    _print_forecast(season_forecast, "seasons", rated, as_json)
 
 
 @click.command(
@@ -116,14 +116,15 @@ def tournament(
     """
     import jax
 
+    rated = jr.load(run)
     with report.stage(f"simulating {samples:,} tournaments"):
         tournament_forecast = jr.forecasts.simulate_tournament(
-            jr.load(run), plan, samples=samples, key=jax.random.key(seed), newcomers=newcomers
+            rated, plan, samples=samples, key=jax.random.key(seed), newcomers=newcomers
         )  # fmt: skip
-    _print_forecast(tournament_forecast, "tournaments", as_json)
+    _print_forecast(tournament_forecast, "tournaments", rated, as_json)
 
 
-def _print_forecast(forecast: Any, kind: str, as_json: bool) -> None:
+def _print_forecast(forecast: Any, kind: str, rated: jr.Rated, as_json: bool) -> None:
     columns = forecast.columns()
     if as_json:
         print_escaped(json.dumps(columns.to_records(), indent=1))
@@ -133,4 +134,5 @@ def _print_forecast(forecast: Any, kind: str, as_json: bool) -> None:
             name: np.array([f"{format_percent(100.0 * x)}%" for x in values.tolist()])
             for name, values in shares.items()
         }
-        print_sections(to_text_table(ColumnTable(columns | percents), f"{forecast.samples:,} {kind}"))
+        table = to_text_table(ColumnTable(columns | percents), f"{forecast.samples:,} {kind}")
+        print_sections(name_teams(table) if rated.options.get("teams") else table)

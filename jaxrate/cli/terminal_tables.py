@@ -21,12 +21,12 @@ MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at lea
 SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
-    *("on", "at", "rank then", "calibration error", "Brier score"),
+    *("on", "at", "earlier rank", "calibration error", "Brier score"),
     *("peak", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
     *("opponent's rating", "deviation", "votes", "log loss saved", "fair odds", "side", "expected", "95% interval"),
 )
 SHORTENING_COLUMNS = "expected", "fair odds"  # for which names are cut
-HIDDEN_NAMES = {"rank then": "earlier rank", "on": "date of peak", "at": "time of peak"}
+HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
@@ -52,7 +52,10 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
     from jaxrate.league.column_table import LEFT_ALIGNED_COLUMNS
 
     headings, rows = table.heads_and_cells(top)
-    return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)
+    headings = ["earlier rank" if heading == "rank then" else heading for heading in headings]
+    return TextTable(
+        headings, rows, LEFT_ALIGNED_COLUMNS, caption.replace("change and rank then:", "change and earlier rank:")
+    )
 
 
 def name_teams(table: TextTable) -> TextTable:
@@ -90,8 +93,8 @@ def print_sections(*sections: str | TextTable) -> None:
             names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden)
             note = f"hidden {place}: {names} (a wider window shows more)" if hidden else ""
             caption = section.caption
-            if "rank then" in hidden:
-                caption = caption.replace("change and rank then:", "change:")
+            if "earlier rank" in hidden:
+                caption = caption.replace("change and earlier rank:", "change:")
             if "deviation" in hidden:
                 caption = caption.replace(DEVIATIONS_CLAUSE, "")
             if caption or note:

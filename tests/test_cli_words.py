@@ -1,0 +1,67 @@
+"""What commands print, by their functions: nouns, names of columns and what is left out."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.cli import arena
+from jaxrate.cli.player_output import strengths_by_category
+from jaxrate.cli.season_and_tournament import _print_forecast
+from jaxrate.cli.terminal_tables import to_text_table
+from jaxrate.league.column_table import ColumnTable
+
+
+def fake_run(**options):
+    return SimpleNamespace(options=options)
+
+
+@pytest.mark.parametrize(("options", "noun"), [({"teams": True}, "team"), ({}, "player")])
+def test_forecasts_call_players_as_the_run_does(capsys, options, noun):
+    columns = ColumnTable({"player": np.array(["Bears"]), "win": np.array([0.5])})
+    _print_forecast(SimpleNamespace(columns=lambda: columns, samples=10), "seasons", fake_run(**options), False)
+    assert capsys.readouterr().out.split()[:4] == [noun, "win", "Bears", "50%"]
+
+
+def test_strengths_by_category_leave_out_what_has_no_evidence(monkeypatch):
+    """Defect: a column named "?" and one of a surface that nobody had played on repeated the rating."""
+    points = {
+        "rating": [2137.1, 2073.5],
+        "modifier Hard": [58.5, 20.9],
+        "modifier ?": [3.0, 0.0],
+        "modifier Ice": [0, 0.01],
+    }
+    table = {"player": np.array(["Ada", "Bo"]), **{name: np.array(x) for name, x in points.items()}}
+    monkeypatch.setattr(jr.league, "rating_table", lambda rated: table)
+    rated = SimpleNamespace(categories=np.array(["Hard", "?", "Ice"], object), system=jr.skills())
+    (told,) = strengths_by_category(rated, SimpleNamespace(player=np.array(["Bo", "Ada"])))
+    assert [*told.headings] == ["strength by category", "Hard", "unknown"]
+    assert told.rows == [("Bo", "2,094.4", "2,073.5"), ("Ada", "2,195.6", "2,140.1")]
+
+
+def test_an_earlier_rank_has_one_name():
+    """Defect: "rank then" above the column, and "earlier rank" in the line about hidden ones."""
+    table = SimpleNamespace(heads_and_cells=lambda top: (["player", "change", "rank then"], [("Ada", "+1", 2)]))
+    told = to_text_table(table, "change and rank then: since 2020")
+    assert (
+        told.headings == ["player", "change", "earlier rank"] and told.caption == "change and earlier rank: since 2020"
+    )
+
+
+def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    code, _, errors = jaxrate("rate", tmp_path / "run")
+    assert code == 2 and errors == f"jaxrate: {tmp_path}/run is a saved run; name it with --state {tmp_path}/run\n"
+
+
+def test_an_arena_shows_twenty_and_says_what_ties_mean():
+    """Defect: the headline scrolled away above 129 rows, and ties were "nu 0.5"."""
+    votes = jr.arena.count_votes([0, 1], [1, 2], [30, 20], [10, 30], [20, 25])
+    strengths = jr.arena.fit_strengths(votes)
+    share = strengths.tie / (2 + strengths.tie)
+    assert arena._fit_details(strengths, with_model=False) == [f"ties: {100 * share:.0f}% of votes between equals"]
+    told = arena._fit_details(strengths, with_model=True)
+    assert told[1].startswith("Davidson: log likelihood -") and told[2].startswith("nu of ties: ")
+    assert next(x for x in arena.arena.params if x.name == "top").default == 20
