@@ -49,7 +49,7 @@ def test_a_comparison_scores_what_run_predicts(data):
     )
     head, *lines = str(found).splitlines()
     assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:9] == ["", note] and len(lines) == 11
-    assert lines[0].split()[-4:] == [format_metric(*x) for x in found.results[0].quality.items()]
+    assert lines[0].split()[-5:] == [*(format_metric(*x) for x in found.results[0].quality.items()), "best"]
     gap = found.results[1].log_loss_difference
     assert lines[1].split()[-3:] == [f"{gap.difference:+.4f}", "±", f"{1.96 * gap.error:.4f}"]
     assert "<td" in found._repr_html_() and "periods of 50" in found._repr_html_()

@@ -42,7 +42,7 @@ def test_what_is_bounded_from_above_alone_says_so():
     player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 15)
     matches = jr.matches(player, np.arange(n) % 2)
     fit = jr.fit(jr.elo(), matches, free=("k",))
-    assert fit.open == ("k",) and "`likelihood_interval` says how far" in repr(fit)
+    assert fit.open == ("k",) and "likelihood_interval says how far" in repr(fit)
     found = jr.fitting.likelihood_interval(fit, matches, "k")
     assert found.low == -np.inf and 0.1 < found.high < 30
     assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95% confidence; no value down to")

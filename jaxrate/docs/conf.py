@@ -116,10 +116,11 @@ def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree:
 
 
 def name_summaries(toctree: Any) -> str:
-    """A list of pages whose buttons, which show the pages below a page, have names."""
-    return re.sub(
+    """A list of pages whose buttons, which show the pages below a page, have names. Code breaks between its words."""
+    named = re.sub(
         r"(<a [^>]*>([^<]*)</a>\s*<details[^>]*>\s*<summary)", r'\1 aria-label="Pages below \2"', str(toctree)
     )
+    return re.sub(r">\w+(?:[._]\w+)+</a>", lambda x: re.sub(r"([._])", r"\1<wbr>", x[0]), named)
 
 
 def setup(app: Any) -> None:

@@ -2,11 +2,13 @@
 
 import re
 import shutil
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
+from jaxrate.docs.docstring_markup import to_restructured
 from jaxrate.docs.notebook_pages import write_notebooks
-from jaxrate.docs.public_names import Namespace, Section, list_pages, list_sections
+from jaxrate.docs.public_names import PURPOSES, Namespace, Section, list_pages, list_sections
 
 PACKAGE = Path(__file__).parents[1]
 GUIDES = PACKAGE / "guides"
@@ -121,9 +123,18 @@ def _write_reference(folder: Path, sections: list[Section]) -> None:
     """A page for each section; autosummary makes those of functions and classes."""
     folder.mkdir()
     stems = {x.title: x.title.lower().replace(" ", "_") for x in sections}
-    contents = [f"   {stem}" for stem in stems.values()]
     lines = [*_heading("Reference", "="), "Every public function and class has a page, by section.", ""]
-    lines += [".. toctree::", "   :maxdepth: 2", "", *contents, ""]
+    lines += _table([f":doc:`{title} <{stem}>`", PURPOSES[title]] for title, stem in stems.items())
+    lines += [".. toctree::", "   :hidden:", "", *(f"   {stem}" for stem in stems.values()), ""]
+    for section in sections:
+        lines += [
+            *_heading(section.title, "-"),
+            ".. currentmodule:: jaxrate",
+            "",
+            *_summary(section.names, has_pages=False),
+        ]
+        spaces = [(space.name, (space.module.__doc__ or "").partition("\n\n")[0]) for space in section.namespaces]
+        lines += _table([f":doc:`jr.{name} <{stems[section.title]}>`", _first_sentence(doc)] for name, doc in spaces)
     _write(folder / "index.rst", "\n".join(lines))
     for section in sections:
         lines = [*_heading(section.title, "="), ".. currentmodule:: jaxrate", "", *_summary(section.names)]
@@ -150,8 +161,21 @@ def _heading(title: str, sign: str) -> list[str]:
     return [title, sign * len(title), ""]
 
 
-def _summary(names: list[str]) -> list[str]:
-    """A table of names with the first sentences of their docstrings, whose pages autosummary makes."""
+def _summary(names: list[str], has_pages: bool = True) -> list[str]:
+    """A table of names with the first sentences of their docstrings; with `has_pages` autosummary makes their pages."""
     if not names:
         return []
-    return [".. autosummary::", "   :toctree: .", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+    options = [*["   :toctree: ."] * has_pages, "   :nosignatures:"]
+    return [".. autosummary::", *options, "", *(f"   {name}" for name in names), ""]
+
+
+def _table(rows: Iterable[list[str]]) -> list[str]:
+    """A table without a head, of rows of cells in reStructuredText."""
+    lines = [f"   {sign} {cell}" for row in rows for sign, cell in zip(["* -", *["  -"] * len(row)], row, strict=False)]
+    return [".. list-table::", "   :widths: 30 70", "", *lines, ""] if lines else []
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a docstring, in reStructuredText."""
+    sentence = re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
+    return " ".join(to_restructured([sentence], ()))

@@ -13,7 +13,7 @@ from jaxrate.systems import SYSTEMS
 SECTIONS = {  # titles of the reference's sections, and the folders of the package that they show
     "Data": ("data",),
     "Events": ("events",),
-    "Rating systems": ("systems", "extend", "urns"),
+    "Rating systems": ("systems",),
     "Rating": ("replay", "live", "saved_runs"),
     "Leaderboards and careers": ("league",),
     "Predictions": ("forecasts", "metrics"),
@@ -21,7 +21,24 @@ SECTIONS = {  # titles of the reference's sections, and the folders of the packa
     "Smoothing": ("smoothing",),
     "Fixed strengths": ("arena",),
     "Plots and pages": ("plots", "site"),
+    "Parts of systems": ("extend",),
+    "Worlds of Urnings": ("urns",),
     "Testing a system": ("testing",),
+}
+PURPOSES = {  # of sections
+    "Data": "Tables and public formats become events; simulated leagues; the league that ships.",
+    "Events": "Matches, rating periods and rounds, as arrays.",
+    "Rating systems": "The thirteen systems, each with its hyperparameters and formulas.",
+    "Rating": "A system goes through a history, or learns one result at a time; runs are saved.",
+    "Leaderboards and careers": "Ratings by name and date, comparisons of systems, records of players.",
+    "Predictions": "Matches, seasons and tournaments to come, and how good predictions were.",
+    "Fitting": "Hyperparameters by gradient, with standard errors and intervals.",
+    "Smoothing": "Ratings with hindsight.",
+    "Fixed strengths": "Players who do not change: strengths, certain ranks, tests of drift.",
+    "Plots and pages": "Pictures, reports and sites.",
+    "Parts of systems": "What a system of your own needs.",
+    "Worlds of Urnings": "Matchmakers, tests and simulated worlds of urns.",
+    "Testing a system": "The contract that every system satisfies.",
 }
 
 

@@ -79,7 +79,7 @@ class Fit(NamedTuple):
         if self.idle:
             lines.append(f"of no effect here: {', '.join(self.idle)}")
         if self.open:
-            lines.append(f"left open by these events: {', '.join(self.open)} (`likelihood_interval` says how far)")
+            lines.append(f"left open by these events: {', '.join(self.open)} (likelihood_interval says how far)")
         if self.held_out is not None:
             lines.append(f"of the rest, which was not fitted: {format_held_out_losses(self.held_out)}")
         return "\n".join(lines)

@@ -116,7 +116,7 @@ class Comparison(NamedTuple):
             rows.append([result.name, *[form] * ("form" in self.head)])
             rows[-1] += [format_metric(*measure) for measure in result.quality.items()]
             if self.has_differences and result.log_loss_difference is not None:
-                rows[-1] += [format_loss_difference(result.log_loss_difference) if len(rows) > 1 else ""]
+                rows[-1] += [format_loss_difference(result.log_loss_difference) if len(rows) > 1 else "best"]
             rows[-1] += [] if result.speed is None else [f"{result.speed:,.0f}"]
         others = [(x.name, x.quality, x.log_loss_difference) for x in self.published]
         if self.blend is not None:

@@ -43,6 +43,7 @@ class UrnSimilarityTables(NamedTuple):
 
 
 def tabulate_similarity(strength: float, state: State) -> UrnSimilarityTables:
+    """The similarities of all values of urns. ValueError for more than `MAX_URN_VALUES` values."""
     sizes, size_index = np.unique(np.asarray(state.size), return_inverse=True)
     starts = np.cumsum(sizes + 1) - sizes - 1
     values = int((sizes + 1).sum())
@@ -90,6 +91,7 @@ def draw_player(weights: Array, uniform: Array) -> Array:
 
 
 def pick_uniform_pair(table: None, state: State, uniforms: Array) -> Array:
+    """[2] any two players."""
     del table
     num_players = len(state.green)
     first = jnp.floor(uniforms[0] * num_players).astype(jnp.int32)
@@ -98,12 +100,14 @@ def pick_uniform_pair(table: None, state: State, uniforms: Array) -> Array:
 
 
 def log_uniform_pair_probability(table: None, state: State, pair: Array) -> Array:
+    """The log probability of a pair, which is that of any other."""
     del table, pair
     num_players = len(state.green)
     return -jnp.log(jnp.asarray(0.5 * num_players * (num_players - 1), float))
 
 
 def pick_similar_pair(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:
+    """[2] two players in proportion to their similarity."""
     count, value = count_urn_values(similarity, state), similarity.first + state.green
     near = similarity.table_of_others @ count + count - 1.0
     first = draw_player(near[value], uniforms[0])
@@ -111,23 +115,27 @@ def pick_similar_pair(similarity: UrnSimilarityTables, state: State, uniforms: A
 
 
 def log_similar_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
+    """The log probability of a pair by similarity."""
     return log_similarity(similarity, state, pair) - jnp.log(
         total_similarity(similarity, count_urn_values(similarity, state))
     )
 
 
 def pick_pair_by_chooser(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:
+    """[2] any player, and the opponent whom they choose by similarity."""
     first = jnp.floor(uniforms[0] * len(state.green)).astype(jnp.int32)
     return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
 
 def log_chooser_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
+    """The log probability that the first of a pair is picked and chooses the second."""
     chooser_value = similarity.first[pair[0]] + state.green[pair[0]]
     near = similarity.table[chooser_value] @ count_urn_values(similarity, state).at[chooser_value].add(-1.0)
     return log_similarity(similarity, state, pair) - jnp.log(near) - jnp.log(jnp.asarray(len(state.green), near.dtype))
 
 
 def make_no_table(state: State) -> None:
+    """Nothing, for matchmakers that need no table."""
     del state
 
 

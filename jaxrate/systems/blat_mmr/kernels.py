@@ -132,8 +132,10 @@ def shape_function_arguments(kernel: Kernel | None) -> FunctionArguments:
 
 
 def depends_on_distance(kernel: Kernel) -> bool:
+    """Whether the kernel is a function of the distance of two strengths alone."""
     return not has_custom_shape(kernel) or shape_function_arguments(kernel).num_required == 1
 
 
 def has_width(kernel: Kernel) -> bool:
+    """Whether the kernel has a width, which may be fitted."""
     return not has_custom_shape(kernel) or shape_function_arguments(kernel).num_required in (1, 3)

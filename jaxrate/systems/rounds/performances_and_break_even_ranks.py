@@ -20,6 +20,8 @@ from jaxrate.systems.rounds import cdf_sums, performance_inference
 
 
 class Performances(NamedTuple):
+    """How well each participant of a contest did, as a rating, and the rank that would have kept theirs."""
+
     performance: (
         Array  # [P] the rating at which the result would have been expected; NaN where the contest did not count
     )
