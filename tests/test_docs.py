@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.docs import site_build
 from jaxrate.docs.docstring_markup import class_docstring, to_restructured
-from jaxrate.docs.page_sources import PICTURE_MARK, link_public_names, write_sources
+from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, link_public_names, write_sources
 from jaxrate.docs.public_names import list_pages, list_sections
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
@@ -186,3 +186,8 @@ def test_guides_show_pictures_of_the_gallery():
 def test_hyperparameters_stand_among_the_arguments(make):
     arguments = re.search(r"\nArgs:((?:\n  .*)*)", make.__doc__)[1]
     assert not [name for name in vars(make)["hyperparameters"]._fields if f"\n  {name}: " not in arguments]
+
+
+def test_pages_of_functions_lead_to_guides():
+    found = guides_that_call(["arena.fit_strengths", "read", "data"])
+    assert found["jaxrate.arena.fit_strengths"][0] == "arena" and len(found["jaxrate.read"]) == 4

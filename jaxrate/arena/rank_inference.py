@@ -149,8 +149,8 @@ def votes_needed(
     as they are.
 
     Args:
-      strengths: from `fit_strengths`.
-      a, b: players, by name or by id.
+      strengths: the estimates, from `fit_strengths`.
+      a, b: the two players, by name or by id.
       difference: the difference to be detected (points). None: the estimated one.
       level: the confidence level of the two-sided test.
       power: the probability that the difference is detected.

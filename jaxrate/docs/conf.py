@@ -10,6 +10,7 @@ from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
 
 import jaxrate
 from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
+from jaxrate.docs.page_sources import guides_that_call
 from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
 
 HERE = Path(__file__).parent
@@ -66,7 +67,11 @@ myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
-autosummary_context = {"systems": system_modules_and_state_fields(), "public": PUBLIC}
+autosummary_context = {
+    "systems": system_modules_and_state_fields(),
+    "public": PUBLIC,
+    "guides": guides_that_call(PUBLIC),
+}
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
 python_maximum_signature_line_length = 80

@@ -15,6 +15,9 @@ GUIDES = PACKAGE / "guides"
 GALLERY_MARK = "<!-- gallery -->"  # where a guide shows the plots of the gallery
 PICTURE_MARK = re.compile(r"<!-- picture: (\w+)/(\w+)_(\d+): (.+?) -->")  # where it shows one: script, number, caption
 
+LISTS_OF_NAMES = "changes", "code_glossary", "contributing", "coming_from", "start"  # guides that name much
+MAX_GUIDES = 4  # to which the page of a function leads
+
 
 def guide_titles() -> dict[str, dict[str, str]]:
     """The titles of the guides by file name, grouped by task as in `start.md`."""
@@ -87,6 +90,17 @@ def _gallery_picture(mark: re.Match[str]) -> str:
         "```",
     ]
     return "\n".join(lines)
+
+
+def guides_that_call(public: Iterable[str]) -> dict[str, list[str]]:
+    """For the full name of each public function or class, the guides whose text or code calls it, the first four."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(GUIDES.glob("*.md"))}
+    result = {}
+    for name in public:
+        call = re.compile(rf"\b(?:jr\.)?{re.escape(name)}\b" if "." in name else rf"\bjr\.{name}\b(?!\.)")
+        found = [guide for guide, text in texts.items() if guide not in LISTS_OF_NAMES and call.search(text)]
+        result[f"jaxrate.{name}"] = found[:MAX_GUIDES]
+    return result
 
 
 def _link_names(call: re.Pattern[str], line: str) -> str:

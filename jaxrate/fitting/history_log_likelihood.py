@@ -42,7 +42,7 @@ def log_likelihood(
       params: leaves []; may be traced. None: the system's own.
       loss: "log_loss", or "margin": the density of margins, or the chance of scorelines, of skills that learn from
         these. None: "log_loss".
-      warm_up, weight, state, key: as for `fit`.
+      warm_up, weight, state, key: what is scored, and how, as in `fit`.
 
     Returns:
       [] the sum over all that is scored.

@@ -87,7 +87,7 @@ def fit(
         in full [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
-      steps: at most so many.
+      steps: the search takes at most this many steps.
       warm_up: a whole number: the matches of every player that are not scored, which are predicted from nothing; a
         share below 1: the first part of all events, with 0.2 the first fifth, which is rated but not scored. None: 0.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
@@ -96,7 +96,8 @@ def fit(
         afterwards (see `Fit.held_out`), and decides nothing. None: 1.
       validation: the share of the events to fit, the last ones, that are not fitted but decide when to stop, and which
         step was best. None: 0.
-      starts: of which all but one are random about the system's own values, by factors of about e; the best wins.
+      starts: the search begins at this many points: at the system's own values, and else at random ones, which differ
+        from these by factors of about e. The best result wins.
       errors: "information": standard errors from the curvature of the summed log loss, right if the system is;
         "products": from how slopes vary from event to event in its place, which takes no time, and is right if the
         system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": from both, right where it is not, where draws

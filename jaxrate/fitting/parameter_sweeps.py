@@ -130,7 +130,7 @@ def profile_loss(
       system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`. Each search starts from
         `system.params`, best those of a `Fit`: then what it was fitted to is scored, and the others are those it freed.
       name: of the parameter, in any `space`.
-      values: [V].
+      values: [V] the values at which the hyperparameter is held.
 
     Raises:
       ValueError: as `fit`, and for a value that the system's factory refuses.

@@ -76,8 +76,8 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     Args:
       fit: of the log loss, or another. Where its sum is no log likelihood, as in contests, the variance of the loss
         from contest to contest takes its place.
-      events: those that were fitted.
-      name: one of `fit.free`.
+      events: the events to which the system was fitted.
+      name: the hyperparameter, one of `fit.free`.
       level: the share of such intervals that hold the truth.
 
     Raises:

@@ -50,7 +50,7 @@ def fit_rolling(
     Args:
       system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`; of a `Fit`, all events are
         taken, be they fitted or not.
-      folds: from 1.
+      folds: the number of folds, at least 1.
       executor: whose workers each take a fold, see `compare`; the numbers are the same.
 
     Raises:

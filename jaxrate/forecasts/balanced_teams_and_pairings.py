@@ -108,9 +108,9 @@ def balance_teams(
     differ by less than 1/200 of the standard deviation of the pool's ratings count as equal.
 
     Args:
-      rated: as from `rate` or `load`.
+      rated: the history, as from `rate` or `load`.
       players: the pool, by name or id: a multiple of the number of teams.
-      teams: how many.
+      teams: the number of teams.
       category: what everybody will meet, as the mode; of a history that has categories. None: ratings are those of
         neutral ground.
       time_limit: seconds to search; then the best teams so far are taken.
@@ -193,7 +193,7 @@ def pair_players(
 
     Args:
       rated: as from `rate` or `load`, of matches.
-      players: the pool, by name or id.
+      players: the pool of players, by name or id.
       by: "even": the sum of the distances of expected scores from 1/2 is least; "quality": the sum of match qualities,
         of systems of `add_outcomes`, is greatest.
       apart: pairs who shall not meet, as those who have met.

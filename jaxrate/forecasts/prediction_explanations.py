@@ -76,7 +76,7 @@ def explain_fixtures(
     A calibrated prediction, or one of `add_outcomes`, is made from it.
 
     Args:
-      rated, source, newcomers, time, columns: as of `predict_fixtures`.
+      rated, source, newcomers, time, columns: the history and the matches, as in `predict_fixtures`.
 
     Returns:
       An `Explanation` for each match or contest.

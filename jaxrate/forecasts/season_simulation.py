@@ -132,7 +132,7 @@ def simulate_season(
       ties: what counts among equals on points, in this order: "wins", "head_to_head", the points from matches among
         those who are equal so far, and, where goals are known, "goal_difference" and "goals", those scored. Then comes
         the lot. None: wins and head to head, or goal difference, goals and head to head.
-      relegated: so many go down.
+      relegated: the number of players at the end of the table who go down.
       samples: how many seasons. A probability p has the standard error sqrt(p (1 - p) / samples).
       key: a PRNG key. None: always the same one.
 

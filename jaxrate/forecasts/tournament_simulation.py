@@ -107,10 +107,10 @@ def simulate_tournament(
         "ties" are as in `simulate_season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1"
         is the winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
         best 8 of third places go on, as "best1" to "best8", by points, wins and the lot.
-      samples: how many tournaments.
+      samples: the number of simulated tournaments.
       time: when it is, as in `predict_fixtures`.
       key: a PRNG key. None: always the same one.
-      newcomers: as in `predict_fixtures`.
+      newcomers: what to do with unknown names, as in `predict_fixtures`.
 
     Raises:
       ValueError: for a plan that cannot be (says where), players whom the history does not have, or contests.

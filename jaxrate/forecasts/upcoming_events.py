@@ -41,7 +41,7 @@ def predict_fixtures(
     to draw.
 
     Args:
-      rated: as from `rate` or `load`.
+      rated: the history, as from `rate` or `load`.
       source: a list of pairs of names, or, of contests, of line-ups, as [(["Ada", "Bo"], ["Cy", "Di"])]: the teams of
         each, where a team is a name or a list of names; their covariates are 0. Or a table as `read` takes it, without
         score and rank, or with scores, of which the rows without one are predicted; or what `read` made of one: the

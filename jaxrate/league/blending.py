@@ -79,7 +79,7 @@ def blend_systems(
 
     Args:
       systems: two or more, as from `elo()`, `glicko()`, ...; two of one name by names of their own.
-      data: matches, as from `read`.
+      data: the matches, as from `read`.
       last: score this last share of the matches only.
 
     Raises:

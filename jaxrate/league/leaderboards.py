@@ -59,9 +59,9 @@ def leaderboard(
     one player. Players who had not played by then are left out, also with hindsight.
 
     Args:
-      system, state, params: as in `ratings`.
+      system, state, params: what is rated, as in `ratings`.
       players: [num_players] names. None: those of the rated history, if there is one.
-      top: how many.
+      top: the number of players in the list.
       among: only these players are listed, by name or id. None: everyone.
       as_of: a moment, as `time` of `ratings`. None: as each left their last event. A state alone has no past: then it
         must not be before its last event.

@@ -161,7 +161,7 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     Args:
       rated: as from `rate` or `load`, of matches.
       players: names or ids. None: the first 20 of the leaderboard.
-      last: of so many matches.
+      last: the number of matches of each player.
 
     Raises:
       ValueError: if there is no such player, `last` is below 1, or for contests.

@@ -156,7 +156,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
 
     Args:
       rated: a rated history with times.
-      player: as in `career`.
+      player: the player, as in `career`.
       date: a moment, as `time` of `ratings`. A date is its midnight in UTC, as in the data; `"2026-05-31T18:30"` is the
         moment itself.
 

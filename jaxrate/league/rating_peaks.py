@@ -64,8 +64,8 @@ def peak_ratings(
     player was at least.
 
     Args:
-      rated: as from `rate` or `smooth`.
-      top: how many players.
+      rated: the history, as from `rate` or `smooth`.
+      top: the number of players in the list.
       cautious: rank by the mean less so many deviations (>= 0); shown is the mean.
       min_games: only moments after so many matches or contests, and those who have had them. None: 10 of a rated
         history, whose first ratings jump; 1 with hindsight.

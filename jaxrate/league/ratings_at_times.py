@@ -68,7 +68,7 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
         jr.league.modifiers(rated, time="2012-04-19").mean[:, rated.categories.tolist().index("Zerg")]
 
     Args:
-      system, state, time, params: as in `ratings`.
+      system, state, time, params: what is rated and when, as in `ratings`.
 
     Raises:
       ValueError: as `ratings`, or if the system has no modifiers.
@@ -90,7 +90,7 @@ def category_ratings(system: RatingSystem | Rated, category: Any, state: State =
         jr.league.category_ratings(rated, "doubles").mean
 
     Args:
-      system, state, time: as in `ratings`.
+      system, state, time: what is rated and when, as in `ratings`.
       category: its name in a rated history, or its number.
 
     Raises:

@@ -36,7 +36,7 @@ def rate_leagues(
       data: events and names, as from `read`.
       league: [N] which league each row of the source is of, of any hashable type; row i is that of number i in
         `data.rows`.
-      period: as in `rate`.
+      period: the length of rating periods, as in `rate`.
       key: as in `rate`; every league gets the same.
       executor: whose workers each rate a league, see `compare`; the numbers are the same.
 

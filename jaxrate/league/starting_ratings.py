@@ -45,11 +45,11 @@ def initial_state(
         result = jr.run(jr.glicko(), data, state=state)
 
     Args:
-      system: as from `glicko()`, ...
+      system: the system, as from `glicko()`.
       players: how many there are, their names in order of id, or a `Dataset`.
       rating: by player, in the units of `ratings`: points, or of Urnings the share of green balls. Players are given by
         name, or by id where names are not numbers.
-      deviation: the same of deviations.
+      deviation: the first deviations, likewise.
 
     Raises:
       ValueError: for a player who is not there or is named twice, a number that is not finite or out of range, a

@@ -53,7 +53,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     Args:
       system: a system from `blat_mmr` with a grid.
       data: the `Dataset`, or its matches.
-      player: by name or id.
+      player: the player, by name or id.
       params: hyperparameters, by default `system.params`.
 
     Raises:

@@ -59,7 +59,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 
     Args:
       history: a history from `jr.league.rating_history` of matches, or those of several systems by name.
-      score: [n] scores of player 0.
+      score: [n] the scores of player 0.
       bins: greatest number of bins; equal differences are in one bin.
 
     Raises:

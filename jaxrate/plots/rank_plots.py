@@ -87,7 +87,7 @@ def ranks(
       step: the length of the steps in days, or in units of time, counted back from the end of the history; those of
         365.25 days, or a multiple, are calendar years, of which one that is not over yet is drawn, but not counted.
         None: a hundredth of the time since the first match of these players, or calendar years if it is long.
-      active, min_games, cautious: as for `jr.leaderboard`.
+      active, min_games, cautious: who is ranked, and how, as in `jr.leaderboard`.
       others: further players, in grey and without names; of more than 200 the median, and bands of 50% and 90% of
         them.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.

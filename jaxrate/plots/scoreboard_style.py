@@ -62,7 +62,7 @@ def make_axes(
     Args:
       ax: axes of matplotlib to style. None: those of a new figure by `pyplot.subplots`.
       size: width and height of a new figure in inches. None: the default of matplotlib.
-      title, subtitle, source: texts of a new figure.
+      title, subtitle, source: the texts of a new figure.
       grid: lines for the ticks of "x", "y", "both" or "none".
 
     Raises:

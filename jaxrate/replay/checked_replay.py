@@ -222,10 +222,10 @@ def scan(
       state: leaves [num_players, ...], as from `system.init(params, num_players)` or `run`. It is left as it is.
       events: `Matches`, replayed one by one in their order; or what `schedule_by_level` made of matches, periods or
         rounds, which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
-      key: as in `run`.
+      key: the key of random numbers, as in `run`.
       engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
-      record: as in `run`.
-      policy: as in `run`.
+      record: what to keep of each event, as in `run`.
+      policy: how to compile, as in `run`.
 
     Returns:
       `Run(state, prediction)`, with a prediction for each match, or for a plan [plan.size], those past its matches 0.

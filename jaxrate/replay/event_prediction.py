@@ -46,7 +46,7 @@ def predict(
 
     Args:
       system: as from `elo()`, `elo_mmr()`, ...
-      state: as `run` left it.
+      state: the state of all players, as `run` left it.
       events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Their
         columns may be traced, ids as well, which are then not checked; `player_start` may not. Systems of rounds say
         which player of a match would do better in a contest. Or a `Dataset` of either.

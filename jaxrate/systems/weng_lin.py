@@ -267,7 +267,7 @@ def weng_lin(
     time.
 
     Args:
-      model: one of `MODELS`.
+      model: the name of the model, one of `MODELS`.
 
     Raises:
       ValueError: for an unknown name or a value out of range.

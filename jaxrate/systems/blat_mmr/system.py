@@ -140,7 +140,7 @@ def blat_mmr(
     Args:
       luck: a luck function by name, as in `jr.extend.luck.LUCK`, with a number where it takes one: "trueskill(0.1)"; or
         a `jr.extend.luck.Luck`, also of two sides or of your own making.
-      size: points of the grid.
+      size: the number of points of the grid.
       half_width: the grid reaches from minus this to this strength. None: 7 natural units, 1216 points.
       kernel: "gaussian", "laplace", "gaussian_by_time", "laplace_by_time", "none", or a `jr.extend.kernels.Kernel`,
         also of a function or matrix of your own.
