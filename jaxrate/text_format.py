@@ -7,6 +7,28 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+METRIC_WORDS = {  # what those of contests, which have the names of a paper, are called for readers
+    "pair inversion": "pairs in order",
+    "rank deviation": "rank error",
+    ", 5plus": ", 5 before",
+}
+CONTEST_METRICS_NOTE = (
+    "pairs in order: the share of pairs of opponents in the predicted order, where ties are in order; rank error: of "
+    "predicted ranks, as a share of the field; 5 before: of players with 5 earlier contests"
+)
+
+
+def metric_heading(metric: str) -> str:
+    """A metric in words."""
+    for name, words in METRIC_WORDS.items():
+        metric = metric.replace(name, words)
+    return metric
+
+
+def contest_metrics_notes(metrics: Iterable[str]) -> list[str]:
+    """What the metrics of these names are, of contests; nothing about those of matches."""
+    return [CONTEST_METRICS_NOTE] if "pair inversion" in metrics else []
+
 
 def rating_decimals(ratings: Any) -> int:
     """The number of decimals in which people read ratings [n]: one for points, three for shares."""

@@ -233,7 +233,10 @@ def test_compare_of_contests(jaxrate, contests):
     title, body, notes = text.split("\n\n")
     assert title == "30 contests, 180 participations of 13 players"
     meanings, notes = notes.split("\n", 1)  # "pair inversion" and "5plus" were explained nowhere
-    assert meanings.startswith("pairs in order: the share of pairs of opponents in the predicted order; rank error: ")
+    order = (
+        "pairs in order: the share of pairs of opponents in the predicted order, where ties are in order; rank error"
+    )
+    assert meanings.startswith(f"{order}: ")
     assert notes == "Hyperparameters are the default ones, except those of share.\n"
     head, line = body.splitlines()
     labels = ["pairs in order", "rank error", "pairs in order, 5 before", "rank error, 5 before"]

@@ -78,6 +78,23 @@ def test_a_comparison_of_contests(share):
     assert re.search(r"share +\d\d\.\d\d% .* [\d,]+$", str(found).splitlines()[1])
 
 
+def test_systems_of_contests_differ_by_pairs_in_order_with_an_error_by_contest(share):
+    """Contests had no differences and no intervals."""
+    rounds = simulate.contests(12, 30, size=6, seed=1).rounds
+    data = jr.data.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))
+    found = jr.compare(data, {"one": share(), "other": share(k=-40.0)}, last=0.5)
+    best, last = found.results
+    gap = best.quality["pair inversion"] - last.quality["pair inversion"]
+    assert best.pair_order_difference == (0.0, 0.0) and last.pair_order_difference.difference == pytest.approx(gap)
+    scored = np.arange(180) >= 90
+    right = [
+        [jr.metrics.pairwise_accuracy(rounds, x, mask=scored & (np.arange(180) // 6 == i)) for i in range(15, 30)]
+        for x in (jr.league.rating_history(system.system, rounds).before.mean for system in found.results)
+    ]  # all have played before, so that each contest has six participants
+    wanted = np.std(np.subtract(*right), ddof=1) / np.sqrt(15)
+    assert last.pair_order_difference.error == pytest.approx(wanted)
+
+
 def test_those_whose_demands_are_not_met_are_left_out():
     score = np.array([0.3, 0.7])
     data = jr.data.Dataset(jr.matches([[0, 1], [1, 2]], score), np.array(list("xyz"), object), np.arange(2), clock=None)

@@ -143,6 +143,30 @@ def test_contests_one_player_and_no_pages(share):
     assert "There is only one player." in page and data_of(page)["pairs"] == [] and "No players were chosen" in page
 
 
+def test_systems_of_contests_are_compared_in_words_and_bars(share):
+    """Under a bare "Other systems" stood PAIR INVERSION, which is the share in order, and 5PLUS, without intervals."""
+    rounds = jr.data.simulate.contests(12, 30, size=6, seed=1).rounds
+    names = np.array([*"abcdefghijkl"], object)
+    data = jr.data.Dataset(rounds, names, np.arange(180), contests=np.arange(30))
+    found = jr.compare(data, {"share": share(), "other": share(k=-40.0)}, last=0.5)
+    page = jr.site.report_html(jr.rate(jr.elo_mmr(), data), comparison=found, quality={"rank error": "9%"})
+    shown = page.partition("<script")[0]
+    assert "pair inversion" not in shown.lower() and "5plus" not in shown and "Other systems" not in shown
+    gap = found.results[1].pair_order_difference
+    ahead = f"{100 * gap.difference:.2f} percentage points of pairs in order ahead of other"
+    assert re.search(rf'<h2 id="systems-title">Of these systems \w+ predicts best, {ahead}</h2>', shown, re.I)
+    assert f"+{100 * gap.difference:.2f} ± {196 * gap.error:.2f}</td>" in shown and ">best</td>" in shown
+    assert '<th scope="col" class="figure">pairs in order, 5 before</th>' in shown
+    assert "Pairs in order: the share of pairs of opponents in the predicted order, where ties are in order;" in shown
+
+
+def test_one_system_is_no_comparison(rated):
+    """A table had the system itself as its only row."""
+    compared = jr.compare(jr.read({"a": ["x"] * 9, "b": ["y"] * 9, "score": [1.0, 0.0, 1.0] * 3}), ["elo"])
+    page = jr.site.report_html(rated, comparison=compared)
+    assert 'id="systems"' not in page and "Other systems" not in page
+
+
 def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
     data = jr.read(table, category="court")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import contest_metrics_notes, metric_heading
 from jaxrate.cli.default_evidence import (
     SKILLS,
     add_fitted_evidence,
@@ -48,7 +47,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import did_you_mean_suffix, format_number
+from jaxrate.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
 
 if TYPE_CHECKING:
     from jaxrate.league.comparison_table import Comparison

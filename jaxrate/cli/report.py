@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import metric_heading
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.default_evidence import (
     plain_option,
@@ -34,7 +33,7 @@ from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.smoothed_output import smooth_task
 from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.text_format import to_one_line
+from jaxrate.text_format import metric_heading, to_one_line
 
 OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
 
@@ -87,9 +86,10 @@ def report(
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+    from jaxrate.league.comparison_candidates import BASELINES, TEAM_BASELINES
     from jaxrate.league.evaluation import format_metric
     from jaxrate.league.rated_history import find_player_id
-    from jaxrate.league.system_comparison import BASELINES
     from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
@@ -110,7 +110,8 @@ def report(
     task = choose_system(report, request, data, file)
     smoothed = smooth_task(report, task) if smooth else None
     rated, _, metrics = rate_and_evaluate_task(report, file, task, changes=request.changes)
-    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or BASELINES}
+    baselines = TEAM_BASELINES if dataset_has_teams(task.data) else BASELINES
+    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
     changes_by_system[rated.system.name] = request.changes
     comparison = compare_with_notes(
         report,
@@ -124,7 +125,6 @@ def report(
         published=published_forecasts(file, task.data),
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.league.comparison_notes import has_sides
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated

@@ -26,7 +26,7 @@ def systems(name: str | None, as_json: bool) -> None:
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.league.system_comparison import BASELINES
+    from jaxrate.league.comparison_candidates import BASELINES, TEAM_BASELINES
     from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.systems import DEFAULT_SYSTEMS
 
@@ -51,7 +51,8 @@ def systems(name: str | None, as_json: bool) -> None:
     table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
     defaults += f", and {SKILLS} for matches with points or surfaces"
-    print_sections(table, f"Default systems: {defaults}. Reports compare with {', '.join(BASELINES)}.")
+    compared = f"{', '.join(BASELINES)}; of teams with {', '.join(TEAM_BASELINES)}"
+    print_sections(table, f"Default systems: {defaults}. Reports compare with {compared}.")
 
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, can_rate
 from jaxrate.system import RatingSystem
 from jaxrate.systems import systems_with_feature
 
+BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
+TEAM_BASELINES = "trueskill", "weng_lin", "skills"  # of teams
+
 
 def system_choices_by_name(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     """Systems, or changes of hyperparameters of systems given by name, by the name to show."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.evaluation import format_metric
+from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_html_table, format_number, format_table
@@ -25,6 +26,7 @@ class SystemResult(NamedTuple):
     quality: dict[str, float]  # metrics by name
     speed: float | None  # matches or participations rated in a second; None: not measured
     log_loss_difference: LogLossDifference | None  # from the best system; None of contests of many
+    pair_order_difference: PairOrderDifference | None = None  # the best one's less this, of contests of many
 
 
 class BlendWeightsAndMetrics(NamedTuple):

@@ -69,6 +69,11 @@ def last_share_mask(data: Dataset, last: float) -> HostArray:
     return np.arange(count) >= count_first_share(count, 1 - last)
 
 
+def participants_mask(data: Dataset, event_mask: HostArray) -> HostArray:
+    """[sum P] whether the contest of each participant is among those of a mask [E]."""
+    return np.repeat(event_mask, np.diff(data.rounds.player_start))
+
+
 def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
     """The metrics, by name, of the predictions of the last share of these events, the last ones rated."""
     predictions, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), last_share_mask(data, last)
@@ -77,9 +82,9 @@ def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict
             predictions["prediction"].to_numpy()[two_sided.row], two_sided.score, weight=two_sided.weight, mask=mask
         )
     played = rated.games - count_games(data.rounds, len(rated.games))
-    mask = np.repeat(mask, np.diff(data.rounds.player_start))
+    scored = participants_mask(data, mask)
     numbers = (predictions[name].to_numpy() for name in ("prediction", "rating"))
-    return ranking_metrics(data.rounds, numbers_that_predict_order(data.rounds, *numbers), mask=mask, played=played)
+    return ranking_metrics(data.rounds, numbers_that_predict_order(data.rounds, *numbers), mask=scored, played=played)
 
 
 def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:

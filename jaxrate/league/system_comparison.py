@@ -34,10 +34,18 @@ from jaxrate.league.evaluation import (
     check_last_share,
     describe_constant_forecast,
     last_share_mask,
+    participants_mask,
 )
 from jaxrate.league.prediction_columns import expected_outcomes
 from jaxrate.league.ratings_before_and_after_events import rating_history
-from jaxrate.metrics.prediction_metrics import LogLossDifference, compare_log_loss, match_metrics, ranking_metrics
+from jaxrate.metrics.pair_order import compare_pair_order
+from jaxrate.metrics.prediction_metrics import (
+    LogLossDifference,
+    compare_log_loss,
+    match_metrics,
+    ranking_metrics,
+    right_pair_shares,
+)
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.checked_replay import run
@@ -45,7 +53,6 @@ from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems import SYSTEMS
 from jaxrate.text_format import format_number
 
-BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
@@ -144,7 +151,7 @@ def compare(
         watch_rating,
     )
     results = [result for result, _ in results_and_guesses]
-    predictions = {system_result_label(result): guess for result, guess in results_and_guesses if guess is not None}
+    predictions = {system_result_label(result): guess for result, guess in results_and_guesses}
     results.sort(key=lambda result: _sort_key(result.quality))
     blend, forecasts = None, list[PublishedForecast]()
     if two_sided is not None:
@@ -161,6 +168,11 @@ def compare(
         for name, forecast in (published or {}).items():
             quality = match_metrics(forecast, two_sided.score, weight=event_weights, mask=event_mask)
             forecasts.append(PublishedForecast(name, quality, compare_with_best(forecast)))
+    else:
+        scored = participants_mask(data, event_mask)
+        _, participants = right_pair_shares(data.rounds, np.zeros(len(scored)), mask=scored)
+        behind = partial(compare_pair_order, predictions[system_result_label(results[0])], count=participants)
+        results = [x._replace(pair_order_difference=behind(predictions[system_result_label(x)])) for x in results]
     counts = {"matches": count} if of_matches else {"contests": count, "participations": len(data.rows)}
     scored_on = _describe_scored(counts, int(event_mask.sum()), lengths)
     notes = compose_notes(
@@ -180,8 +192,11 @@ def _evaluate_contender(
     timed: bool,
     event_cache: dict[Any, Any],
     contender: Contender,
-) -> tuple[SystemResult, HostArray | None]:
-    """The result of a system, and its expected scores of the first sides [n]; `event_cache` has events and plans."""
+) -> tuple[SystemResult, HostArray]:
+    """The result of a system, and its expected scores of the first sides [n]; `event_cache` has events and plans.
+
+    Of contests of many in place of these the sums [E] of `right_pair_shares`.
+    """
     name, period, system = contender
     if period not in event_cache:
         event_cache[period] = data.events if period is None else periods(data.matches, period), {}
@@ -189,10 +204,17 @@ def _evaluate_contender(
     replay, evaluate = _make_replay_and_metric_functions(data, two_sided, event_mask)
     run_result, seconds = time_replay(replay, system, events, get_or_make_levels_plan(system, events, plans), 1 + timed)
     speed = len(data.rows) / seconds if timed else None
-    prediction = (
-        None if two_sided is None else np.asarray(expected_outcomes(run_result.prediction, data)[two_sided.row])
-    )
+    if two_sided is None:
+        scored = participants_mask(data, event_mask)
+        prediction, _ = right_pair_shares(data.rounds, _predicted_order(data, run_result), mask=scored)
+    else:
+        prediction = np.asarray(expected_outcomes(run_result.prediction, data)[two_sided.row])
     return SystemResult(name, period, system, evaluate(run_result), speed, None), prediction
+
+
+def _predicted_order(data: Dataset, history: Any) -> Any:
+    """[sum P] numbers that predict the order of the participants of contests, highest first."""
+    return numbers_that_predict_order(data.rounds, history.prediction, history.before.mean)
 
 
 def _blend_predictions(
@@ -221,13 +243,8 @@ def _make_replay_and_metric_functions(
     events.
     """
     if two_sided is None:
-        mask = np.repeat(scored_event_mask, np.diff(data.rounds.player_start))
-
-        def evaluate_order(history: Any) -> dict[str, float]:
-            order = numbers_that_predict_order(data.rounds, history.prediction, history.before.mean)
-            return ranking_metrics(data.rounds, order, mask=mask)
-
-        return rating_history, evaluate_order
+        mask = participants_mask(data, scored_event_mask)
+        return rating_history, lambda history: ranking_metrics(data.rounds, _predicted_order(data, history), mask=mask)
 
     def evaluate_sides(run_result: Any) -> dict[str, float]:
         prediction = expected_outcomes(run_result.prediction, data)[two_sided.row]

@@ -37,6 +37,19 @@ def ratio_error(total: HostArray, count: HostArray) -> float:
     return math.sqrt(float((rest**2).sum()) * contests / (contests - 1)) / float(count.sum())
 
 
+class PairOrderDifference(NamedTuple):
+    """The share of pairs in order by one forecaster less that by another, of the same contests."""
+
+    difference: float
+    error: float  # its standard error, where contests are drawn independently; NaN of one
+
+
+def compare_pair_order(right: HostArray, other_right: HostArray, count: HostArray) -> PairOrderDifference:
+    """Compare two forecasters contest by contest, by their sums [E] from `right_pair_shares` and its counts [E]."""
+    gap, total = right - other_right, float(count.sum())
+    return PairOrderDifference(float(gap.sum()) / total if total else math.nan, ratio_error(gap, count))
+
+
 def count_pairs_in_order(contest: HostArray, rank: HostArray, rating: HostArray) -> PairOrder:
     """Compare the order of ratings [n] with that of ranks [n], lower is better, in contests [n] from 0, end to end."""
     size = np.bincount(contest)

@@ -129,6 +129,22 @@ def pairwise_accuracy(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
     return _pairwise_accuracy(_build_scored_ranking(rounds, rating, mask))
 
 
+def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> tuple[HostArray, HostArray]:
+    """[E] sums over the participants of contests of the share of opponents in order, and [E] how many participants.
+
+    Over all contests the one divided by the other is the first of the `ranking_metrics`, of the same arguments.
+    """
+    ragged, flat, event = _flatten_rounds(rounds)
+    is_scored = _has_untied_opponent(flat, event) & (count_earlier_games(ragged) >= 1)
+    is_scored = is_scored if mask is None else is_scored & np.asarray(mask)
+    num_contests = len(ragged.player_start) - 1
+    if not _count_opponents(ragged, event, is_scored).any():
+        return np.zeros(num_contests), np.zeros(num_contests)
+    ranking = _build_scored_ranking(ragged, rating, is_scored)
+    right, count = 1.0 - _wrong_pair_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
+    return np.bincount(ranking.event, right, num_contests), count
+
+
 def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> float:
     """Mean of |rank - place by rating| / opponents, both among the opponents, a share; the lower, the better.
 
@@ -323,13 +339,18 @@ def _count_opponents(rounds: Ragged, contest_index: HostArray, is_scored: HostAr
 
 
 def _pairwise_accuracy(ranking: _ScoredRanking) -> float:
+    wrong = _wrong_pair_shares(ranking)
+    return float(1.0 - wrong.sum() / len(wrong))
+
+
+def _wrong_pair_shares(ranking: _ScoredRanking) -> HostArray:
+    """[n] numbers whose sum over a contest is that of the shares of opponents in the wrong order, of all in it."""
     event, size, low, _, order, opponents, _ = ranking
     place, begin = np.empty(len(order), np.int64), _contest_start_by_participant(size, event)
     # places in the ranking, with ties broken by rating: a permutation of each contest
     place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
     mean_opponents = np.bincount(event, opponents)[event] / size[event]
-    wrong = 2.0 * count_inversions_by_entry(place - begin, begin) / mean_opponents
-    return float(1.0 - wrong.sum() / len(wrong))
+    return np.asarray(2.0 * count_inversions_by_entry(place - begin, begin) / mean_opponents)
 
 
 def _rank_deviation(ranking: _ScoredRanking) -> float:

@@ -15,6 +15,7 @@ from jaxrate.league.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, fo
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.calibration_summary import FIELD_WORDS
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
@@ -41,13 +42,14 @@ from jaxrate.site.system_bars import (
     describe_comparison,
     describe_place_of_system,
     draw_system_bars,
+    is_comparison,
     name_systems_in_print,
     write_comparison_title,
 )
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import describe_system, system_title
-from jaxrate.text_format import format_count, use_minus_sign
+from jaxrate.text_format import contest_metrics_notes, format_count, metric_heading, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
@@ -96,6 +98,7 @@ def report_html(
         matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
+    comparison = comparison if is_comparison(comparison) else None
     page, libraries = load_template_and_assets("page.html", STYLE_FILES, (*SHARED_SCRIPTS, "report.js"))
     options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
     site_data = build_site_data(rated, {}, {}, points, smoothed, options, noun)
@@ -155,9 +158,12 @@ def report_html(
             first=_first_section(site_data, columns, [*long_ids, *short_ids], summaries, notes, charts),
             quality=quality or {},
             compared=_compared_rows(comparison),
+            compared_head=[metric_heading(x) for x in comparison.head] if comparison else [],
+            metric_notes=contest_metrics_notes({"pair inversion"} if accuracy.words == FIELD_WORDS else ()),
             accuracy=accuracy,
             reliability=reliability_dot_plot(accuracy.bins),
             comparison=comparison,
+            scored_on=comparison.scored_on.replace("contests", context["events"]) if comparison else "",
             comparison_title=write_comparison_title(comparison),
             behind=draw_system_bars(comparison),
             comparison_texts=describe_comparison(comparison, rated.system.name),

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
+from jaxrate.league.evaluation import format_metric
+from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.maker_advice import Advice
@@ -15,66 +17,127 @@ from jaxrate.text_format import format_decimals, format_number, join_names, use_
 BLEND_TITLE = "All blended"
 
 
+class Measure(NamedTuple):
+    """What systems are compared by: a metric, and the unit of differences of it."""
+
+    metric: str
+    heading: str
+    unit: str  # of a difference in a sentence
+    scale: float  # of differences
+    digits: int
+    explanation: str  # of the bars
+
+
+LOG_LOSS = Measure(
+    "log loss",
+    "log loss",
+    " of log loss",
+    1.0,
+    4,
+    "log loss, with 95% intervals; less is better{beaten}. Even chances for everybody have log loss 0.6931.",
+)
+PAIR_ORDER = Measure(
+    "pair inversion",
+    "pairs in order",
+    " percentage points of pairs in order",
+    100.0,
+    2,
+    "the share of pairs of opponents that finished in the predicted order, in percentage points, with 95% intervals. "
+    "Here ties count as in order.",
+)
+
+
 class SystemRow(NamedTuple):
     """A forecaster, with its difference from the best system."""
 
     name: str
-    log_loss: str
+    value: str  # of the measure
     bar: str  # as HTML
     text: str
 
 
 class SystemBars(NamedTuple):
+    measure: Measure
     axis: Axis
     rows: list[SystemRow]
     others: list[SystemRow]  # a blend of the systems, and forecasts that were published
-    is_beaten: bool  # whether one of the others is better than the best system
+    explanation: str
+
+
+def is_comparison(comparison: Comparison | None) -> bool:
+    """Whether there are two or more forecasters to compare."""
+    return comparison is not None and len(comparison.results) + len(comparison.published) > 1
 
 
 def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
-    """The bars of a comparison; None without differences of the log loss."""
-    if comparison is None or not comparison.has_differences:
+    """The bars of a comparison; None without differences."""
+    if comparison is None or not _has_differences(comparison):
         return None
-    systems = [(_label(x), x.quality, x.log_loss_difference) for x in comparison.results]
+    measure = _measure(comparison)
+    systems = [(_label(x), x.quality, gap_and_half_width(_difference(x), measure)) for x in comparison.results]
     blend = comparison.blend
-    others: list[tuple[str, dict[str, float], LogLossDifference | None]] = []
+    others: list[tuple[str, dict[str, float], tuple[float, float | None]]] = []
     if blend is not None:
-        others.append((BLEND_TITLE, blend.quality, blend.log_loss_difference))
-    others += [(x.name, x.quality, x.log_loss_difference) for x in comparison.published]
-    gaps = [(0.0, None), *(gap_and_half_width(gap) for *_, gap in [*systems[1:], *others])]
+        others.append((BLEND_TITLE, blend.quality, gap_and_half_width(blend.log_loss_difference)))
+    others += [(x.name, x.quality, gap_and_half_width(x.log_loss_difference)) for x in comparison.published]
+    gaps = [(0.0, None), *(gap for *_, gap in [*systems[1:], *others])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
     rows = [
-        SystemRow(name, f"{quality['log loss']:.4f}", interval_bar(axis, *gap), describe_gap(*gap))
+        SystemRow(
+            name,
+            format_metric(measure.metric, quality[measure.metric]),
+            interval_bar(axis, *gap),
+            describe_gap(*gap, measure),
+        )
         for (name, quality, _), gap in zip([*systems, *others], gaps, strict=True)
     ]
     rows[0] = rows[0]._replace(text="best")
-    is_beaten = any(gap < 0 for gap, _ in gaps)
-    return SystemBars(axis, rows[: len(systems)], rows[len(systems) :], is_beaten)
+    beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap, _ in gaps) else ""
+    told = measure.explanation.format(beaten=beaten)
+    return SystemBars(measure, axis, rows[: len(systems)], rows[len(systems) :], told)
 
 
-def gap_and_half_width(gap: LogLossDifference | None) -> tuple[float, float | None]:
-    """A difference, and half of its 95% interval, None if that is not known."""
+def _has_differences(comparison: Comparison) -> bool:
+    return len(comparison.results) > 1 and _difference(comparison.results[0]) is not None
+
+
+def _measure(comparison: Comparison) -> Measure:
+    return PAIR_ORDER if comparison.results[0].log_loss_difference is None else LOG_LOSS
+
+
+def _difference(result: SystemResult) -> LogLossDifference | PairOrderDifference | None:
+    """How far a system is behind the best, by the measure of its comparison."""
+    return result.pair_order_difference if result.log_loss_difference is None else result.log_loss_difference
+
+
+def gap_and_half_width(
+    gap: LogLossDifference | PairOrderDifference | None, measure: Measure = LOG_LOSS
+) -> tuple[float, float | None]:
+    """A difference in the unit of the measure, and half of its 95% interval, None if that is not known."""
     if gap is None:
         return 0.0, None
-    return gap.difference, INTERVAL_ERRORS * gap.error if math.isfinite(gap.error) else None
+    half = INTERVAL_ERRORS * gap.error * measure.scale
+    return measure.scale * gap.difference, half if math.isfinite(half) else None
 
 
-def describe_gap(gap: float, half: float | None) -> str:
+def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) -> str:
     """How far behind the best system, as "+0.0041 ± 0.0012"; less than 0 is ahead of it."""
-    text = use_minus_sign(format_decimals(gap, 4, signed=True))
-    return text if half is None else f"{text} ± {half:.4f}"
+    text = use_minus_sign(format_decimals(gap, measure.digits, signed=True))
+    return text if half is None else f"{text} ± {half:.{measure.digits}f}"
 
 
 def write_comparison_title(comparison: Comparison | None) -> str:
     """Which system predicted best and how far ahead of the next, as a finding; "Other systems" without differences."""
-    if comparison is None or not comparison.has_differences:
+    if comparison is None or not _has_differences(comparison):
         return "Other systems"
     first, second = comparison.results[:2]
-    gap = second.log_loss_difference
-    if gap is None or not gap.difference > INTERVAL_ERRORS * gap.error:
+    measure = _measure(comparison)
+    gap, half = gap_and_half_width(_difference(second), measure)
+    if not gap > (math.inf if half is None else half):
         return f"{_label(first)} and {_label(second)} predict about equally well"
-    return f"Of these systems {_label(first)} predicts best, {gap.difference:.4f} of log loss ahead of {_label(second)}"
+    ahead = f"{gap:.{measure.digits}f}{measure.unit}"
+    return f"Of these systems {_label(first)} predicts best, {ahead} ahead of {_label(second)}"
 
 
 def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
@@ -82,7 +145,7 @@ def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
 
     `name` is that of the system whose ratings are shown.
     """
-    if comparison is None or not comparison.has_differences:
+    if comparison is None or not _has_differences(comparison):
         return []
     best, results = comparison.results[0], comparison.results
     learners = {x.name for x in results if x.system.settings.get("outcome") == "margin"}
@@ -125,10 +188,12 @@ def advise_best_system(comparison: Comparison | None, name: str) -> tuple[Advice
 
 def _place_behind_best(comparison: Comparison | None, name: str) -> int | None:
     """The place of a system that is behind the best by more than chance; None of others."""
-    results = [] if comparison is None or not comparison.has_differences else comparison.results
+    results = [] if comparison is None or not _has_differences(comparison) else comparison.results
     place = next((i for i, x in enumerate(results) if x.name == name), 0)
-    gap, half = gap_and_half_width(results[place].log_loss_difference) if place else (0.0, None)
-    return None if half is None or gap <= half or results[0].name == name else place + 1
+    if comparison is None or not place:
+        return None
+    gap, half = gap_and_half_width(_difference(results[place]), _measure(comparison))
+    return None if half is None or gap <= half else place + 1
 
 
 def name_systems_in_print(text: str, names: Iterable[str]) -> str:
