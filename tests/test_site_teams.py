@@ -89,6 +89,18 @@ def test_team_mates_of_contests_of_many_are_linked(tmp_path):
     assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]
 
 
+def test_contests_of_two_who_play_alone_are_matches(tmp_path):
+    """With a draw, of which each has a half; the names of the contests stay."""
+    table = {"contest": ["cup", "cup", "final", "final"], "player": ["Ann", "Bo"] * 2, "rank": [1, 1, 2, 1]}
+    jr.site.write_site(jr.rate(jr.trueskill(), jr.read(table)), tmp_path)
+    told = inside(page_of(tmp_path, "Ann"), "career")
+    assert told["opponent"] == [0, 0] and told["others"] == [["bo", "Bo"]] and told["score"] == [0.5, 0]
+    assert "mates" not in told and told["columns"] == {"contest": ["cup", "final"]}
+    page = (tmp_path / "players" / "ann.html").read_text(encoding="utf-8")
+    assert "2 matches: 0 won, 1 drawn, 1 lost" in page and "Expected: the score in percent" in page
+    assert "Team-mates" not in page and "one against one" not in (tmp_path / "pairs.html").read_text(encoding="utf-8")
+
+
 def test_names_of_teams_are_shown_by_scripts(doubles, browser):
     _, folder = doubles
     browser.get((folder / "players" / "bo.html").as_uri())

@@ -134,8 +134,8 @@ def write_site(
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > count_latest_events(site_data.line_ups)).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
-    partners = equal_partners(site_data)
-    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids, partners))
+    ids, partners = site_data.leaderboard_ids, equal_partners(site_data)
+    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, ids, partners))
     if matchups:
         files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
     else:
@@ -201,15 +201,8 @@ def write_site(
             more_explained=more,
         )
     accuracy = summarise_accuracy(rated, site_data.noun)
-    plot = reliability_dot_plot(accuracy.bins)
-    render_page(
-        "quality.html",
-        "quality",
-        "Accuracy",
-        page_summary=accuracy.texts[0],
-        accuracy=accuracy,
-        reliability=plot,
-    )
+    found = {"accuracy": accuracy, "reliability": reliability_dot_plot(accuracy.bins)}
+    render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
         "about.html",
         "about",
