@@ -6,7 +6,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
-from jaxrate.site.site_data import build_site_data, equal_partners
+from jaxrate.site.pair_fields import equal_partners
+from jaxrate.site.site_data import build_site_data
 from jaxrate.text_format import format_decimals, use_minus_sign
 from tests.browser import findings, pointed, texts, wait_for
 from tests.test_site import inside, page_of
@@ -118,7 +119,7 @@ def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
     games = [[["p"], ["q"]], *[[["Ann", "Cy"], ["Bo", "Di"]]] * 3]
     rated = jr.rate(jr.trueskill(), jr.data.from_teams(games, ranks=[[0, 0], *[[0, 1]] * 3]))
     told = build_site_data(rated, {}, {}, None, None, {})
-    partners = equal_partners(told)
+    partners = equal_partners(rated, told.listed)
     assert partners is not None and partners.number == 1 and told.names[partners.model] in "pq"  # who are as strong
     (tables,) = build_matchup_tables_by_category(rated, told.leaderboard_ids, partners).values()
     first, second = (told.leaderboard_ids.tolist().index(told.names.index(x)) for x in ("Ann", "Bo"))

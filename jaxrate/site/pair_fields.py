@@ -5,10 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
+from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.wording import UNKNOWN, category_noun, format_category
+
+
+def equal_partners(rated: Rated, listed: HostArray) -> Partners | None:
+    """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
+    size = typical_team_size(rated)
+    return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
 
 
 def sort_categories(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[Any, MatchupTables]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
@@ -18,6 +17,7 @@ from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_s
 from jaxrate.site.hindsight_level import align_hindsight
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
+from jaxrate.site.pair_fields import equal_partners
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,
@@ -138,7 +138,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     """Variables and texts of all pages."""
     rated = data.rated
     event, events = event_nouns(rated)
-    in_teams, partners = has_teammates(rated), equal_partners(data)
+    in_teams, partners = has_teammates(rated), equal_partners(rated, data.listed)
     pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
     count = len(rated.predictions) if rated.contests is None else rated.contests
     time_span = (
@@ -219,14 +219,6 @@ def has_draws(rated: Rated) -> bool:
     table = rated.predictions
     score = table["score"].to_numpy() if rated.contests is None else scores_of_sides(table, contest_numbers(table))
     return bool(((score > 0) & (score < 1)).any())
-
-
-def equal_partners(data: SiteData) -> Partners | None:
-    """The partners in predictions of two players of a history of teams: as strong as the middle one of those listed."""
-    size = typical_team_size(data.rated)
-    if size < 2 or not len(data.listed):
-        return None
-    return Partners(size - 1, int(data.listed[len(data.listed) // 2]))
 
 
 def event_nouns(rated: Rated) -> tuple[str, str]:
