@@ -6,6 +6,7 @@ benchmark_page.py    benchmarks as one HTML page: how near the best rating of ea
 player_pages.py      the page of every player: a summary, and the career as data for the scripts of the site
 report_page.py       a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py         data of all pages of a site: careers, names, and texts
+json_columns.py      numbers of a site in JSON: ratings, chances and times, and the leaderboard in columns
 site_writer.py       a rated history as a site of static files
 explanation_tables.py  why forecasts are as they are: what each side contributes
 data_files.py        JSON of scripts, and tables for downloads

@@ -9,7 +9,8 @@ import numpy as np
 
 from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
 from jaxrate.data.table_writing import escape_formulas
-from jaxrate.site.site_data import SiteData, leaderboard_columns
+from jaxrate.site.json_columns import leaderboard_columns
+from jaxrate.site.site_data import SiteData
 
 
 def script_safe_json(values: Any, **options: Any) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE_FOLDER = Path(__file__).with_name("page")
-STYLE_FILES = "page.css", "site.css"
+STYLE_FILES = "page.css", "site.css", "print.css"
 SHARED_SCRIPTS = "words.js", "drawings.js", "table.js", "ranking.js", "picker.js", "chart.js", "careers.js", "pair.js"
 FIGURE_PATTERN = re.compile(
     r"(?P<time>(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"

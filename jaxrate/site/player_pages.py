@@ -20,19 +20,17 @@ from jaxrate.site.event_rows import (
     most_frequent_player_rows_and_counts,
 )
 from jaxrate.site.home_sides import grounds_of_careers
-from jaxrate.site.line_ups import LineUps
-from jaxrate.site.page_templates import mark_figures
-from jaxrate.site.site_data import (
-    EXTRA_DIGITS,
-    SiteData,
+from jaxrate.site.json_columns import (
     chances_for_json,
     half_widths_for_json,
-    last_event_heading,
     leaderboard_columns,
     ratings_for_json,
     round_for_json,
     times_for_json,
 )
+from jaxrate.site.line_ups import LineUps
+from jaxrate.site.page_templates import mark_figures
+from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, last_event_heading
 from jaxrate.site.wording import spell_dates
 from jaxrate.text_format import format_count, use_minus_sign
 

@@ -7,17 +7,15 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
+from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json, returned_players
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import (
     MEAN_YEAR_DAYS,
     SiteData,
     event_nouns,
-    half_widths_for_json,
     has_peaks,
     last_event_heading,
     peak_definition,
-    ratings_for_json,
-    returned_players,
     uncertain_half_width,
 )
 from jaxrate.text_format import format_decimals, use_minus_sign

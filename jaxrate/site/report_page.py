@@ -21,20 +21,14 @@ from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
+from jaxrate.site.json_columns import leaderboard_columns, ratings_for_json
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.pair_fields import encode_matchups, equal_partners, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import (
-    SiteData,
-    build_site_data,
-    leaderboard_columns,
-    page_template_context,
-    ratings_for_json,
-    script_settings,
-)
+from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.system_bars import (
     BLEND_TITLE,
     advise_best_system,

@@ -10,7 +10,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
-from jaxrate.league.rated_history import Rated, times_to_event_clock
+from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, scores_of_sides
@@ -36,8 +36,6 @@ FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long 
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
 UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
-CHANCE_DIGITS = 4  # of probabilities in data
-TENTHS_BEYOND = 2, 98  # percents below and above which pages show tenths
 PAGE_TITLES = {"index": "Ranking", "pairs": "", "quality": "Accuracy", "about": "Method"}
 
 
@@ -258,91 +256,3 @@ def _explain_table_columns(data: SiteData, event: str) -> str:
     if TEAM_SHARE in data.columns:
         mates = f" \u201c{TEAM_SHARE.capitalize()}\u201d is the share of the sum of the members' ratings before it."
     return f"{before}. The rating is the one after it.{mates}{margin_text}{moved}{fading_text}"
-
-
-def round_for_json(values: HostArray, digits: int) -> list[Any]:
-    """Numbers for JSON, with this number of decimals; None for NaN."""
-    rounded = np.round(values.astype(float), digits)
-    if digits == 0:
-        return [None if x != x else int(x) for x in rounded.tolist()]
-    return [None if x != x else x for x in rounded.tolist()]
-
-
-def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
-    """Ratings for JSON, with more decimals than are shown: scripts, which round them again, show what pages do."""
-    values, digits = ratings.astype(float), data.digits + extra_digits
-    step = 10**extra_digits  # of the stored decimals, to one of those that are shown
-    stored = np.rint(np.abs(values) * 10.0**digits)
-    half_up = np.floor(stored / step + 0.5)  # as scripts round
-    stored -= half_up > np.rint(np.abs(values) * 10.0**data.digits)
-    return round_for_json(np.copysign(stored / 10.0**digits, values) + 0.0, digits)
-
-
-def half_widths_for_json(data: SiteData, deviation: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
-    return ratings_for_json(data, 1.96 * deviation, extra_digits)
-
-
-def chances_for_json(chance: HostArray) -> list[Any]:
-    """Probabilities for JSON, with more decimals than pages show in percent, which read as what they show."""
-    p, unit = chance.astype(float), 10.0**CHANCE_DIGITS
-    low, high = (x / 100 for x in TENTHS_BEYOND)
-    stored = np.rint(unit * p)
-    stored = np.where(p > low, np.maximum(stored, unit * low + 1.0), stored)
-    stored = np.where(p < high, np.minimum(stored, unit * high - 1.0), stored)
-    step = np.where((p > low) & (p < high), unit / 100, unit / 1000)
-    is_half = stored % step == step / 2  # which may read either way
-    is_rounded_up = np.floor(100 * p * (unit / 100 / step) + 0.5) > np.floor(stored / step)
-    stored += np.where(is_half, np.where(is_rounded_up, 1.0, -1.0), 0.0)
-    return round_for_json(stored / unit, CHANCE_DIGITS)
-
-
-def leaderboard_columns(data: SiteData) -> dict[str, Any]:
-    """Columns of all players, the best first; columns of the list of current players are None for others."""
-    board, current = data.full_leaderboard, data.current
-    place = np.argsort(data.leaderboard_ids)[data.listed]
-    is_listed = np.zeros(len(data.leaderboard_ids), int)
-    is_listed[place] = 1
-    columns: dict[str, Any] = {
-        "name": [data.names[i] for i in data.leaderboard_ids],
-        "slug": [data.slugs[i] for i in data.leaderboard_ids],
-        "rating": ratings_for_json(data, board.rating),
-        "games": np.asarray(board.games).tolist(),
-        "peak": ratings_for_json(data, np.asarray(board.peak)),
-        "current": is_listed.tolist(),
-    }
-    if board.deviation is not None:
-        columns["spread"] = half_widths_for_json(data, board.deviation)
-    if board.last is not None:
-        columns |= {
-            "last": times_for_json(data, board.last),
-            "peaked": times_for_json(data, np.asarray(board.peak_time)),
-        }
-    if current.change is not None and current.rank_then is not None:
-        change, rank_then = np.full(len(is_listed), np.nan), np.full(len(is_listed), np.nan)
-        change[place], rank_then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
-        columns |= {"change": ratings_for_json(data, change), "then": round_for_json(rank_then, 0)}
-        back = np.zeros(len(is_listed), int)
-        back[place] = returned_players(data)
-        columns["back"] = back.tolist()
-    return columns
-
-
-def returned_players(data: SiteData) -> HostArray:
-    """[n] of the list: whether they were on it once, but not at the time that changes count from.
-
-    Who had so many games before then as the list asks for was on it when the last of them was played.
-    """
-    since, rank_then = data.current.scope.partition("since ")[2], data.current.rank_then
-    if rank_then is None or data.rated.clock is None or not since:
-        return np.zeros(len(data.listed), bool)
-    begin = (
-        float(np.datetime64(since, "D").astype(int)) if data.rated.clock == "dates" else float(since.replace(",", ""))
-    )
-    earlier_games = np.diff(np.append(0, np.cumsum(data.careers.time < begin))[data.careers.start])[data.listed]
-    return (np.asarray(rank_then) == 0) & (earlier_games >= max(data.min_games, 1))
-
-
-def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
-    """Times for JSON: days since 1970-01-01 for dates, else the times."""
-    times = times_to_event_clock(times)
-    return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)

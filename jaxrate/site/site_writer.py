@@ -26,6 +26,7 @@ from jaxrate.site.forecast_tables import (
     write_matrix_finding,
 )
 from jaxrate.site.headline import Headline, write_headline
+from jaxrate.site.json_columns import leaderboard_columns
 from jaxrate.site.line_ups import contest_label_column, team_share_column
 from jaxrate.site.method_texts import (
     describe_settings,
@@ -42,13 +43,7 @@ from jaxrate.site.preview_image import preview_image
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards
-from jaxrate.site.site_data import (
-    SiteData,
-    build_site_data,
-    leaderboard_columns,
-    page_template_context,
-    script_settings,
-)
+from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.systems.system_titles import describe_system, system_title
