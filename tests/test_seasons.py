@@ -186,6 +186,7 @@ def test_groups_and_a_knockout_from_a_file(rated, tmp_path):
         ({"knockout": ["club 00"]}, "knockout must list two, four, eight"),
         ({"knockout": ["club 00", "club 00"]}, "'club 00' is in the plan more than once"),
         ({"knockout": ["club 00", "club 99"]}, "no player 'club 99' (near: "),
+        ({"ties": ["goals"], "knockout": ["club 00", "club 01"]}, "the tie-break 'goals' needs goals: rate with"),
         ({"cup": 1}, "a plan has no 'cup'; it has groups, rounds"),
         ({"groups": {"A": ["club 00", "club 01"]}, "best": [3, 1], "knockout": ["A1", "A2"]}, "best must be [place"),
         ({"groups": {"A": ["club 00", "club 01"]}, "points": [1], "knockout": ["A1", "A2"]}, "points must be three"),

@@ -48,15 +48,30 @@ def build_goal_simulation_matches(
     return GoalSimulationMatches(jnp.asarray(np.asarray(player, np.int32)), factors, dispersion, dependence)
 
 
+def choose_goal_matches(games: GoalSimulationMatches, index: Array) -> GoalSimulationMatches:
+    """The matches with these numbers, each as often as it is listed."""
+    return games._replace(player=games.player[index], factors=jax.tree.map(lambda x: x[index], games.factors))
+
+
 def simulate_season_goals(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
-    """[F, 2] goals of both sides in each match, between strengths and paces that are drawn once.
+    """[F, 2] goals of both sides in each match, between strengths and paces that are drawn once."""
+    drawing, playing = jax.random.split(key)
+    return simulate_goals(playing, games, sample_team_numbers(drawing, games, num_players))
+
+
+def sample_team_numbers(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
+    """[N, D] how far strengths and paces are from what is believed, in deviations."""
+    return jax.random.normal(key, (num_players, games.factors.gap_weights.shape[-1]), games.factors.gap.dtype)
+
+
+def simulate_goals(key: Array, games: GoalSimulationMatches, team_numbers: Array) -> Array:
+    """[F, 2] goals of both sides in each match, between teams with these numbers [N, D].
 
     Poisson's goals become Dixon and Coles' where a scoreline is likelier than it should be: as often as the difference
     asks, the first side then has one goal in place of none, or none in place of one.
     """
-    drawing, scattering, scoring, lowering = jax.random.split(key, 4)
-    factors, size = games.factors, games.factors.gap_weights.shape[-1]
-    normal = jax.random.normal(drawing, (num_players, size), factors.gap.dtype)[games.player]
+    scattering, scoring, lowering = jax.random.split(key, 3)
+    factors, normal = games.factors, team_numbers[games.player]
     gap, level = (
         mean + jnp.sum(weights * normal, axis=(-2, -1))
         for mean, weights in ((factors.gap, factors.gap_weights), (factors.level, factors.level_weights))

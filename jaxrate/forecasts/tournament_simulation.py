@@ -1,6 +1,6 @@
 """Tournament simulation: groups and a knockout played many times, with strengths drawn once each time.
 
-Strengths and probabilities are those of `season_simulation`.
+Strengths and probabilities are those of `season_simulation`. Of skills that learn from goals, goals are drawn.
 """
 
 import os
@@ -17,6 +17,14 @@ import numpy as np
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
+from jaxrate.forecasts.goal_simulation import (
+    GoalSimulationMatches,
+    build_goal_simulation_matches,
+    choose_goal_matches,
+    predicts_goals,
+    sample_team_numbers,
+    simulate_goals,
+)
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
     SimulationMatches,
@@ -24,7 +32,8 @@ from jaxrate.forecasts.season_simulation import (
     sample_strength_errors,
     simulate_match_scores,
 )
-from jaxrate.forecasts.season_standings import TIE_BREAKS, rank_by_points
+from jaxrate.forecasts.season_standings import GOAL_TIE_BREAKS, TIE_BREAKS, check_tie_breaks, rank_by_points
+from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated
@@ -98,7 +107,8 @@ def simulate_tournament(
         jr.forecasts.simulate_tournament(rated, plan)
 
     Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Nobody
-    has the side. A knock-out match that would be a draw is won by either half the time.
+    has the side. A knock-out match that would be a draw is won by either half the time. Skills that learn from goals
+    play each match to a score; teams then have a pace as well.
 
     Args:
       rated: as from `rate` or `load`, of matches.
@@ -106,7 +116,8 @@ def simulate_tournament(
         them everybody meets everybody else "rounds" times (1). "points" for a win, a draw and a loss ([3, 1, 0]) and
         "ties" are as in `simulate_season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1"
         is the winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
-        best 8 of third places go on, as "best1" to "best8", by points, wins and the lot.
+        best 8 of third places go on, as "best1" to "best8", by points, goal difference and goals where goals are
+        known, wins and the lot.
       samples: the number of simulated tournaments.
       time: when it is, as in `predict_fixtures`.
       key: a PRNG key. None: always the same one.
@@ -118,12 +129,18 @@ def simulate_tournament(
     if rated.contests is not None:
         raise ValueError("a tournament is of matches of two, and this history is of contests")
     check_count("samples", samples, 1, MAX_SAMPLES)
-    parsed_plan = _load_and_check_plan(plan)
+    has_goals = predicts_goals(rated.system)
+    parsed_plan = _load_and_check_plan(plan, has_goals)
     n = len(parsed_plan.names)
     pairs = np.array([*combinations(range(n), 2)], np.int32)
     pair_names = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
-    forecasts = predict_fixtures(rated, pair_names, newcomers=newcomers, time=time, side=None)
-    games = build_simulation_matches(rated, parsed_plan.names, pairs, forecasts)
+    games: Any
+    if has_goals:
+        system, data = read_upcoming_events(rated, pair_names, newcomers, time, {"side": None})
+        games = build_goal_simulation_matches(system, rated.state, data, pairs)
+    else:
+        forecasts = predict_fixtures(rated, pair_names, newcomers=newcomers, time=time, side=None)
+        games = build_simulation_matches(rated, parsed_plan.names, pairs, forecasts)
     group = np.full(n, -1, np.int32)
     for number, members in enumerate(parsed_plan.groups.values()):
         group[members] = number
@@ -152,7 +169,7 @@ def simulate_tournament(
     )
 
 
-def _load_and_check_plan(plan: Any) -> _TournamentPlan:
+def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
     """The plan, checked; ValueError if it is none."""
     if not isinstance(plan, Mapping):
         with Path(plan).open("rb") as file:
@@ -168,11 +185,12 @@ def _load_and_check_plan(plan: Any) -> _TournamentPlan:
     rounds, points, ties = (
         plan.get("rounds", 1),
         tuple(plan.get("points", (3, 1, 0))),
-        tuple(plan.get("ties", TIE_BREAKS)),
+        tuple(plan.get("ties", GOAL_TIE_BREAKS if has_goals else TIE_BREAKS)),
     )
     best_place, num_best = plan.get("best", (1, 0))
-    if len(points) != 3 or rounds < 1 or set(ties) - set(TIE_BREAKS):
-        raise ValueError(f"points must be three numbers, rounds at least 1, and ties of {', '.join(TIE_BREAKS)}")
+    check_tie_breaks(ties, has_goals)
+    if len(points) != 3 or rounds < 1:
+        raise ValueError("points must be three numbers, and rounds at least 1")
     if len(slots) < 2 or len(slots).bit_count() != 1:
         raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
     if num_best and not (0 < num_best <= len(groups) and all(0 < best_place <= len(x) for x in groups.values())):
@@ -207,17 +225,39 @@ def _load_and_check_plan(plan: Any) -> _TournamentPlan:
 
 @partial(jax.jit, static_argnums=(4, 5, 6, 7, 8, 9, 10))
 def _simulate_tournaments(
-    key: Array, games: SimulationMatches, group_matches: Array, group: Array, group_sizes: Any, points: Any,
-    ties: Any, best: Any, slots: Any, samples: int, size: int,
+    key: Array, games: SimulationMatches | GoalSimulationMatches, group_matches: Array, group: Array, group_sizes: Any,
+    points: Any, ties: Any, best: Any, slots: Any, samples: int, size: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Sums over all tournaments of places in groups [N, N] and rounds reached [N, R + 1]."""
-    n, dtype = len(group), games.logit.dtype
-    logit = jnp.zeros((n, n), dtype).at[games.player[:, 0], games.player[:, 1]].set(games.logit)
-    logit = logit - logit.T
-    group_games = games._replace(
-        player=games.player[group_matches], logit=games.logit[group_matches], odds=games.odds[group_matches]
-    )
-    a, b = group_games.player.T
+    n, pairs = len(group), games.player
+    number = jnp.zeros((n, n), jnp.int32).at[*pairs.T].set(jnp.arange(len(pairs), dtype=jnp.int32))
+    number = number + number.T  # of the match of two players
+    a, b = pairs[group_matches].T
+    dtype = (games.factors.gap if isinstance(games, GoalSimulationMatches) else games.logit).dtype
+
+    def sample_strengths(key: Array) -> Array:
+        if isinstance(games, GoalSimulationMatches):
+            return sample_team_numbers(key, games, n)
+        return sample_strength_errors(key, games.strength_deviation)
+
+    def play_groups(key: Array, strength: Array) -> tuple[Array, Array | None]:
+        """Scores of the matches of groups, and goals [N, 2], if there are goals."""
+        if not isinstance(games, GoalSimulationMatches):
+            player, logit, odds = (x[group_matches] for x in (pairs, games.logit, games.odds))
+            chosen = games._replace(player=player, logit=logit, odds=odds)
+            return simulate_match_scores(key, chosen, strength), None
+        scored = simulate_goals(key, choose_goal_matches(games, group_matches), strength).astype(dtype)
+        goals = jnp.zeros((n, 2), dtype).at[a].add(scored).at[b].add(scored[:, ::-1])
+        return 0.5 + 0.5 * jnp.sign(scored[:, 0] - scored[:, 1]), goals
+
+    def win_probability(key: Array, strength: Array, i: Array, j: Array) -> Array:
+        """[F] of the first of two in the knock-out; where goals are drawn 1, 0, or one half of a draw."""
+        match, sign = number[i, j], jnp.where(i < j, 1.0, -1.0).astype(dtype)
+        if not isinstance(games, GoalSimulationMatches):
+            return jax.nn.sigmoid(sign * games.logit[match] + strength[i] - strength[j])
+        scored = simulate_goals(key, choose_goal_matches(games, match), strength).astype(dtype)
+        return 0.5 + 0.5 * sign * jnp.sign(scored[:, 0] - scored[:, 1])
+
     group_start = np.cumsum([0, *group_sizes])[:-1]
     in_groups = sum(group_sizes)
     place_in_group = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)
@@ -225,19 +265,21 @@ def _simulate_tournaments(
 
     def simulate_one(tournament_index: Array) -> tuple[Array, Array]:
         drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, tournament_index), 4)
-        strength = sample_strength_errors(drawing, games.strength_deviation)
-        score = simulate_match_scores(playing, group_games, strength)
+        strength = sample_strengths(drawing)
+        score, goals = play_groups(playing, strength)
         none = jnp.zeros((n, n), dtype)
         won = none.at[a, b].add((score == 1).astype(dtype)).at[b, a].add((score == 0).astype(dtype))
         drawn = none.at[a, b].add((score == 0.5).astype(dtype)).at[b, a].add((score == 0.5).astype(dtype))
-        order, total = rank_by_points(lots, won, drawn, points, ties, jnp.where(group < 0, n, group))
+        order, total = rank_by_points(lots, won, drawn, points, ties, jnp.where(group < 0, n, group), goals)
         order = order[:in_groups].astype(jnp.int32)
         place = none.at[order, place_in_group].set(1.0)
         slot_players = [order]
         if best[1]:
             best_placed = order[group_start + best[0] - 1]
             uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), best_placed.shape, dtype)
-            rank = jnp.lexsort([uniforms, -won.sum(axis=1)[best_placed], -total[best_placed]])
+            by_goals = [] if goals is None else [goals[:, 0], goals[:, 0] - goals[:, 1]]
+            criteria = (won.sum(axis=1), *by_goals, total)  # the last one counts first
+            rank = jnp.lexsort([uniforms, *(-x[best_placed] for x in criteria)])
             slot_players.append(best_placed[rank[: best[1]]])
         all_slots = jnp.concatenate([*slot_players, jnp.arange(n, dtype=jnp.int32), jnp.full(1, n, jnp.int32)])
         remaining = all_slots[bracket]
@@ -246,7 +288,7 @@ def _simulate_tournaments(
         while len(remaining) > 1:
             upper, lower = remaining[::2], remaining[1::2]
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
-            probability = jax.nn.sigmoid(logit[i, j] + strength[i] - strength[j])
+            probability = win_probability(jax.random.fold_in(fighting, len(remaining)), strength, i, j)
             probability = jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, probability))
             remaining, uniforms = jnp.where(uniforms[: len(upper)] < probability, upper, lower), uniforms[len(upper) :]
             reached.append(jnp.zeros(n + 1, dtype).at[remaining].set(1.0))
