@@ -3,6 +3,7 @@
 inversions.py             inversions: pairs of a permutation in the wrong order
 pair_order.py             in how many pairs of a contest the better one was ahead, as had been predicted
 prediction_metrics.py     metrics of predictions and of ratings, on the host and in float64
+scored_ranking.py         participants in the order of their ranks and of their ratings, and how far these differ
 running_metrics.py        metrics of predictions of matches, added up chunk by chunk
 checked_match_metrics.py  metrics of samples that are checked
 outcome_metrics.py        metrics of the probabilities of each result, as win, draw and loss

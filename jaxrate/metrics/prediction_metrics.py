@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.array_types import HostArray
-from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates, repeat_seat_mask
+from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.checked_match_metrics import (
     Calibration,
@@ -35,7 +35,15 @@ from jaxrate.metrics.checked_match_metrics import (
     weighted_calibration_bins,
     weighted_log_loss,
 )
-from jaxrate.metrics.inversions import count_inversions_by_entry, to_smallest_dtype
+from jaxrate.metrics.scored_ranking import (
+    build_scored_ranking,
+    count_opponents,
+    flatten_rounds,
+    has_untied_opponent,
+    mean_rank_deviation,
+    mean_share_of_pairs_in_order,
+    wrong_pair_shares,
+)
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 
@@ -126,7 +134,7 @@ def pairwise_accuracy(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
     Section 6.2 of Ebtekar and Liu 2021, as a share: n (1 - inversions / pairs of opponents) summed over contests of n,
     over the sum of n. An inversion is a pair whose lower rated is strictly ahead, so that equal ratings are right.
     """
-    return _pairwise_accuracy(_build_scored_ranking(rounds, rating, mask))
+    return mean_share_of_pairs_in_order(build_scored_ranking(rounds, rating, mask))
 
 
 def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> tuple[HostArray, HostArray]:
@@ -134,14 +142,14 @@ def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
 
     Over all contests the one divided by the other is the first of the `ranking_metrics`, of the same arguments.
     """
-    ragged, flat, event = _flatten_rounds(rounds)
-    is_scored = _has_untied_opponent(flat, event) & (count_earlier_games(ragged) >= 1)
+    ragged, flat, event = flatten_rounds(rounds)
+    is_scored = has_untied_opponent(flat, event) & (count_earlier_games(ragged) >= 1)
     is_scored = is_scored if mask is None else is_scored & np.asarray(mask)
     num_contests = len(ragged.player_start) - 1
-    if not _count_opponents(ragged, event, is_scored).any():
+    if not count_opponents(ragged, event, is_scored).any():
         return np.zeros(num_contests), np.zeros(num_contests)
-    ranking = _build_scored_ranking(ragged, rating, is_scored)
-    right, count = 1.0 - _wrong_pair_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
+    ranking = build_scored_ranking(ragged, rating, is_scored)
+    right, count = 1.0 - wrong_pair_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
     return np.bincount(ranking.event, right, num_contests), count
 
 
@@ -151,7 +159,7 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
     Section 6.2 of Ebtekar and Liu 2021. The rank of a tie is the one of its range that is nearest to the place, and
     equal ratings are placed as they stand (and as they are listed, where they tie).
     """
-    return _rank_deviation(_build_scored_ranking(rounds, rating, mask))
+    return mean_rank_deviation(build_scored_ranking(rounds, rating, mask))
 
 
 def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
@@ -185,17 +193,17 @@ def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float]:
 
 def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> RankingSums:
     """What `ranking_metrics` adds up; its arguments are the same."""
-    ragged, flat, event = _flatten_rounds(rounds)
-    is_comparable = _has_untied_opponent(flat, event)
+    ragged, flat, event = flatten_rounds(rounds)
+    is_comparable = has_untied_opponent(flat, event)
     is_comparable &= True if mask is None else to_floats("mask", mask) > 0
     before = _check_games_played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
     experience, sums = before + count_earlier_games(ragged), []
     for least in (1, 5):
         is_scored = is_comparable & (experience >= least)
-        if _count_opponents(ragged, event, is_scored).any():
-            ranking = _build_scored_ranking(ragged, rating, is_scored)
+        if count_opponents(ragged, event, is_scored).any():
+            ranking = build_scored_ranking(ragged, rating, is_scored)
             count = len(ranking.order)
-            sums.append((_pairwise_accuracy(ranking) * count, _rank_deviation(ranking) * count, count))
+            sums.append((mean_share_of_pairs_in_order(ranking) * count, mean_rank_deviation(ranking) * count, count))
         else:
             sums.append((0.0, 0.0, 0))
     return RankingSums(*map(tuple, zip(*sums, strict=True)))
@@ -203,7 +211,7 @@ def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, pla
 
 def count_ranked_contests(rounds: Ragged | Dataset, num_players: int) -> HostArray:
     """[num_players] in how many contests each took part that count as experience, as in `experience_mask`."""
-    ragged, flat, event = _flatten_rounds(rounds)
+    ragged, flat, event = flatten_rounds(rounds)
     return np.bincount(np.asarray(flat.player)[_experience_row_mask(ragged, flat, event)], minlength=num_players)
 
 
@@ -212,7 +220,7 @@ def contests_as_matches(rounds: Ragged | Dataset) -> tuple[HostArray, HostArray]
 
     The prediction in that row is the prediction of the match. None unless all contests have two sides.
     """
-    ragged, flat, _ = _flatten_rounds(rounds)
+    ragged, flat, _ = flatten_rounds(rounds)
     if (count_teams(ragged) != 2).any():
         return None
     first = ragged.player_start[:-1]
@@ -243,7 +251,7 @@ def count_earlier_games(events: Matches | Ragged) -> HostArray:
         player = np.asarray(events.player).ravel()
         counted = np.ones(len(player), bool)
     else:
-        rounds, flat, event = _flatten_rounds(events)
+        rounds, flat, event = flatten_rounds(events)
         player, counted = np.asarray(flat.player), _experience_row_mask(rounds, flat, event)
     order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
@@ -252,16 +260,6 @@ def count_earlier_games(events: Matches | Ragged) -> HostArray:
     if not isinstance(events, Matches) and flat.seat is not None:
         before = before[rounds.player_start[:-1][event] + flat.seat]
     return before
-
-
-def _flatten_rounds(data: Any) -> tuple[Ragged, Rounds, HostArray]:
-    """Rounds, their participants, and [sum P] the index of each participant's contest."""
-    rounds, _ = resolve_events_and_num_players(data)
-    if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
-        size = np.diff(rounds.player_start)
-        return rounds, rounds.events, np.repeat(np.arange(len(size)), size)
-    kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
-    raise ValueError(f"expected rounds of many players, as from `jaxrate.rounds`, got {kind}")
 
 
 def _check_games_played(played: Any, num_players: int) -> HostArray:
@@ -274,98 +272,6 @@ def _check_games_played(played: Any, num_players: int) -> HostArray:
     return counts
 
 
-def _has_untied_opponent(flat: Rounds, contest_index: HostArray) -> HostArray:
-    """[sum P] whether the contest has somebody with whom the participant does not tie."""
-    num_behind = np.bincount(contest_index, np.asarray(flat.rank) > 0)
-    return np.asarray(num_behind[contest_index] > 0)
-
-
 def _experience_row_mask(rounds: Ragged, flat: Rounds, contest_index: HostArray) -> HostArray:
     """[sum P] whether the row counts as a contest the player has played, see `experience_mask`."""
-    return _has_untied_opponent(flat, contest_index) & ~repeat_seat_mask(rounds)
-
-
-class _ScoredRanking(NamedTuple):
-    """The n participants to score, contest by contest, each from first to last."""
-
-    event: HostArray  # [n] the number of the contest
-    size: HostArray  # [E] participants scored
-    low: HostArray  # [n] the first rank of the tie, from 0 and among those scored
-    high: HostArray  # [n] the last one
-    order: HostArray  # [n] participants by rating, contest by contest, highest first; equal ratings in order of rank
-    opponents: HostArray  # [n] participants scored in other teams
-    team: HostArray | None  # [n] the number of the team, of those of all contests; None if nobody has team-mates
-
-
-def _build_scored_ranking(data: Any, rating: Any, mask: Any) -> _ScoredRanking:
-    (rounds, flat, event), x = _flatten_rounds(data), to_floats("rating", rating)
-    rank = np.asarray(flat.rank)
-    is_scored = np.ones(x.shape, bool) if mask is None else np.asarray(mask)
-    if not x.shape == is_scored.shape == rank.shape:
-        shapes = f"{rank.shape}, {x.shape} and {is_scored.shape}"
-        raise ValueError(f"participants, rating and mask must be [sum P] alike, got {shapes}")
-    if is_scored.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {is_scored.dtype}")
-    fail_where(is_scored & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
-    opponents = _count_opponents(rounds, event, is_scored & _has_untied_opponent(flat, event))
-    rows = np.flatnonzero(opponents)
-    size = np.bincount(event[rows], minlength=len(rounds.player_start) - 1)
-    team = _team_numbers(rounds, event)[rows] if has_teammates(rounds) else None
-    if not rows.size:
-        raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
-    event, rank = event[rows], rank[rows]
-    standing = np.lexsort((to_smallest_dtype(rank), to_smallest_dtype(event)))
-    rank, x = rank[standing], x[rows[standing]]
-    head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
-    length = np.diff(head, append=len(rank))
-    low = np.repeat(head, length) - _contest_start_by_participant(size, event)
-    high = low + np.repeat(length, length) - 1
-    order = np.lexsort((-x, to_smallest_dtype(event)))
-    team = None if team is None else team[standing]
-    return _ScoredRanking(event, size, low, high, order, opponents[rows[standing]], team)
-
-
-def _team_numbers(rounds: Ragged, contest_index: HostArray) -> HostArray:
-    """[sum P] the number of each participant's team, of those of all contests."""
-    events: Any = rounds.events
-    return np.asarray(rounds.player_start[contest_index] + events.team)
-
-
-def _count_opponents(rounds: Ragged, contest_index: HostArray, is_scored: HostArray) -> HostArray:
-    """[sum P] how many of those scored are in other teams of the contest; 0 for those who are not scored."""
-    groups = [contest_index, *([_team_numbers(rounds, contest_index)] if has_teammates(rounds) else [])]
-    num_scored, *num_mates = (np.bincount(x[is_scored], minlength=len(x))[x] for x in groups)
-    return np.asarray((num_scored - (num_mates[0] if num_mates else 1)) * is_scored)
-
-
-def _pairwise_accuracy(ranking: _ScoredRanking) -> float:
-    wrong = _wrong_pair_shares(ranking)
-    return float(1.0 - wrong.sum() / len(wrong))
-
-
-def _wrong_pair_shares(ranking: _ScoredRanking) -> HostArray:
-    """[n] numbers whose sum over a contest is that of the shares of opponents in the wrong order, of all in it."""
-    event, size, low, _, order, opponents, _ = ranking
-    place, begin = np.empty(len(order), np.int64), _contest_start_by_participant(size, event)
-    # places in the ranking, with ties broken by rating: a permutation of each contest
-    place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
-    mean_opponents = np.bincount(event, opponents)[event] / size[event]
-    return np.asarray(2.0 * count_inversions_by_entry(place - begin, begin) / mean_opponents)
-
-
-def _rank_deviation(ranking: _ScoredRanking) -> float:
-    event, size, low, high, order, opponents, team = ranking
-    place, last = np.arange(len(order)) - _contest_start_by_participant(size, event), high[order]
-    if team is not None:  # who are neither above nor beside their team-mates
-        by_team = np.argsort(team[order], kind="stable")
-        first = np.flatnonzero(np.diff(team[order][by_team], prepend=-1))
-        num_mates = np.diff(first, append=len(order))
-        place[by_team] -= np.arange(len(order)) - np.repeat(first, num_mates)
-        last[by_team] -= np.repeat(num_mates, num_mates) - 1
-    distance = np.maximum(np.maximum(low[order] - place, place - last), 0)
-    return float((distance / opponents[order]).sum() / len(distance))
-
-
-def _contest_start_by_participant(size: HostArray, contest_index: HostArray) -> HostArray:
-    """[n] index of the first participant of each one's contest."""
-    return np.asarray((np.cumsum(size) - size)[contest_index])
+    return has_untied_opponent(flat, contest_index) & ~repeat_seat_mask(rounds)
