@@ -97,7 +97,7 @@ def test_what_was_known_then_is_dashed(ax):
     (then,) = [layer["data"]["values"] for layer in chart["layer"] if "strokeDash" in layer["mark"]]
     drawn = np.concatenate([line.get_ydata() for line in ax.lines if line.get_gid() == "then"])
     np.testing.assert_allclose([row["y"] for row in then], drawn, atol=0.001)
-    assert title(chart).endswith(", in hindsight") and "dashed: at the time" in chart["title"]["subtitle"][0]
+    assert title(chart).endswith(", in hindsight") and "Dashed: at the time" in chart["title"]["subtitle"][0]
 
 
 def test_others_are_grey_lines():
@@ -295,6 +295,7 @@ def test_many_rows_are_named_and_thinned_as_in_matplotlib(count):
     assert step * row_height >= 10 and bars["mark"]["height"] <= row_height and chart["height"] <= 3000
     subtitle = " ".join(chart["title"]["subtitle"])
     assert (f"every {step}th named" in subtitle) == (step > 1)
+    assert "results of" in chart["title"]["subtitle"][-1] == axes.figure.get_supxlabel()
     assert axes.get_xlabel() == "rating (points)" == bars["encoding"]["x"]["title"]
     plt.close(axes.figure)
 

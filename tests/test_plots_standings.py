@@ -213,7 +213,7 @@ def test_ranks_of_very_many_others_are_bands(monkeypatch):
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
     (ax,) = figure.axes
     assert len(ax.collections) == 2
-    assert "in grey the median, 50% and 90% of 18 others" in figure.artists[0].get_text().replace("\n", " ")
+    assert "In grey: the median, 50% and 90% of 18 others" in figure.artists[0].get_text().replace("\n", " ")
     (median,) = [line for line in ax.lines if line.get_gid() == "other"]
     board = jr.leaderboard(rated(), top=20)
     last = [rank for rank, name in zip(board.rank, board.player, strict=True) if name in others]
@@ -302,7 +302,7 @@ def test_ranks_of_years_are_those_at_their_ends():
     assert counts["x"] != counts["y"] and figure.get_suptitle().replace("\n", " ").startswith(
         f"{most} ranked first more often than {'xy'.replace(most, '')}, at the end of {counts[most]} of 4 years"
     )
-    assert "at the end of each year and on 2004-03-01" in figure.artists[0].get_text()
+    assert "at the end of each year and on Mar 1, 2004" in figure.artists[0].get_text()
     pyplot.close(figure)
 
 

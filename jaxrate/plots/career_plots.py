@@ -63,8 +63,9 @@ def careers(
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
     A line goes through the ratings at the end of each step in which the player took part, and through the highest one.
-    It is interrupted where the player is absent for longer than a step, and with dates for twice as long as the usual
-    off-season. It begins, as the highest rating of `jr.leaderboard`, with the tenth event, since first ratings jump;
+    It is interrupted where the player is absent: for longer than a step, and for twice as long as the usual off-season,
+    or without dates for three times as long as their usual pauses. It begins, as the highest rating of
+    `jr.leaderboard`, with the tenth event, since first ratings jump;
     who has fewer events has no highest rating. With hindsight it begins with the first.
 
     Args:
@@ -113,9 +114,9 @@ def careers(
     unit, begin_rule, peak_rule = rating_unit(rated.system), "", ""
     if peaks:
         title = peak_title(peaks, len(lines), clock, unit, max(other_peaks, default=-np.inf), span)
-        peak_rule = "; dots mark the highest"
+        peak_rule = ". Dots mark peaks"
         if not isinstance(rated, Smoothed):
-            begin_rule = f" from the tenth {'match' if rated.contests is None else 'contest'} on"
+            begin_rule = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
     else:
         title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
     subtitle = (

@@ -93,7 +93,7 @@ def distribution(
         marked_ratings[name] = rating_of[key]
     unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Ratings by {system_title(rated_system.name)}; the height is how many have them"
+    subtitle = f"Bars: how many have a rating in each step, by {system_title(rated_system.name)}"
     ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)

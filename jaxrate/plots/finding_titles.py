@@ -87,7 +87,7 @@ def peak_title(
     at = line.times[int(np.nanargmax(line.mean))]
     numbers = [times_to_numbers(line.times) for line in lines]
     when = format_peak_time(at, max(x[-1] for x in numbers) - min(x[0] for x in numbers) if span is None else span)
-    when = f"{'in' if clock == 'date' else 'at'} {when}"
+    when = f"{'in' if clock == 'date' else 'at time'} {when}"
     if clock not in ("date", "time"):
         when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
     highest = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)}," if num_named > 1 else ""

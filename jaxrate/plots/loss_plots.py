@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import make_interp_spline  # type: ignore[import-untyped]
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
@@ -16,7 +17,7 @@ from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plotted_data_and_checks import Z_95, unpack_events_names_and_clock
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, add_legend, group_thousands, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, group_thousands, make_axes
 from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
@@ -28,6 +29,7 @@ MAX_RANGE = 2.0  # in logarithms and logits, if the standard error is larger or 
 CONTOUR_LEVELS = 1, 3, 6, 10, 15, 25, 50, 100, 250, 500, 1000
 ELLIPSE_DROP = 2.0 * math.log(20.0)  # the 95% quantile of chi squared with 2 degrees of freedom
 INTERVAL_DROP = 0.5 * Z_95**2  # 95% interval of one parameter: the summed loss above its minimum
+REFINEMENT = 8  # steps of a drawn surface to one of its grid, so that contours have no corners
 MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
 
 
@@ -80,20 +82,29 @@ def loss_surface(
     grid_half_width = np.where(
         real, np.where(has_error, half_width, np.maximum(np.abs(centre), 1.0)), np.minimum(half_width, MAX_RANGE)
     )
-    span = np.linspace(-1.0, 1.0, points)
-    grid = centre + grid_half_width * np.stack(np.meshgrid(span, span), axis=-1)
-    params = jax.vmap(jax.vmap(params_at))(jnp.asarray(grid, float))
+
+    def params_on_grid(count: int) -> Any:
+        """The hyperparameters on a grid of so many points in either direction."""
+        span = np.linspace(-1.0, 1.0, count)
+        grid = centre + grid_half_width * np.stack(np.meshgrid(span, span), axis=-1)
+        return jax.vmap(jax.vmap(params_at))(jnp.asarray(grid, float))
+
+    params = params_on_grid(points)
     columns = jax.tree.map(np.append, params, fit.params)
     swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
     excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
     subtitle = f"Loss of {system_title(fit.system.name)} near its fit; contours: summed loss above that of the fit"
     ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=_describe_events(count))
-    grid_values, levels = axis_values(params), [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
+    excess_loss = _refine_surface(excess_loss)
+    grid_values = axis_values(params_on_grid(len(excess_loss)))
+    levels = [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
     lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=GREY, linewidths=0.8)
-    contour_labels = ax.clabel(lines, fontsize="small", fmt="%g")
+    contour_labels = ax.clabel(lines, fontsize="small", fmt="%g", zorder=4.0)
+    for label in contour_labels:  # the ellipse passes behind them
+        label.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 1.0})
     for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
         _set_parameter_axis(ax, axis, system, name, values)
         ax.set(**{f"{axis}lim": (values.min(), values.max())})
@@ -178,6 +189,18 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     if result.likelihood:
         add_legend(ax)
     return ax
+
+
+def _refine_surface(values: Any) -> Any:
+    """Values [n, n] on a grid, with more points between them by cubic splines; the same values if some are missing."""
+    if np.ma.is_masked(values):
+        return values
+    nodes, degree = np.arange(len(values), dtype=float), min(3, len(values) - 1)
+    steps = np.linspace(0.0, nodes[-1], REFINEMENT * (len(values) - 1) + 1)
+    surface = np.asarray(values)
+    for axis in (0, 1):
+        surface = np.asarray(make_interp_spline(nodes, surface, k=degree, axis=axis)(steps))
+    return surface
 
 
 def _describe_events(count: float) -> str:

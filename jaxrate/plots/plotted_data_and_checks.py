@@ -10,7 +10,8 @@ from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
-from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates, format_time
+from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
+from jaxrate.plots.time_steps import spell_date
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 
@@ -91,7 +92,7 @@ def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tupl
 
 
 def describe_source(history: Any) -> str:
-    """The line for the source of a plot, as "Source: 16,810 matches to 2021-02-07"; empty for other arguments.
+    """The line for the source of a plot, as "Source: 16,810 matches to Feb 7, 2021"; empty for other arguments.
 
     Sources are rated and smoothed histories, data sets, matches and rounds.
     """
@@ -111,7 +112,7 @@ def describe_source(history: Any) -> str:
         count, kind, last = len(time), "matches" if isinstance(events, Matches) else "contests", time[-1]
     else:
         return ""
-    until = f" to {format_time(float(last), clock)}" if clock == "dates" and last is not None else ""
+    until = f" to {spell_date(float(last))}" if clock == "dates" and last is not None else ""
     return f"Source: {count:,} {kind}{until}"
 
 

@@ -63,7 +63,7 @@ def intervals(
     scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
     step = row_name_step(labels, ax)
     subtitle = scope + squares + rule + describe_name_step(step)
-    text = ChartText(title, subtitle, "rating (points)", "", _describe_votes(strengths))
+    text = ChartText(title, subtitle, "rating (points)", "", _describe_results(strengths))
     if is_interactive:
         return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width), step=step)
     ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
@@ -98,7 +98,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     title, step = _first_place_title(ranks), row_name_step(labels, ax)
     subtitle = f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks"
     subtitle += describe_name_step(step)
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_votes(ranks), grid="x")
+    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_results(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     is_rated = np.isfinite(ranks.rating[order])
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
@@ -157,7 +157,7 @@ def win_matrix(
         subtitle,
         "against",
         "expected score (%)",
-        _describe_votes(strengths),
+        _describe_results(strengths),
     )
     if is_interactive:
         return matrix_chart(labels, percent, text, step)
@@ -199,8 +199,8 @@ def _model_name(strengths: Strengths) -> str:
     return strengths.model.replace("_", "-").title()
 
 
-def _describe_votes(result: Strengths | RankSets) -> str:
-    return f"Source: {result.votes:,.15g} votes on {len(result.players):,} contenders"
+def _describe_results(result: Strengths | RankSets) -> str:
+    return f"Source: {result.votes:,.15g} results of {len(result.players):,} contenders"
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

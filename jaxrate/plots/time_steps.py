@@ -1,20 +1,23 @@
 """Steps of time, at whose ends lines have points: calendar years of long histories, otherwise equal lengths."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.rated_history import days_to_dates, format_time
+from jaxrate.league.rated_history import days_to_dates
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 YEAR = 365.25  # days
 MIN_STEP = 0.01
 GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
+ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 MIDNIGHT = 1e-6  # days before the next day, so that the events of a year's last day belong to it
 ABSENCE_RATIO = 2.0  # of a pause to the usual longest one of a year, from which on it is an absence
+UNDATED_ABSENCE_RATIO = 3.0  # the same without dates, of a pause to the length that few exceed
 
 
 class TimeSteps(NamedTuple):
@@ -59,8 +62,19 @@ class TimeSteps(NamedTuple):
         if not self.years:
             return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
         every = "each" if self.years == 1 else f"every {_ordinal(self.years)}"
-        until = f" and on {format_time(self.last, 'dates')}" if self.is_cut else ""
+        until = f" and on {spell_date(self.last)}" if self.is_cut else ""
         return f"at the end of {every} year{until}"
+
+
+def spell_date(days: float) -> str:
+    """The date so many days after 1970-01-01, as "Feb 7, 2021"."""
+    date = days_to_dates(np.floor(days)).astype("datetime64[D]").item()
+    return f"{date:%b} {date.day}, {date.year}"
+
+
+def spell_dates(text: str) -> str:
+    """A text whose dates, as "2021-02-07", are spelled."""
+    return ISO_DATE.sub(lambda match: spell_date(float(np.datetime64(match[0]).astype(int))), text)
 
 
 def default_step_length(span: float, is_dated: bool) -> float:
@@ -76,14 +90,15 @@ def default_steps(
     """Steps for the events of these players in a history of this span.
 
     Without a length it is the default one, and more if these players take part more rarely. Who pauses for little
-    longer than usual in an off-season is not absent.
+    longer than usual in an off-season is not absent; without dates, whoever pauses for up to thrice the usual time.
     """
+    gaps = np.concatenate([np.diff(times) for times in event_times])
+    usual = float(np.quantile(gaps, GAP_QUANTILE)) if len(gaps) else 0.0
     if length is None:
-        gaps = np.concatenate([np.diff(times) for times in event_times])
-        usual = float(np.quantile(gaps, GAP_QUANTILE)) if len(gaps) else 0.0
         length = default_step_length(span, is_dated)
         length = max(length, MIN_STEP, YEAR * -(-usual // YEAR) if length % YEAR == 0.0 and is_dated else usual)
-    return TimeSteps(last, length, is_dated, ABSENCE_RATIO * usual_off_season(event_times) if is_dated else 0.0)
+    absence = ABSENCE_RATIO * usual_off_season(event_times) if is_dated else UNDATED_ABSENCE_RATIO * usual
+    return TimeSteps(last, length, is_dated, absence)
 
 
 def usual_off_season(event_times: Sequence[HostArray]) -> float:

@@ -78,9 +78,9 @@ def trajectory(
     `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
     hindsight a line goes straight from match to match. Names stand at the ends of lines.
     If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years, and
-    through the highest one; they are interrupted where the player is absent for longer than a
-    step, and with dates for twice as long as the usual off-season. The axis is time or, without
-    times, the number of earlier events. Several calls may share axes.
+    through the highest one; they are interrupted where the player is absent: for longer than a step, and for twice as
+    long as the usual off-season, or without dates for three times as long as their usual pauses. The axis is time or,
+    without times, the number of earlier events. Several calls may share axes.
 
     Args:
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
@@ -126,7 +126,7 @@ def trajectory(
     last = max([max(ends), *(float(times_to_numbers(line.times)[-1]) for line in other_lines)])
     steps = default_steps_of_lines(before, last, max(ends) - min(ends), clock)
     thin = partial(last_ratings_of_steps, steps=steps)
-    first_rule = f" from the tenth {event} on" if early else ""
+    first_rule = f", from the tenth {event} on" if early else ""
     thin_to_peak = partial(thin, peak_min_events=early + 1)
     if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
         known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{steps.describe()}, and the highest{first_rule}"
@@ -143,7 +143,7 @@ def trajectory(
     if len(now) > MAX_INTERVALS:
         now = [line._replace(deviation=None) for line in now]
     bands = "" if now[0].deviation is None else ", with 95% intervals"
-    dashed = "; dashed: at the time" if after and is_interactive else ""
+    dashed = ". Dashed: at the time" if after and is_interactive else ""
     subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rating_system), describe_source(system))
     if is_interactive:

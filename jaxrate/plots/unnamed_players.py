@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine
 from jaxrate.plots.rating_line_data import RatingLine, last_ratings_of_steps, times_to_numbers
-from jaxrate.plots.scoreboard_style import GREY, PALE, draw_isolated_points
+from jaxrate.plots.scoreboard_style import GREY, PALE
 from jaxrate.plots.time_steps import TimeSteps
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def unnamed_player_lines(lines: Iterable[ChartLine]) -> UnnamedPlayers:
     """A grey line for each player."""
     lines = [line._replace(name=str(i), is_named=False) for i, line in enumerate(lines)]
     others = "other" if len(lines) == 1 else "others"
-    return UnnamedPlayers(lines, (), f"; in grey {len(lines):,} {others}" if lines else "")
+    return UnnamedPlayers(lines, (), f". In grey: {len(lines):,} {others}" if lines else "")
 
 
 def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPlayers:
@@ -55,7 +55,7 @@ def quantile_bands(times: HostArray, values: HostArray, count: int) -> UnnamedPl
     return UnnamedPlayers(
         [ChartLine("median", times, median, is_named=False)],
         [ChartBand(times, low, high), ChartBand(times, lower, upper)],
-        f"; in grey the median, 50% and 90% of {count:,} others",
+        f". In grey: the median, 50% and 90% of {count:,} others",
     )
 
 
@@ -82,5 +82,3 @@ def draw_unnamed_players(ax: "Axes", players: UnnamedPlayers) -> None:
         look = {"color": GREY, "linewidth": 0.9, "linestyle": ":"}
     for line in players.lines:
         ax.plot(line.x, line.y, zorder=1, gid="other", **look)
-        if not players.bands:
-            draw_isolated_points(ax, line.x, line.y, PALE, 2.0 * width, 1.0)
