@@ -16,6 +16,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import cli
 from jaxrate.cli import progress
+from jaxrate.cli.terminal_tables import to_text_table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -34,7 +35,7 @@ def test_rate_prints_and_saves_what_run_computes(jaxrate, games, tmp_path, syste
     result = jr.run(rated, data.matches)
     assert f"{system}: 594 matches of 40 players" in text
     assert f"log loss          {jr.metrics.log_loss(result.prediction, data.matches.score):.4f}" in text
-    assert str(jr.leaderboard(jr.rate(rated, data), top=10)) in text
+    assert str(to_text_table(jr.leaderboard(jr.rate(rated, data), top=10))) in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
     assert {p.name for p in out.iterdir()} == written
     board = jr.leaderboard(rated, result.state, data.players, top=40)

@@ -118,3 +118,19 @@ def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatc
     assert "margin ('home_score', 'away_score'), side True" in jaxrate("compare", path)[2]
     for options, said in (("--plain",), "margin (), side False"), (("--system", "elo"), "margin (), side True"):
         assert said in jaxrate("compare", path, *options)[2]
+
+
+def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
+    path = tmp_path / "c.parquet"
+    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
+    code, text, _ = jaxrate("rate", path, "--top", 3)
+    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
+    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
+    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
+    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
+    inversion = [float(line[1].removesuffix("%")) for line in lines]
+    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
+    assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
+    text = jaxrate("plan", path, "--system", "share", "--system", "elo")[1]
+    assert "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
+    assert re.search(r"\nshare +\S+ MB +\S+ s\n", text) and "\nelo: does not rate rounds" in text

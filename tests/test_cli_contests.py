@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.league.evaluation import format_metric
+from jaxrate.text_format import CONTEST_METRICS_NOTE
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
@@ -49,11 +51,13 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     out = tmp_path / "run"
     code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", out, "--csv")
     assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
-    data = jr.read(contests, contest="race", participant="driver", rank="place")
-    system = jr.extend.SYSTEMS["share"](k=60)
+    data, system = (
+        jr.read(contests, contest="race", participant="driver", rank="place"),
+        jr.extend.SYSTEMS["share"](k=60),
+    )
     result = jr.league.rating_history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
-    assert str(jr.leaderboard(jr.rate(system, data), top=10)) in text
+    assert str(to_text_table(jr.leaderboard(jr.rate(system, data), top=10))) in text
     assert "\n30 contests, 180 participations in " in text
     quality = re.findall(r"\n(?:pairs in order|rank error)(?:, 5 before)? +(\S+%)", text)
     assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60
@@ -85,7 +89,7 @@ def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     data = jr.read(contests, contest="race", participant="driver", rank="place", noise="loud")
     np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
     system = jr.elo_mmr(2, density="gumbel")
-    board = str(jr.leaderboard(jr.rate(system, data), top=10))
+    board = str(to_text_table(x := jr.leaderboard(jr.rate(system, data)), x.scope))
     assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given)[1]
 
 
@@ -227,17 +231,12 @@ def test_a_folder_of_contests(jaxrate, tmp_path, share):
 def test_compare_of_contests(jaxrate, contests):
     systems = ("--system", "share", "--system", "glicko", "--param", "share.k=60")
     code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
-    assert code == 0 and errors == ""
+    assert code == 0 and errors == "" and text.startswith("30 contests, 180 participations of 13 players\n\n")
     data = jr.read(contests, contest="race", participant="driver", rank="place")
     before = jr.league.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
-    title, body, notes = text.split("\n\n")
-    assert title == "30 contests, 180 participations of 13 players"
+    _, body, notes = text.split("\n\n")
     meanings, notes = notes.split("\n", 1)  # "pair inversion" and "5plus" were explained nowhere
-    order = (
-        "pairs in order: the share of pairs of opponents in the predicted order, where ties are in order; rank error"
-    )
-    assert meanings.startswith(f"{order}: ")
-    assert notes == "Hyperparameters are the default ones, except those of share.\n"
+    assert [meanings, notes] == [CONTEST_METRICS_NOTE, "Hyperparameters are the default ones, except those of share.\n"]
     head, line = body.splitlines()
     labels = ["pairs in order", "rank error", "pairs in order, 5 before", "rank error, 5 before"]
     assert re.split("  +", head) == ["system", *labels, "participations/s"]

@@ -34,11 +34,15 @@ def test_systems_lists_them_all(jaxrate):
         for field, about in zip(make_system(name, {}).params._fields, make_system(name, {}).space, strict=True):
             listed = text.partition("Parameters:")[2].splitlines()
             line = next(line for line in listed if line.split()[:1] == [field])
-            assert about.meaning in line and about.unit in line and about.range.text in line
+            assert about.meaning.replace("`", "") in line and about.unit in line and about.range.text in line
     text = jaxrate("systems", "glicko2")[1]
     assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
     assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     assert jaxrate("systems", "elow")[0] == 2
+    sources = {name: x["source"] for name, x in json.loads(jaxrate("systems", "--json")[1]).items()}
+    assert len({*sources.values()}) == len(sources)  # elo_mmr and elo_mmx had one
+    text = jaxrate("systems", "elo")[1]
+    assert "`" not in text and ".py" not in text and "\nFurther arguments:\nseasons: " in text
     told = json.loads(jaxrate("systems", "--json")[1])
     assert list(told) == list(jr.extend.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
     assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])

@@ -15,7 +15,7 @@ def test_the_command(jaxrate, games, tmp_path):
     (tmp_path / "names.csv").write_text("id,name\nplayer 03,Ada\n")
     options = "--names", tmp_path / "names.csv", "--file", games, "--show", "walkover", "-q"
     code, text, errors = jaxrate("site", run, "--out", out, "--title", "League", *options)
-    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players; open ")
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players\nOpen ")
     told = inside(page_of(out, "Ada"), "career")
     mine = [row for row in jr.load(run).predictions.to_pylist() if "player 03" in (row["a"], row["b"])]
     assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0) for row in mine]

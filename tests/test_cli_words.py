@@ -7,10 +7,13 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli import arena
-from jaxrate.cli.player_output import strengths_by_category
+from jaxrate.cli.option_names import name_options
+from jaxrate.cli.player_output import career_sides, strengths_by_category
 from jaxrate.cli.season_and_tournament import _print_forecast
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.league.column_table import ColumnTable
+
+pa = pytest.importorskip("pyarrow")
 
 
 def fake_run(**options):
@@ -65,3 +68,58 @@ def test_an_arena_shows_twenty_and_says_what_ties_mean():
     told = arena._fit_details(strengths, with_model=True)
     assert told[1].startswith("Davidson: log likelihood -") and told[2].startswith("nu of ties: ")
     assert next(x for x in arena.arena.params if x.name == "top").default == 20
+
+
+def test_ranks_that_are_text_are_one_line_for_each_text():
+    """Defect: ten lines of the same text, and no count."""
+    with pytest.raises(ValueError) as told:
+        rank = [str(i) if i < 5 else "DNF" for i in range(15)] * 2
+        jr.read({"contest": [1] * 15 + [2] * 15, "player": [*range(30)], "rank": rank})
+    assert str(told.value).startswith(
+        "row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows, not a number (contest"
+    )
+    assert name_options(str(told.value)).count("--unfinished DNF") == 1 and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("say a=['x'] and b=['y'], or --a 'x,' --b 'y,' on the command line)", "say --a 'x,' --b 'y,')"),
+        (
+            'by dates="day-first" or "month-first", or --dates day-first or month-first on the command line',
+            "by --dates day-first or month-first",
+        ),
+        ("own; the option time, or --at on the command line, sets another", "own; --at, sets another"),
+    ],
+)
+def test_hints_name_options_alone(said, wanted):
+    """Defect: messages had Python beside options, and backticks."""
+    assert name_options(said) == wanted
+
+
+def test_semicolons_in_names_are_told_with_options(tmp_path):
+    (tmp_path / "games.csv").write_text("team_a,team_b,score\nA;B,C;D,1\nA;C,B;D,0\n")
+    with pytest.warns(UserWarning) as told:
+        jr.read(tmp_path / "games.csv")
+    assert "(if semicolons divide players, say --a 'team_a,' --b 'team_b,')" in name_options(str(told[0].message))
+
+
+def test_repeats_have_the_lines_of_the_file(tmp_path):
+    (tmp_path / "games.csv").write_text("a,b,score,date\nx,y,1,2024-01-01\nx,y,1,2024-01-01\n")
+    with pytest.warns(UserWarning, match="line 3 repeats line 2; they count again"):
+        jr.read(tmp_path / "games.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({}, ["home", "away", ""]), ({"colours": True}, ["white", "black", ""])]
+)
+def test_a_career_has_the_side(options, words):
+    table = pa.table({"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "side": [1, 1, 1, 0]})
+    players = np.array(["Ada", "Bo", "Cy"], object)
+    rated = SimpleNamespace(contests=None, predictions=table, players=players, options=options)
+    assert career_sides(rated, "Ada")["side"].tolist() == words
+    assert career_sides(SimpleNamespace(contests=3), "Ada") == {}
+
+
+def test_an_arena_takes_those_who_did_not_finish():
+    assert "--unfinished" in {option for x in arena.arena.params for option in x.opts}

@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.option_names import name_options
+from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.league.system_construction_by_name import make_system_for_data
 
@@ -72,7 +73,7 @@ def test_rate_learns_from_what_the_file_has(jaxrate, football):
     data = jr.read(football, margin=["home_goals", "away_goals"], season="season")
     system = make_system_for_data("skills", {}, None, data)
     assert code == 0 and text.startswith("skills: 90 matches")
-    assert str(jr.leaderboard(jr.rate(system, data), top=10)).splitlines()[1] in text
+    assert str(to_text_table(jr.leaderboard(jr.rate(system, data), top=10))).splitlines()[1] in text
     assert "skills also learns from the sides (54 points), margins and seasons, with default settings" in errors
     assert "--plain turns this off" in errors and errors.count("also learns") == 1
     code, text, errors = jaxrate("rate", football, "--plain")

@@ -188,6 +188,7 @@ def test_a_category_of_pairs():
     assert str(one) == str(two) and one.parts["category"].tolist() == ["grass"] * 2
 
 
+@pytest.mark.filterwarnings("ignore:the column team is not used")
 def test_systems_without_parts_are_refused():
     rated = jr.rate(jr.elo_mmr(), jr.read(contests()))
     with refused("elo_mmr has no parts that can be told apart; skills has, and elo, glicko, glicko2"):

@@ -108,7 +108,7 @@ def test_sides_of_what_is_to_come_for_a_system_that_learns_them(league):
 
 
 def test_unknown_names_are_refused_with_the_nearest(rated):
-    with refused("no player 'malaga' (near: 'Málaga'); none 'Clubb 04' (near: 'Club 04', "):
+    with refused("no players 'malaga' (near: 'Málaga'), 'Clubb 04' (near: 'Club 04', "):
         jr.forecasts.predict_fixtures(rated, [("malaga", "Clubb 04")])
     names = np.array(["Jannik Sinner", "Jan Siner", "Martin Sinner", "Iga Świątek", "Juan Martin Del Potro"], object)
     for wanted, found in (

@@ -262,6 +262,6 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     assert {"win", "draw", "loss", "quality"} <= {*rated.predictions.column_names}
     code, said, error = jaxrate("predict", out, coming)
     assert code == 0, error
-    assert said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "fair"]
+    assert said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "odds"]
     code, said, error = jaxrate("compare", games, *head, "--param", "elo.draw_odds=0.5", "--last", "0.5")
     assert code == 0, error

@@ -85,11 +85,11 @@ def test_odds_fit_into_80_columns():
     table = chances | {"loss": [0.31], "expected": [0.68]} | odds | {"quality": [0.9]}
     predictions = ColumnTable({name: np.array(x, object if name in "ab" else None) for name, x in table.items()})
     shown = prediction_table(predictions, types.SimpleNamespace(clock="dates", options={}))
-    assert shown.headings == ["date", "a", "b", "win", "draw", "loss", "fair odds"]
+    assert shown.headings == ["date", "a", "b", "win", "draw", "loss", "odds win/draw/loss"]
     assert shown.rows == [("2026-06-01", *names, "67%", "2%", "31%", "1.50  52.05  3.19")]
     cells = [[*shown.headings], *map(list, shown.rows)]
     widths, hidden = choose_column_widths_and_hidden_columns(cells, {"a", "b", "date"}, 80)
-    assert hidden == [] and widths[1] + widths[2] == 30
+    assert hidden == [] and widths[1] + widths[2] == 29
 
 
 def test_a_narrow_career_keeps_the_change_and_leaves_out_the_deviation(terminal):

@@ -42,7 +42,15 @@ STOP_REASONS = {
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_METHODS = "curvature", "sandwich", "bootstrap"
 Z_95 = 1.96  # deviations to either side: 95%
-READING_OPTIONS = "format", *roles_taken_by("arena"), "dates", "na_values", "skip_incomplete", "normalise_names"
+READING_OPTIONS = (
+    "format",
+    *roles_taken_by("arena"),
+    "dates",
+    "na_values",
+    "unfinished",
+    "skip_incomplete",
+    "normalise_names",
+)
 
 
 @click.command(

@@ -11,8 +11,8 @@ OPTIONS_IN_MESSAGES = {
     "time is for fixtures": "--at is for fixtures",
 }
 PYTHON_HINT = re.compile(  # an argument, or two, and its counterpart here
-    r"(?:the option \w+|(?:\w+=\S+ and )?\w+=(?:'[^']*'|\[[^]]*\]|[^\s,]+)|the margin of jr\.read),? (?:or|and) "
-    r"(--[^;()]*?) on the command line"
+    r"(?:the option \w+|(?:\w+=\S+ and )?\w+=(?:'[^']*'|\[[^]]*\]|\x22[^\x22]*\x22(?: or \x22[^\x22]*\x22)?|[^\s,]+)"
+    r"|the margin of jr\.read),? (?:or|and) (--[^;()]*?) on the command line"
 )
 
 

@@ -37,16 +37,30 @@ def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
         return []
     row = {name: i for i, name in enumerate(columns["player"])}
     shown = [row[name] for name in board.player]
-    modifiers = {UNKNOWN_NAMES.get(str(x), str(x)): columns[f"modifier {x}"][shown] for x in rated.categories}
     digits, rating = rating_decimals(columns["rating"][shown]), columns["rating"][shown]
+    modifiers = {UNKNOWN_NAMES.get(str(x), str(x)): columns[f"modifier {x}"][shown] for x in rated.categories}
+    proven = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)}
     cells = {
         name: [format_decimals(x, digits) for x in rating + points]
-        for name, points in modifiers.items()
-        if np.any(np.abs(points) >= 0.5 * 10.0**-digits)  # others say nothing but the rating
+        for name, points in (proven or modifiers).items()  # the others repeat the rating
     }
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
     rows = [*zip(board.player, *cells.values(), strict=True)]
-    return [TextTable([head, *cells], rows, (head,))] if cells else []
+    return [TextTable([head, *cells], rows, (head,))]
+
+
+def career_sides(rated: jr.Rated, name: str) -> dict[str, Any]:
+    """The column `side` of a career of matches: at home or away, or the colours; empty if the history has no sides."""
+    from jaxrate.league.rated_history import find_player_id
+
+    if rated.contests is not None or "side" not in rated.predictions.column_names:
+        return {}
+    a, b, side = (rated.predictions[key].to_numpy(zero_copy_only=False) for key in ("a", "b", "side"))
+    player = rated.players[find_player_id(rated.players, name)]
+    is_own = (a == player) | (b == player)
+    own_side = np.where(a == player, side, -side)[is_own].astype(int)
+    words = ("black", "", "white") if rated.options.get("colours") else ("away", "", "home")
+    return {"side": np.array(words)[own_side + 1]}
 
 
 def career_sections(
@@ -76,6 +90,9 @@ def career_sections(
         "change": partial(format_decimals, digits=digits, signed=True),
     }
     names = [key for key in career_columns if key != "change"]
+    if "side" in names:
+        names.remove("side")
+        names.insert(names.index("opponent") + 1, "side")
     names.insert(names.index("rating"), "change")  # narrow terminals leave out the last columns
     career_columns = {key: career_columns[key] for key in names}
     rows = [
@@ -85,6 +102,9 @@ def career_sections(
     words = {"probability": "expected"} | ({"time": "date"} if rated.clock == "dates" else {})
     headings = [words.get(key, key.replace("_", " ")) for key in career_columns]
     caption = f"Ratings are after each {kind}{DEVIATIONS_CLAUSE if 'deviation' in career_columns else ''}."
+    learns_margins = rated.system.settings.get("outcome") == "margin"
+    if learns_margins and np.any((career["score"] == 1.0) & (career["change"] < 0.0)):
+        caption += "\nA win by less than was expected costs points, as the system learns from margins."
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [
         f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",

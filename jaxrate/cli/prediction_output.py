@@ -8,7 +8,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.cli.terminal_tables import ODDS_HEADINGS, TextTable, print_sections, to_text_table
 from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
 from jaxrate.text_format import (
     display_width,
@@ -76,7 +76,7 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     widths = [max(map(len, texts)) for texts in odds]
     rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
     shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
-    return ColumnTable(shown | chances | ({"fair odds": np.array(rows)} if odds else {}))
+    return ColumnTable(shown | chances | ({ODDS_HEADINGS[len(odds) > 2]: np.array(rows)} if odds else {}))
 
 
 def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:

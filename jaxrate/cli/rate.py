@@ -38,6 +38,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.player_output import (
     SHOWN_EVENTS,
     career_sections,
+    career_sides,
     find_category,
     head_to_head_sections,
     strengths_by_category,
@@ -266,7 +267,7 @@ def rate(
         json_values["against"] = meetings._asdict() | {"matches": meetings.matches.to_records()}
     elif player is not None:
         hindsight_columns = {} if hindsight is None else smoothed_career_columns(hindsight, player)
-        career = career_up_to(jr.career(rated, player) | hindsight_columns, until)
+        career = career_up_to(jr.career(rated, player) | career_sides(rated, player) | hindsight_columns, until)
         sections += career_sections(rated, player, career, hindsight_columns, is_whole=all_matches)
         json_values["career"] = _columns_to_records(career)
     if out is not None:  # all arguments have proved right, and nothing was printed yet that could fail

@@ -153,7 +153,7 @@ def site(
         )
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(
-        f"{out}: {len(rated.players):,} {plural}; open {out / 'index.html'} in a browser, or copy the folder to a host"
+        f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."
     )
 
 

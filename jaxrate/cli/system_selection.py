@@ -128,7 +128,10 @@ def check_system_and_hint(
             continue
         report.note(f"{system.name} {text}; {_format_systems_that_do(systems)}")
     if data.clock is None and period is None and "period" in system.params._fields:
-        report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
+        hint = ""
+        if isinstance(data.events, jr.Matches):
+            hint = "; jaxrate arena ranks those who do not change, as language models"
+        report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
     rated_data = split_unsupported_teams(system, data)
     if rated_data is not data:
         hint = _format_systems_that_do(systems_with_feature("teams"))

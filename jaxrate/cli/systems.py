@@ -44,9 +44,7 @@ def systems(name: str | None, as_json: bool) -> None:
         system = make_system(key, {})
         kinds = [event.__name__.lower() for event in system.events]
         events = ", ".join(x for x in kinds if x != "periods" or "matches" not in kinds)  # which have periods
-        source = re.sub(
-            r', ".*?"', "", _system_description(key).splitlines()[0].rstrip(".")
-        )  # without titles of papers
+        source = re.sub(r', ".*?"', "", _system_source(key))  # without titles of papers
         rows.append((key, events, source))
     table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
@@ -67,7 +65,7 @@ def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
         "system": name,
         "rates": [event.__name__.lower() for event in system.events],
         "default_of": [kind for kind, key in DEFAULT_SYSTEMS.items() if key == name],
-        "source": _system_description(name).splitlines()[0].rstrip("."),
+        "source": _system_source(name),
         "parameters": params,
         "settings": dict(system.settings),
     }
@@ -77,10 +75,24 @@ def _system_description(name: str) -> str:
     return inspect.getdoc(sys.modules[jr.extend.SYSTEMS[name].__module__]) or ""
 
 
+def _system_source(name: str) -> str:
+    """The first line about a system; of a second system in one module that of its factory."""
+    factory = jr.extend.SYSTEMS[name]
+    is_first = next(x for x in jr.extend.SYSTEMS.values() if x.__module__ == factory.__module__) is factory
+    line = (_system_description(name) if is_first else inspect.getdoc(factory) or "").splitlines()[0]
+    return line.partition(":")[0] if not is_first else line.rstrip(".")
+
+
 def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
     events = ", ".join(event.__name__.lower() for event in system.events)
     rows = [
-        (field, "none" if default is None else f"{default:g}", about.range.text, about.unit, about.meaning)
+        (
+            field,
+            "none" if default is None else f"{default:g}",
+            about.range.text,
+            about.unit,
+            about.meaning.replace("`", ""),
+        )
         for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
     ]
     headings = ["name", "default", "range", "unit", "meaning"]
@@ -99,15 +111,19 @@ def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
 
 def _unwrap_paragraphs(text: str) -> str:
     """The text with one line for each paragraph, which a terminal wraps anew; a pipe gets it as it is written."""
-    return re.sub(r"(?<=\S)\n(?=\S)", " ", text) if sys.stdout.isatty() else text
+    text = text.replace("`", "")
+    return re.sub(r"(?<=\S)\n(?!\**\w+: )(?: {2})?(?=\S)", " ", text) if sys.stdout.isatty() else text
 
 
 def _docstring_without_hyperparameters(name: str, system: jr.extend.RatingSystem) -> str:
     """The docstring of the factory without the hyperparameters, which the table has."""
-    lines, is_kept = [], True
+    lines, is_kept, has_arguments = [], True, False
     excluded = {*system.params._fields, "Args", "Raises", "ValueError"}
     for line in (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
         start = line[:3].strip()  # of a paragraph or an entry, not within one
         is_kept = line.partition(":")[0].strip() not in excluded if start else is_kept or not line
+        if is_kept and start and line.startswith(" ") and not has_arguments:
+            has_arguments = True
+            lines.append("Further arguments:")
         lines += [line.removeprefix("  ")] if is_kept else []
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 GAP = 2  # blanks between columns: the edge of one, and a divider
+ODDS_HEADINGS = "odds win/loss", "odds win/draw/loss"
 MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at least, and before a column is left out
 SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
     *("on", "at", "earlier rank", "calibration error", "Brier score"),
     *("peak", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
-    *("opponent's rating", "deviation", "votes", "log loss saved", "fair odds", "side", "expected", "95% interval"),
+    *("opponent's rating", "deviation", "votes", "log loss saved", *ODDS_HEADINGS, "side", "expected", "95% interval"),
 )
-SHORTENING_COLUMNS = "expected", "fair odds"  # for which names are cut
+SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines

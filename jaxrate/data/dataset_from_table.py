@@ -208,7 +208,7 @@ def read(
     elif table.noted:
         warn_margin_signs(dataset, stacklevel=level)
         if dataset.clock is not None:
-            warn_repeated_matches(dataset.events, dataset.rows, stacklevel=level)
+            warn_repeated_matches(dataset.events, dataset.rows, table.where, stacklevel=level)
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         value = getattr(dataset, field)
         field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value

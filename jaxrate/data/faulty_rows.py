@@ -1,5 +1,6 @@
 """Faulty rows of a table: those that lack a value, repeat another, or are wrong."""
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,19 +66,37 @@ def describe_example_rows(rows: HostArray) -> str:
     return f"{', '.join(map(str, rows[:SHOWN_ROWS].tolist()))}{ellipsis} (counting from 0)"
 
 
-def warn_repeated_matches(matches: Matches, rows: HostArray, stacklevel: int) -> None:
-    """UserWarning if matches with times, which stand in these rows, are exactly as an earlier one."""
+def warn_repeated_matches(
+    matches: Matches, rows: HostArray, row_location: Callable[[int], str], stacklevel: int
+) -> None:
+    """UserWarning if matches with times, which stand in these rows, are exactly as an earlier one.
+
+    `row_location(row)` says where a row stands; its line, if it has one, names it.
+    """
     later, earlier = find_repeated_matches(matches)
     if len(later):
         pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
-        examples = ", ".join(f"row {row} repeats row {first}" for row, first in pairs)
+        examples = ", ".join(
+            f"{_row_or_line(row, row_location)} repeats {_row_or_line(first, row_location)}" for row, first in pairs
+        )
+        counting = " (counting from 0)" if "row" in examples else ""
         others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
         warnings.warn(
             f"{len(later):,} of {len(rows):,} matches repeat an earlier one exactly, its time and score too: {examples}"
-            f"{others} (counting from 0); they count again, so remove them if they were played once",
+            f"{others}{counting}; they count again, so remove them if they were played once",
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def _fault_without_count(message: str) -> str:
+    """What stands before the number of rows that have a fault; the whole message if there is no such number."""
+    return re.split(r" in [\d,]+ rows?, ", message)[0]
+
+
+def _row_or_line(row: int, row_location: Callable[[int], str]) -> str:
+    line = re.search(r"line (\d+)\)$", row_location(row))
+    return f"line {line[1]}" if line else f"row {row}"
 
 
 def find_repeated_matches(matches: Matches) -> tuple[HostArray, HostArray]:
@@ -121,8 +140,12 @@ def collect_row_errors(error: RowError, recheck: Callable[[HostArray], Any], gro
             recheck(~np.isin(group, group[list(messages)]))
             break
         except RowError as next_error:
-            messages |= dict(next_error.rows_and_messages)
+            told = {_fault_without_count(message) for message in messages.values()}
+            found = dict(next_error.rows_and_messages)
+            messages |= {row: x for row, x in found.items() if _fault_without_count(x) not in told}
             num_more = next_error.more
+            if messages.keys().isdisjoint(found):
+                break  # what is left was told with its count
         except ValueError:  # nothing is left, or what is left has another fault
             break
     (row, message), *others = sorted(messages.items())

@@ -144,8 +144,8 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
         shares = [separated_share(columns[name]) for name in layout.players]
         if not layout.num_first and min(shares) >= MIN_READABLE_SHARE and len(columns[layout.players[0]]) > 1:
             a, b = layout.players
-            hint = f"say a=[{a!r}], b=[{b!r}], or --a {a}, --b {b}, with the commas, if semicolons divide the players"
-            return roles, columns, f"each of {a} and {b} for one name; {hint} of teams"
+            hint = f"say a=[{a!r}] and b=[{b!r}], or --a '{a},' --b '{b},' on the command line"
+            return roles, columns, f"each of {a} and {b} for one name (if semicolons divide players, {hint})"
         if not layout.num_first:
             return roles, columns, ""
         if not any(shares):

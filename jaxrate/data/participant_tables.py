@@ -1,19 +1,33 @@
 """A table with one row per participant of a contest: its columns as those of `Rounds`."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, time_column_to_days_and_clock, to_ids, to_numbers
+from jaxrate.data.column_conversion import (
+    missing_mask,
+    time_column_to_days_and_clock,
+    to_ids,
+    to_numbers,
+)
 from jaxrate.data.match_tables import further_columns
 from jaxrate.data.player_categories import CategoryShares, category_ids_or_shares
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
-from jaxrate.events import NameFormatters, add_advice_to_errors, add_contest_to_errors, build_rounds, fail_where
+from jaxrate.events import (
+    MAX_REPORTED_ROWS,
+    NameFormatters,
+    RowError,
+    add_advice_to_errors,
+    add_contest_to_errors,
+    build_rounds,
+    fail_where,
+)
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
-from jaxrate.text_format import format_number, format_value_for_error
+from jaxrate.text_format import format_count, format_number, format_value_for_error
 
 NO_RANK_ADVICE = (
     'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'
@@ -66,7 +80,7 @@ def participant_arguments_from_columns(
     values: dict[str, Any] = {"rank": np.zeros(count)}
     if layout.result is not None:
         with add_advice_to_errors(NO_RANK_ADVICE), add_contest_to_errors(label):
-            result = to_numbers(layout.result, columns[layout.result])
+            result = _to_ranks(layout.result, columns[layout.result])
         values["rank"] = result if layout.ranked else -result
     with add_contest_to_errors(label):
         if roles.weight is not None:
@@ -85,6 +99,30 @@ def participant_arguments_from_columns(
         margin = [np.zeros(count) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
         values["columns"] = further_columns(roles, columns, count, margin)
     return values
+
+
+def _to_ranks(name: str, column: Column) -> HostArray:
+    """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
+    try:
+        return to_numbers(name, column)
+    except RowError as error:
+        first_row_and_count: dict[Any, list[int]] = {}
+        for row, value in enumerate(column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()):
+            if isinstance(value, str) and value.strip() and not _is_number(value):
+                first_row_and_count.setdefault(value, [row, 0])[1] += 1
+        if len(error.rows_and_messages) == 1 or not first_row_and_count:
+            raise
+        faults = [
+            (row, f"column {name!r} is {format_value_for_error(value)} in {format_count(count, 'row')}, not a number")
+            for value, (row, count) in first_row_and_count.items()
+        ]
+        raise RowError(*faults[0], faults[1:MAX_REPORTED_ROWS], max(len(faults) - MAX_REPORTED_ROWS, 0)) from None
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return float(text) == float(text)
+    return False
 
 
 def _first_row_of_team(contest: HostArray, team: HostArray) -> HostArray:

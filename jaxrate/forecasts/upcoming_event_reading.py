@@ -81,7 +81,7 @@ def read_upcoming_events(
             check_clock(rated.clock, time)
         if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
-            text = f"{end}, as they have none of their own; the option time, or --at of `jaxrate predict`, sets another"
+            text = f"{end}, as they have none of their own; the option time, or --at on the command line, sets another"
             warnings.warn(text, ColumnsRecognisedWarning, stacklevel=4)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
@@ -289,7 +289,8 @@ def _unknown_players_message(names: list[Any], players: HostArray) -> str:
         f"{format_value_for_error(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]
     ]
     others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
-    return f"no player {'; none '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
+    noun = "players" if len(names) > 1 else "player"
+    return f"no {noun} {', '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
 
 
 def _set_all_times(data: Dataset, time: float) -> Dataset:

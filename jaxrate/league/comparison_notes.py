@@ -89,7 +89,7 @@ def describe_side(data: Dataset, systems: Mapping[str, RatingSystem], num_past: 
 
 def format_side_advantage(points: float) -> str:
     """A side advantage in points of the system."""
-    return f"{points:.3g}"
+    return f"{points:.0f}" if points >= 10.0 else f"{points:.3g}"
 
 
 def describe_margin_scale(names: list[str], num_past: int) -> list[str]:

@@ -4,8 +4,8 @@
     r' = r + K sum (s - E)
 
 The sum runs over a player's games in the period, all at the ratings before it; a single match is a period of one game.
-Nothing ages, unless leads fade: `reversion` and `season_keep`, as `systems/mean_reversion.py` says; a rating period is
-then dated by its begin. As for Example 2.8 of the BlatMMR paper, FIDE truncates |r_a - r_b| at 400 (`limit`).
+Nothing ages, unless leads fade, by `reversion` and `season_keep`; a rating period is then dated by its begin. FIDE
+truncates |r_a - r_b| at 400 (`limit`).
 """
 
 import math
