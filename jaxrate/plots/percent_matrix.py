@@ -14,6 +14,7 @@ from jaxrate.plots.scoreboard_style import (
     RULE,
     SMALL_FONT,
     add_colour_bar,
+    axes_height,
     cell_text_colour,
     diverging_map,
     make_axes,
@@ -38,7 +39,7 @@ def describe_rows(drawn: int, count: int) -> str:
 
 def matrix_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
     """The step from one named row to the next, in these axes or a new figure."""
-    points = 72.0 * min(CELL_SIDE * len(labels), LARGE_SIDE) if ax is None else ax.bbox.height * points_per_pixel(ax)
+    points = 72.0 * min(CELL_SIDE * len(labels), LARGE_SIDE) if ax is None else axes_height(ax)
     return name_step(len(labels), points)
 
 

@@ -7,7 +7,14 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.plots.name_labels import NAME_GAP, name_step, set_name_ticks, text_width
-from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, RULE, SMALL_FONT, points_per_pixel
+from jaxrate.plots.scoreboard_style import (
+    CHARACTER_WIDTH,
+    INK,
+    LINE_SPACING,
+    RULE,
+    SMALL_FONT,
+    axes_height,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +42,7 @@ def row_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
     """The step from one named row to the next, in these axes or a new figure."""
     if ax is None:
         return name_step(len(labels), 72.0 * (figure_size_for_rows(labels)[1] - HEADING_HEIGHT))
-    return name_step(len(labels), ax.bbox.height * points_per_pixel(ax))
+    return name_step(len(labels), axes_height(ax))
 
 
 def draw_player_rows(
@@ -51,7 +58,7 @@ def draw_player_rows(
 
     Values have a head. If only some rows have names, as `step` says, none has a value.
     """
-    size = ax.bbox.height * points_per_pixel(ax) / max(len(labels), 1) / LINE_SPACING
+    size = axes_height(ax) / max(len(labels), 1) / LINE_SPACING
     set_name_ticks(ax, "y", labels, numbers, step=step, is_left_aligned=True, color=INK)
     if step == 1 and (values := list(values)):
         font_size = float(np.clip(size, 4.0, SMALL_FONT))
@@ -72,7 +79,7 @@ def draw_intervals(
 ) -> Any:
     """Draw a dot with its interval in each row; the more rows, the thinner. Returns the container of errorbar."""
     rows = np.arange(len(values)) if rows is None else rows
-    points = ax.bbox.height * points_per_pixel(ax) / max(len(rows), 1)  # height of a row
+    points = axes_height(ax) / max(len(rows), 1)  # height of a row
     look: dict[str, Any] = {"markersize": float(np.clip(0.35 * points, 1.5, 4.5)), "capsize": 0.0}
     bars = ax.errorbar(
         values, rows, xerr=half_widths, fmt="o", color=colour, elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)),

@@ -77,8 +77,7 @@ def make_axes(
     if grid not in ("x", "y", "both", "none"):
         raise ValueError(f'grid must be "x", "y", "both" or "none", got {grid!r}')
     if ax is not None:
-        if not hasattr(ax, "figure"):
-            raise ValueError(f"ax must be axes of matplotlib, got {format_value_or_type(ax)}")
+        check_axes(ax)
         style_axes(ax, grid)
         return ax
     try:
@@ -90,6 +89,18 @@ def make_axes(
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
     return ax
+
+
+def check_axes(ax: Any) -> None:
+    """ValueError unless these are axes of matplotlib."""
+    if not hasattr(ax, "figure"):
+        raise ValueError(f"ax must be axes of matplotlib, got {format_value_or_type(ax)}")
+
+
+def axes_height(ax: "Axes") -> float:
+    """The height of axes in points; ValueError for what is none."""
+    check_axes(ax)
+    return ax.bbox.height * points_per_pixel(ax)
 
 
 def style_axes(ax: "Axes", grid: str = "y") -> None:
