@@ -24,7 +24,7 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     leaders = [strengths.players[i] for i in strengths.order if ranks.least[i] == 1]
     page = jr.site.arena_page_html(strengths, ranks=ranks)
     heading = re.search("<h1>(.*?)</h1>", page)[1]
-    assert len(leaders) > 1 and heading.startswith(f"{leaders[0]} leads, but ")
+    assert len(leaders) > 1 and heading.startswith(f"{leaders[0]} in the lead, but ")
     if len(leaders) <= 3:
         assert all(name in heading for name in leaders)
     ordered = int(ranks.surely_better.sum())
@@ -35,7 +35,7 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     certain = page.partition('id="certain"')[2].partition("</section>")[0]
     assert f"<p>Not certain: {leaders[0]} {doubt}" in certain and " by " not in certain.partition("</ul>")[0]
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
-    assert f"<h1>{leaders[0]} is first, at 95% confidence</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert f"<h1>{leaders[0]} in first place, at 95% confidence</h1>" in jr.site.arena_page_html(strengths, ranks=one)
     assert "first and second, at" not in page
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
     sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))

@@ -160,10 +160,10 @@ def test_plots_and_the_page_say_alike_who_may_be_first(found):
     for ax in (plots.intervals(found), plots.rank_sets(ranks)):
         titles.append(" ".join(ax.figure.get_suptitle().split()))
         pyplot.close(ax.figure)
-    assert titles[0] == titles[1] == titles[2] and " leads, but " in titles[0]
-    assert first_place_finding(["A"], 0.9) == "A is first, at 90% confidence"
-    assert first_place_finding(["A", "B", "C"], 0.9) == "A leads, but B and C may be first"
-    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "A leads, but any of 3 others may be first"
+    assert titles[0] == titles[1] == titles[2] and " in the lead, but " in titles[0]
+    assert first_place_finding(["A"], 0.9) == "A in first place, at 90% confidence"
+    assert first_place_finding(["A", "B", "C"], 0.9) == "A in the lead, but B and C may be first"
+    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "A in the lead, but any of 3 others may be first"
 
 
 def contrast(colour, other):
