@@ -134,19 +134,3 @@ def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
     code, text, errors = jaxrate("simulate", *arguments)
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
-    path = tmp_path / "c.parquet"
-    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
-    code, text, _ = jaxrate("rate", path, "--top", 3)
-    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
-    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
-    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
-    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
-    inversion = [float(line[1].removesuffix("%")) for line in lines]
-    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
-    assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
-    code, text, _ = jaxrate("plan", path, "--system", "share", "--system", "elo")
-    assert code == 0 and "320 participations of 30 players, 0 to 1000\n40 rounds in 38 steps" in text
-    assert re.search(r"\nshare +\S+ MB +\S+ s\n", text) and "\nelo: does not rate rounds\n" in text
