@@ -10,7 +10,7 @@ from scipy.stats import poisson
 
 import jaxrate as jr
 from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE
-from jaxrate.forecasts.goal_simulation import GoalSimulationMatches, poisson_quantile, simulate_season_goals
+from jaxrate.forecasts.goal_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
@@ -222,7 +222,7 @@ def test_goals_are_drawn_as_scorelines_are(dependence, double):
         jnp.array([[0, 1]]), factors, deviation, None if dependence is None else jnp.asarray(dependence)
     )
     keys = jax.random.split(jax.random.key(0), 100_000)
-    goals = np.asarray(jax.jit(jax.vmap(lambda key: simulate_season_goals(key, games, 2)))(keys))[:, 0].astype(int)
+    goals = np.asarray(jax.jit(jax.vmap(lambda key: simulate_match_goals(key, games, 2)))(keys))[:, 0].astype(int)
     more = 0.5 * deviation**2
     wanted = np.asarray(
         scoreline_probabilities(belief._replace(gap_variance=0.05 + more, level_variance=0.03 + more), dependence, 30)

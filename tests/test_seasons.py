@@ -233,7 +233,7 @@ def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path):
         code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run", *more)
         assert code == 0, errors
         code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 200)
-        assert code == 0 and errors == "" and text.startswith("player"), errors
+        assert code == 0 and errors == "" and text.startswith("team"), errors
     saved = jr.load(tmp_path / "run")
     assert saved.system.settings["own_side"]
     pairs = [("Club 0", "Club 1"), ("Club 1", "Club 0")]

@@ -53,7 +53,7 @@ def choose_goal_matches(games: GoalSimulationMatches, index: Array) -> GoalSimul
     return games._replace(player=games.player[index], factors=jax.tree.map(lambda x: x[index], games.factors))
 
 
-def simulate_season_goals(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
+def simulate_match_goals(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
     """[F, 2] goals of both sides in each match, between strengths and paces that are drawn once."""
     drawing, playing = jax.random.split(key)
     return simulate_goals(playing, games, sample_team_numbers(drawing, games, num_players))

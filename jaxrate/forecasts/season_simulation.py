@@ -27,7 +27,7 @@ from jaxrate.forecasts.goal_simulation import (
     GoalSimulationMatches,
     build_goal_simulation_matches,
     predicts_goals,
-    simulate_season_goals,
+    simulate_match_goals,
 )
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.forecasts.season_standings import (
@@ -282,7 +282,7 @@ def _simulate_seasons(
         playing, drawing = jax.random.split(jax.random.fold_in(key, season_index))
         goals = played.goals
         if isinstance(games, GoalSimulationMatches):
-            scored = simulate_season_goals(playing, games, n).astype(dtype)
+            scored = simulate_match_goals(playing, games, n).astype(dtype)
             goals = goals.at[a].add(scored).at[b].add(scored[:, ::-1])
             score = 0.5 + 0.5 * jnp.sign(scored[:, 0] - scored[:, 1])
         else:

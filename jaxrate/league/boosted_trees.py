@@ -129,15 +129,15 @@ def match_features(
     """
     matches = data.matches
     groups, mirror = dict[str, HostArray](), dict[str, HostArray]()
-    groups["ratings"] = np.concatenate([_log_odds(p) for p in predictions.values()], axis=1)
-    mirror["ratings"] = np.concatenate([_log_odds(p[:, ::-1]) for p in predictions.values()], axis=1)
+    groups["ratings"] = np.concatenate([_outcome_log_odds(p) for p in predictions.values()], axis=1)
+    mirror["ratings"] = np.concatenate([_outcome_log_odds(p[:, ::-1]) for p in predictions.values()], axis=1)
     best = min(predictions.values(), key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
     expected = best @ np.linspace(0.0, 1.0, best.shape[1])
     starts = np.array([*(data.seasons or {}).values()])
     histories = player_histories(matches, score, expected, starts)
     for name, values in histories.items():
         if name == PLAYED or data.clock is not None:
-            groups[name], mirror[name] = _both_sides(values)
+            groups[name], mirror[name] = _view_from_each_side(values)
     if matches.context.side is not None and np.ptp(np.asarray(matches.context.side)) > 0:
         side = np.asarray(matches.context.side, np.float64)[:, None]
         groups["side"], mirror["side"] = side, -side
@@ -147,11 +147,11 @@ def match_features(
     for name, values in columns.items():
         if name in groups:
             raise ValueError(f"stack: trees see {name!r} anyway; give the column another name")
-        groups[name], mirror[name] = (values[:, None],) * 2 if values.ndim == 1 else _both_sides(values)
+        groups[name], mirror[name] = (values[:, None],) * 2 if values.ndim == 1 else _view_from_each_side(values)
     return MatchFeatures(groups, mirror)
 
 
-def _both_sides(values: HostArray) -> tuple[HostArray, HostArray]:
+def _view_from_each_side(values: HostArray) -> tuple[HostArray, HostArray]:
     """Values [n, 2] of both players with their difference, as the first and as the second player sees them."""
     first, second = values.T
     return np.stack([first, second, first - second], axis=1), np.stack([second, first, second - first], axis=1)
@@ -162,7 +162,7 @@ def _mean_log_loss(probability: HostArray, score: HostArray) -> float:
     return float(losses_by_match(probability if probability.shape[1] > 2 else probability[:, 1], score).log_loss.mean())
 
 
-def _log_odds(probability: HostArray) -> HostArray:
+def _outcome_log_odds(probability: HostArray) -> HostArray:
     """[n, K - 1] the log-odds of a win to a loss, and of a draw if it is predicted."""
     p = np.clip(probability, 1e-7, 1.0)
     columns = [np.log(p[:, -1] / p[:, 0])]
@@ -228,7 +228,7 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
 
     def predict_with(names: list[str], num_trees: int | None = None) -> HostArray:
         num_trees = num_trees or _best_number_of_trees(past, names, is_early, num_outcomes)
-        model = _fit_trees(_stack_groups(past.groups, names), _outcome_shares(past.score, num_outcomes), num_trees)
+        model = _fit_trees(_stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes), num_trees)
         p = np.asarray(model.predict_proba(_stack_groups(ahead.groups, names)))
         if not is_mirrored:
             return p
@@ -260,7 +260,7 @@ def _stack_groups(groups: Mapping[str, HostArray], names: list[str]) -> HostArra
     return np.concatenate([groups[name] for name in names], axis=1)
 
 
-def _outcome_shares(score: HostArray, num_outcomes: int) -> HostArray:
+def _outcome_weights(score: HostArray, num_outcomes: int) -> HostArray:
     """[m, K] how much each result counts: one of three, or of two in parts."""
     if num_outcomes == 2:
         return np.stack([1.0 - score, score], axis=1)
@@ -280,7 +280,7 @@ def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
 
 def _best_number_of_trees(past: _SelectedMatches, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
     """With how many trees on these groups the later rows are predicted best, by trees of the earlier ones."""
-    x, shares = _stack_groups(past.groups, names), _outcome_shares(past.score, num_outcomes)
+    x, shares = _stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes)
     model = _fit_trees(x[is_early], shares[is_early], MAX_TREES)
     losses = [
         -np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in model.staged_predict_proba(x[~is_early])

@@ -19,7 +19,7 @@ from jaxrate.site.calibration_summary import (
     find_miscalibration,
 )
 from jaxrate.site.contest_accuracy import NO_DATA_TEXT, summarise_fields
-from jaxrate.site.contest_sides import contest_numbers, count_sides, scores_of_sides
+from jaxrate.site.contest_sides import contest_numbers, count_sides, side_score_by_participant
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.maker_advice import Advice
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
@@ -235,4 +235,4 @@ def _summarise_contests(rated: Rated, noun: PlayerOrTeamNoun) -> AccuracySummary
         return summarise_fields(table, contest, noun)
     first = np.flatnonzero(np.diff(contest, prepend=-1))
     prediction = table["prediction"].to_numpy()[first]
-    return _summarise_two_sided(prediction, scores_of_sides(table, contest)[first])
+    return _summarise_two_sided(prediction, side_score_by_participant(table, contest)[first])

@@ -40,7 +40,7 @@ def has_teammates(rated: Rated) -> bool:
     return bool((table["teams"].to_numpy() < table["participants"].to_numpy()).any())
 
 
-def scores_of_sides(table: Any, contest: HostArray) -> HostArray:
+def side_score_by_participant(table: Any, contest: HostArray) -> HostArray:
     """[n] the score of each participant's side in contests [n] of two sides: 1, 0, or one half if they tie."""
     rank, first = table["rank"].to_numpy(), np.flatnonzero(np.diff(contest, prepend=-1))
     size = np.diff(np.append(first, len(rank)))

@@ -9,7 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import lookup_ids
-from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, scores_of_sides
+from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "of the team, %"  # heading
 
@@ -78,7 +78,7 @@ def build_line_ups(rated: Rated, careers: Careers) -> LineUps:
         other = side[row] ^ 1  # the sides of a contest follow each other
         across = _list_ranges(begin[other], end[other])
         opponents = PlayerLists(across.start, player[order[across.player]])
-        score = scores_of_sides(table, contest)[row]
+        score = side_score_by_participant(table, contest)[row]
     return LineUps(mates, opponents, score)
 
 
@@ -89,7 +89,7 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
     return PlayerLists(start, np.arange(start[-1]) + np.repeat(begin - start[:-1], count))
 
 
-def team_share_column(rated: Rated) -> dict[str, HostArray]:
+def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     """By its heading, [n] the share of the team's rating that is each participant's, in whole percents.
 
     Who played alone has none, and none is told of a team in which a rating is not above 0, or whose strength is not the

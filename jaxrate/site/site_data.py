@@ -13,7 +13,7 @@ from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
-from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, scores_of_sides
+from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, side_score_by_participant
 from jaxrate.site.hindsight_level import align_hindsight
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
@@ -215,7 +215,11 @@ def has_draws(rated: Rated) -> bool:
     if not has_two_sides(rated):
         return False
     table = rated.predictions
-    score = table["score"].to_numpy() if rated.contests is None else scores_of_sides(table, contest_numbers(table))
+    score = (
+        table["score"].to_numpy()
+        if rated.contests is None
+        else side_score_by_participant(table, contest_numbers(table))
+    )
     return bool(((score > 0) & (score < 1)).any())
 
 

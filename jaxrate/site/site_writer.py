@@ -27,7 +27,7 @@ from jaxrate.site.forecast_tables import (
 )
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
-from jaxrate.site.line_ups import contest_label_column, team_share_column
+from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.method_texts import (
     describe_settings,
     describe_source,
@@ -115,7 +115,7 @@ def write_site(
     folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
     options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
-    shown_columns = team_share_column(rated) | contest_label_column(rated) | dict(columns or {})
+    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | dict(columns or {})
     site_data = build_site_data(
         rated, names or {}, shown_columns, points, smoothed, options, noun, load_permalinks(folder)
     )

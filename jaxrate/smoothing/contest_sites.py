@@ -40,7 +40,7 @@ def split_by_group(values: Array, groups: ContestGroups) -> list[Array]:
     return parts
 
 
-def map_contests(function: Callable[..., Any], groups: ContestGroups, *values: Array) -> Any:
+def map_each_contest(function: Callable[..., Any], groups: ContestGroups, *values: Array) -> Any:
     """What a function of a contest and of numbers [P] of its participants returns, of all contests end to end.
 
     Leaves [P] become [size] as participants are, and numbers one for each contest.
@@ -73,7 +73,7 @@ def member_offsets(model: ModelSettings, constants: Constants, games: Array | No
         return constants.params.initial_rating + effects
 
     size = sum(group.weight.size for group in groups)
-    offset: Array = map_contests(offsets, groups, jnp.zeros(size) if games is None else games)
+    offset: Array = map_each_contest(offsets, groups, jnp.zeros(size) if games is None else games)
     return offset
 
 
@@ -95,7 +95,7 @@ def contest_sites(
         precision, surprise = contest_messages(model, constants, members, event, teams)
         return GaussianSite(precision, surprise + precision * mean)
 
-    site: GaussianSite = map_contests(sites, groups, cavity.mean, cavity.variance, offset)
+    site: GaussianSite = map_each_contest(sites, groups, cavity.mean, cavity.variance, offset)
     return site
 
 
@@ -109,7 +109,7 @@ def contest_log_likelihoods(
         members = members_before_contest(model, mean, variance, offset, event, teams)
         return contest_log_likelihood(model, constants, members, event, teams)
 
-    terms: Array = map_contests(log_likelihood, groups, cavity.mean, cavity.variance, offset)
+    terms: Array = map_each_contest(log_likelihood, groups, cavity.mean, cavity.variance, offset)
     return terms
 
 
@@ -131,5 +131,5 @@ def contest_predictions(
         members = members_before_contest(model, mean, variance, offset, event, teams)
         return expected_shares(constants, teams, upcoming_team_performances(model, constants, members, event, teams))
 
-    prediction: Array = map_contests(predict, groups, *cavity[1:], *site, offset)
+    prediction: Array = map_each_contest(predict, groups, *cavity[1:], *site, offset)
     return prediction

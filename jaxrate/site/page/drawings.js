@@ -30,6 +30,7 @@ const axisMarks = (low, high) => {
   return marks.find((x) => x.length < MAX_MARKS) ?? marks[0];
 };
 const axisOf = (rows) => {
+  if (!rows.length) return { low: 0, high: 1, marks: [] };  // nobody is searched for
   let [low, high] = rows.reduce(([a, b], { rating, half }) => [Math.min(a, rating - half), Math.max(b, rating + half)], [Infinity, -Infinity]);
   if (!(high - low > 1e-9)) [low, high] = [low - 1, high + 1];
   const room = 0.02 * (high - low);

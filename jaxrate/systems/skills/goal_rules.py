@@ -40,13 +40,15 @@ class TeamMessage(NamedTuple):
     pace_precision: Array  # [...]
 
 
-def predict_goals(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+def expected_score_from_goals(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
+) -> Array:
     """[...] the expected score of the first team; a draw is half a win."""
     belief = make_goal_belief(model, constants, rows, event, None).rates
     return expected_goal_score(belief, constants.params.low_score_dependence)
 
 
-def predict_goal_outcomes(
+def win_and_draw_from_goals(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] the chances of win and draw."""

@@ -14,7 +14,12 @@ from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
 from jaxrate.systems.skills.goal_beliefs import GoalRateFactors, goal_rate_factors, make_goal_belief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
-from jaxrate.systems.skills.goal_rules import goal_losses, learn_goals, predict_goal_outcomes, predict_goals
+from jaxrate.systems.skills.goal_rules import (
+    expected_score_from_goals,
+    goal_losses,
+    learn_goals,
+    win_and_draw_from_goals,
+)
 from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
 from jaxrate.systems.skills.outcome_likelihoods import (
     expected_score,
@@ -25,7 +30,7 @@ from jaxrate.systems.skills.outcome_likelihoods import (
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
 from jaxrate.systems.skills.team_rules import (
-    contest_losses,
+    contest_loss_by_participant,
     learn_contest,
     predict_contest,
     predict_contest_outcomes,
@@ -37,7 +42,9 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Matc
     if isinstance(event, Rounds):
         return predict_contest(model, constants, rows, event)
     if model.outcome == "goals":
-        return predict_goals(model, constants, assign_kinds_and_age_for_games(model, constants, rows, event), event)
+        return expected_score_from_goals(
+            model, constants, assign_kinds_and_age_for_games(model, constants, rows, event), event
+        )
     return expected_score(model, constants, upcoming_match_strengths(model, constants, rows, event))
 
 
@@ -48,7 +55,7 @@ def predict_outcome_probabilities(
         return predict_contest_outcomes(model, constants, rows, event)
     if model.outcome == "goals":
         rows = assign_kinds_and_age_for_games(model, constants, rows, event)
-        return predict_goal_outcomes(model, constants, rows, event)
+        return win_and_draw_from_goals(model, constants, rows, event)
     return outcome_probabilities(constants, upcoming_match_strengths(model, constants, rows, event))
 
 
@@ -85,7 +92,7 @@ def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
 
 def rated_contest_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """[P] minus the log likelihood of all that was seen of a contest, in equal parts."""
-    return contest_losses(model, rated.constants, rated.before, rated.event)
+    return contest_loss_by_participant(model, rated.constants, rated.before, rated.event)
 
 
 def upcoming_match_strengths(

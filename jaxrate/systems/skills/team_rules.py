@@ -92,7 +92,7 @@ def predict_contest_outcomes(
     return round_outcome_probabilities(teams, win, share, quality)
 
 
-def contest_losses(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> Array:
+def contest_loss_by_participant(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> Array:
     """[P] minus the log likelihood of a contest, in equal parts; 0 for padding."""
     rows, teams = assign_kinds_and_age_for_games(model, constants, rows, event), teams_by_standing(event)
     members = make_member_strengths(model, constants, rows, event, teams)
