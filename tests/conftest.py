@@ -11,7 +11,7 @@ import re
 import shutil
 import signal
 import sys
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -40,10 +40,19 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where the operations of programs come from
 
-if hasattr(mlir, "make_ir_context"):  # of JAX's own, so it may go
-    # All programs share one context of the compiler's. JAX makes one for each, which stays as long as the program: that
-    # would take a sixth of the time of all tests, and a megabyte for each of thousands of programs.
-    mlir.make_ir_context = cache(mlir.make_ir_context)
+SHARED_CONTEXT = mlir.make_ir_context()
+
+
+def get_context(make_context=mlir.make_ir_context):
+    """A context of the compiler's for a program: the shared one, unless a program is lowered in the course of another.
+
+    JAX makes one for each, which stays as long as the program. That would take a sixth of the time of all tests, and a
+    megabyte for each of thousands of programs.
+    """
+    return SHARED_CONTEXT if mlir.ir.Context.current is None else make_context()
+
+
+mlir.make_ir_context = get_context
 
 
 def refused(message):

@@ -166,7 +166,7 @@ def test_teams_are_called_teams(jaxrate, tmp_path):
     (tmp_path / "nhl.csv").write_text("home_team,away_team,home_goals,away_goals\n" + "\n".join(rows) + "\n")
     run, out = tmp_path / "run", tmp_path / "public"
     assert jaxrate("rate", tmp_path / "nhl.csv", "--system", "elo", "--out", run, "-q")[0] == 0
-    assert ": 6 teams; open " in jaxrate("site", run, "--out", out, "-q")[1]
+    assert ": 6 teams\nOpen " in jaxrate("site", run, "--out", out, "-q")[1]
     words = re.sub("<script.*?</script>|<[^>]*>", " ", text_of(out / "index.html"), flags=re.DOTALL)
     assert "matches of 6 teams" in words and "player" not in words
     assert jaxrate("site", run, "--out", out, "--noun", "club,clubs", "-q")[1].startswith(f"{out}: 6 clubs")
