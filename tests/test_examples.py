@@ -22,8 +22,8 @@ FUNCTIONS = [name for name in NAMES if inspect.isroutine(inspect.unwrap(attrgett
 TOLD_BESIDE = {"urns.replay_history"}  # by simulate_world, for a history whose matchmaker is known
 RUN_ELSEWHERE = {
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "league.modifiers", "forecasts.add_outcomes"),
-    *("league.rate_files", "league.category_ratings"),
-}  # they take long, races or files
+    *("league.rate_files", "league.category_ratings", "league.attack_and_defence", "forecasts.predict_scorelines"),
+}  # they take long, races, files or goals
 
 
 def examples(name):
@@ -59,7 +59,8 @@ def known(tmp_path, monkeypatch):
     more = {"jr": jr, "np": np, "jax": jax, "jnp": jnp, "Path": Path, "pathlib": pathlib, "table": table, "new": new}
     more |= {"data": data, "matches": data.matches, "system": system, "rated": rated, "result": result, "votes": data}
     more |= {"state": result.state, "players": data.players, "past": data, "future": data, "rounds": rounds}
-    return more | {"before": before, "after": after, "scores": score}
+    scorelines = jr.forecasts.Scorelines(names[:1], names[1:2], np.full((1, 9, 9), 1 / 81), None)
+    return more | {"before": before, "after": after, "scores": score, "scorelines": scorelines}
 
 
 def test_every_function_has_one():

@@ -29,7 +29,7 @@ ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accep
     "column": {},
     "columns": {"multiple": True},
     "one or two columns": {"multiple": True, "metavar": "COLUMN ..."},
-    "two columns": {"nargs": 2, "metavar": "COLUMN COLUMN"},
+    "two columns": {"nargs": 2, "metavar": "COLUMN ..."},
     "days": {"type": float, "metavar": "DAYS"},
     "statistics": {"multiple": True, "metavar": "COLUMNS"},
     "shares": {"multiple": True, "metavar": "COLUMNS"},
