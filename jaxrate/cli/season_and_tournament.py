@@ -61,8 +61,9 @@ def _simulation_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--points", type=float, nargs=3, default=(3.0, 1.0, 0.0), metavar="WIN DRAW LOSS",
               help="Points for a win, a draw and a loss.  [default: 3 1 0]")  # fmt: skip
 @click.option("--ties", type=click.Choice(("wins", "head_to_head", "goal_difference", "goals")), multiple=True,
-              help="Tie-break; may be repeated.  [default: wins, then head_to_head; if the run learned from goals "
-              "goal_difference, goals, head_to_head]")  # fmt: skip
+              metavar="RULE", help="Tie-break: wins, head_to_head, goal_difference or goals; may be repeated.  "
+              "[default: wins, then head_to_head; if the run learned from goals goal_difference, goals, "
+              "head_to_head]")  # fmt: skip
 @click.option("--relegated", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER",
               help="Number relegated.")  # fmt: skip
 @_simulation_options
