@@ -20,6 +20,7 @@ from jaxrate.testing import (
     round_properties,
 )
 from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
+from tests.conftest import mark_full
 from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 
@@ -107,11 +108,9 @@ BY_SETTINGS = {
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 # What these say has no settings of its own: time between seasons, bounds and other numbers are those of another line.
 ALIKE = {"elo_fide", "glicko_fading", "glicko2_fading", "trueskill_fading", "glicko2_bounded", "elo_mmr_inf"}
-ALIKE_IN_SLOPES = (ALIKE - {"elo_fide", "glicko2_bounded"}) | {
-    "blat_mmr_own",
-    "blat_mmr_functions",
-    "category_glicko_site",
-}
+# Settings with formulas of their own that are differentiated in every run; what others add is in tests of theirs.
+OTHER_SLOPES = {"skills_goals", "glicko2_bounded", "blat_mmr_laplace"}
+OVERFLOWING = {"glicko2", "category_glicko", "trueskill", "blat_mmr", "elo_mmr"}  # exponents or hazards in their slopes
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -169,18 +168,16 @@ def test_contract(name, holds, form, double, default_policy):
 def steps():
     """Systems that draw no random numbers, in the events of many players that they know; simple ones in levels too.
 
-    Of skills one line is tested in contests, and only there.
+    Those of a line are tested in the events that are tested most. Of skills one line is tested in contests, and only
+    there.
     """
     for name, system in EVERY.items():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
             if kind in system.events and random_draw_rule(system.rules) is None:
-                slow = (name == "elo_mmr_gumbel" and form == "rounds") or name in ALIKE_IN_SLOPES
                 if system.name == "skills" and (form == "rounds") != (name == "skills_teams"):
                     continue  # newcomers, whose variance is the highest, are at a kink in the larger contests
-                other = (
-                    form == "levels" and kind is not main_events(name) and (name in VARIANTS or name in CONTEST_SYSTEMS)
-                )
-                yield pytest.param(name, form, marks=pytest.mark.full if slow or other else ())
+                default = kind is main_events(name) and (name in SYSTEMS or name in OTHER_SLOPES)
+                yield pytest.param(name, form, marks=() if default else pytest.mark.full)
 
 
 @pytest.mark.parametrize(("name", "form"), [*steps()])
@@ -188,7 +185,9 @@ def test_slopes_of_one_step(name, form):
     slopes_of_one_step_equal_finite_differences(SystemFormPrecision(EVERY[name], form, True))
 
 
-@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if random_draw_rule(system.rules) is None])
+@pytest.mark.parametrize(
+    "name", mark_full([x for x in SYSTEMS if random_draw_rule(SYSTEMS[x].rules) is None], *OVERFLOWING)
+)
 def test_slopes_of_one_step_are_finite(name):
     form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[main_events(name)]
     slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))

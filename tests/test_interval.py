@@ -50,6 +50,7 @@ def test_what_is_bounded_from_above_alone_says_so():
     np.testing.assert_allclose(2 * n * (loss - fit.loss), 3.84, rtol=0.25)
 
 
+@pytest.mark.full
 def test_intervals_of_contests_are_by_their_variance():
     """About as wide as the standard errors of the sandwich, and wider or narrower than those of a likelihood."""
     rounds = jr.data.simulate.contests(30, 60, size=8, spread=200, noise=200, seed=3)[0]
