@@ -167,13 +167,13 @@ def arena(
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("writing the page"):
-            left_out = f"{votes.left_out[:1].upper()}{votes.left_out[1:]}"
             text = jr.site.arena_page_html(
                 strengths,
                 ranks=ranks,
                 drift=drift,
                 title=title or title_from_file(file),
-                source=". ".join(filter(None, (source, left_out))),
+                source=source or "",
+                left_out=votes.left_out,
                 dates=describe_vote_dates(votes, options.get("dates")),
                 noun=noun,
                 clusters=clusters,

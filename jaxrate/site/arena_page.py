@@ -82,6 +82,7 @@ def arena_page_html(
     title: str = "Strengths",
     source: str = "",
     dates: str = "",
+    left_out: str = "",
     noun: Any = None,
     clusters: Sequence[str] = (),
 ) -> str:
@@ -103,6 +104,7 @@ def arena_page_html(
       title: the title of the page, above the heading.
       source: where the votes are from, as "Chatbot Arena".
       dates: when the votes were cast, as "2024-01-01 to 2024-06-30".
+      left_out: which votes are not counted, as "12 votes for neither are left out".
       clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
       noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
@@ -141,6 +143,7 @@ def arena_page_html(
             title=title,
             source=source,
             dates=dates,
+            left_out=left_out[:1].upper() + left_out[1:],
             strengths=strengths,
             model=strengths.model.replace("_", "-").title(),
             noun=words,
