@@ -13,7 +13,7 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.league.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.league.player_careers_and_ratings import rating_table
-from jaxrate.league.rated_history import Rated, find_player_id
+from jaxrate.league.rated_history import Rated, describe_event_counts, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.calibration_summary import FIELD_WORDS
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
@@ -42,7 +42,7 @@ from jaxrate.site.system_bars import (
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import describe_system, system_title
-from jaxrate.text_format import contest_metrics_notes, format_count, metric_heading, use_minus_sign
+from jaxrate.text_format import contest_metrics_notes, metric_heading, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
@@ -134,7 +134,7 @@ def report_html(
             site=context,
             event=context["event"],
             period=describe_period(rated),
-            row_count=format_count(len(rated.predictions), "row"),
+            event_counts=describe_event_counts(len(rated.predictions), rated.contests),
             params=describe_settings(rated),
             system=describe_system(rated.system.name),
             scale=rating_scale(site_data, matchups.get(None)),
