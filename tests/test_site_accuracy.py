@@ -131,6 +131,7 @@ def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
     found = _summarise_two_sided(chances, score)
     assert ", and favourites won less often than predicted: the chances are too bold. Of the 900 " in found.texts[2]
     assert found.verdict == "1 of 3 does; those at 70% and 90% do not."
+    assert found.caveat == "Chances have been too bold so far: favourites did worse than predicted."
     turned = _summarise_two_sided(1.0 - chances, 1 - score)  # those listed second are the favourites
     assert turned.texts[2] == found.texts[2]
 
@@ -138,7 +139,7 @@ def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
 def test_a_miss_of_chance_alone_has_no_direction():
     """Seven points of 60 matches are less than two standard errors."""
     found = _summarise_two_sided(np.full(60, 0.75), np.repeat([1, 0], [41, 19]))
-    assert "than predicted" not in found.texts[2] and found.verdict == "It does."
+    assert "than predicted" not in found.texts[2] and found.verdict == "It does." and found.caveat == ""
 
 
 def test_pairs_in_order_are_those_counted_by_hand():

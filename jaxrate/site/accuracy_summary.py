@@ -14,7 +14,6 @@ from jaxrate.site.calibration_summary import (
     MIN_BIAS,
     SCORE_WORDS,
     AccuracySummary,
-    CalibrationBin,
     bin_predictions,
     find_miscalibration,
 )
@@ -101,12 +100,13 @@ def _summarise_two_sided(
         finding += f" {_describe_home_scores(home, has_draws, words)}"
     chance, result = _favourite_chances_and_scores(predictions, score)
     bins = bin_predictions(chance, result, CHANCE_BINS)
+    lean = find_miscalibration(bins, chance, result)
     texts = [
         f"{finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
         _describe_loss(metrics, score, outcomes),
-        _describe_calibration(bins, chance, result, has_draws),
+        _describe_calibration(lean, chance, result, has_draws),
     ]
-    return AccuracySummary(title, texts, bins, SCORE_WORDS if has_draws else CHANCE_WORDS)
+    return AccuracySummary(title, texts, bins, SCORE_WORDS if has_draws else CHANCE_WORDS, lean=lean)
 
 
 def _has_draws(score: HostArray) -> bool:
@@ -196,17 +196,17 @@ def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -
     )
 
 
-def _describe_calibration(bins: list[CalibrationBin], chance: HostArray, score: HostArray, has_draws: bool) -> str:
+def _describe_calibration(lean: int, chance: HostArray, score: HostArray, has_draws: bool) -> str:
     """How far favourites' chances [n] were off in percentage points, to which side, and what those near 70% did.
 
     Where there are draws, each counts as half a win.
     """
     fine = calibration(chance, score, bins=CHANCE_BINS)
-    direction, chances = find_miscalibration(bins, chance, score), "expected scores" if has_draws else "chances"
+    chances = "expected scores" if has_draws else "chances"
     text = f"Favourites' {chances} were off by {100 * fine.error:.1f} percentage points, on average"
-    if direction:
-        more, did = ("more" if direction > 0 else "less"), ("scored" if has_draws else "won")
-        bold = "timid" if direction > 0 else "bold"
+    if lean:
+        more, did = ("more" if lean > 0 else "less"), ("scored" if has_draws else "won")
+        bold = "timid" if lean > 0 else "bold"
         text += f", and favourites {did} {more}{'' if has_draws else ' often'} than predicted: "
         text += f"the {chances} are too {bold}"
     near = slice(*(round(share * CHANCE_BINS) for share in NEAR_CHANCES))
@@ -218,9 +218,9 @@ def _describe_calibration(bins: list[CalibrationBin], chance: HostArray, score: 
     low, high = NEAR_CHANCES
     favourites = f"the {count:,.0f} favourites" if count > 1 else "the one favourite"
     given = f"{low:.0%} to {high:.0%}, {predicted:.1%} on average"
-    opening, of = (". ", "Of ") if direction else (": ", "of ")
+    opening, of = (". ", "Of ") if lean else (": ", "of ")
     if has_draws:
-        favourites = favourites.capitalize() if direction else favourites
+        favourites = favourites.capitalize() if lean else favourites
         return f"{text}{opening}{favourites} with {given}, scored {observed:.1%}, with a draw as half a win."
     return f"{text}{opening}{of}{favourites} with {given}, {observed:.1%} won."
 

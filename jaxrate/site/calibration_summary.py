@@ -92,6 +92,15 @@ class AccuracySummary(NamedTuple):
     bins: list[CalibrationBin]
     words: CalibrationWords = CHANCE_WORDS
     advice: tuple[Advice, ...] = ()
+    lean: int = 0  # -1 if predictions were too bold, 1 if too timid, as `find_miscalibration` says
+
+    @property
+    def caveat(self) -> str:
+        """What to say beside chances of the same kind, if they have been too bold or too timid."""
+        if not self.lean:
+            return ""
+        bold, worse = ("bold", "worse") if self.lean < 0 else ("timid", "better")
+        return f"Chances have been too {bold} so far: favourites did {worse} than predicted."
 
     @property
     def verdict(self) -> str:

@@ -69,8 +69,9 @@ def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> 
         return AccuracySummary(title, texts, [], FIELD_WORDS)
     behind = observed_share_of_sides_beaten(contests)
     bins = bin_predictions(share, behind, FIELD_BINS, number)
-    texts.append(_describe_bins(bins, find_miscalibration(bins, share, behind, number)))
-    return AccuracySummary(title, texts, bins, FIELD_WORDS)
+    lean = find_miscalibration(bins, share, behind, number)
+    texts.append(_describe_bins(bins, lean))
+    return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
 
 
 def _format_share(pairs: PairOrder) -> str:

@@ -156,6 +156,7 @@ def write_site(
         about["preview"] = description or spell_dates(headline.sentence) if says_finding else about["description"]
         pages_html[path] = str(templates.get_template(f"site_{template}.html").render(about | given))
 
+    accuracy = summarise_accuracy(rated, site_data.noun)
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchups:
         matrix = _win_matrix(site_data, next(iter(matchups.values())))
@@ -171,6 +172,7 @@ def write_site(
             event=context["event"],
             matrix=matrix,
             finding=finding,
+            accuracy=accuracy,
             page_summary=f"{finding}." if finding else "",
         )
     if tables:
@@ -194,7 +196,6 @@ def write_site(
             explained=explained,
             more_explained=more,
         )
-    accuracy = summarise_accuracy(rated, site_data.noun)
     found = {"accuracy": accuracy, "reliability": reliability_dot_plot(accuracy.bins)}
     render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
