@@ -12,7 +12,7 @@ from jaxrate.forecasts.pairwise_probabilities import (
     cross_approximation,
     fill_result_columns,
 )
-from jaxrate.league.prediction_columns import contest_prediction_columns
+from jaxrate.league.prediction_columns import contest_numbers, contest_prediction_columns
 from jaxrate.league.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
@@ -30,14 +30,11 @@ def typical_team_size(rated: Rated) -> int:
     table = rated.predictions
     if rated.contests is None or "team" not in table.column_names:
         return 1
-    size, team = (table[name].to_numpy().astype(np.int64) for name in ("participants", "team"))
-    known, row, contest = team > 0, 0, np.empty(len(size), np.int64)
-    while row < len(size):
-        contest[row : row + size[row]] = row
-        row += int(size[row])
+    team = table["team"].to_numpy().astype(np.int64)
+    known = team > 0
     if not known.any():
         return 1
-    _, members = np.unique(np.stack([contest, team])[:, known], axis=1, return_counts=True)
+    _, members = np.unique(np.stack([contest_numbers(table), team])[:, known], axis=1, return_counts=True)
     return int(np.argmax(np.bincount(members)))
 
 

@@ -57,3 +57,13 @@ def orient_prediction_columns_to_player(columns: dict[str, HostArray], is_first:
         return {x: np.where(is_first, columns[x], columns[y]) for x, y in swaps.items() if x in columns}
     names = [x for x in columns if x.startswith(PROBABILITY_PREFIX)]
     return {x: np.where(is_first, columns[x], columns[y]) for x, y in zip(names, reversed(names), strict=True)}
+
+
+def contest_numbers(table: Any) -> HostArray:
+    """[n] the number of each participant's contest, from 0, in a table of predictions of contests."""
+    size = table["participants"].to_numpy()
+    number, row, contest = np.empty(len(size), int), 0, 0
+    while row < len(size):
+        number[row : row + size[row]] = contest
+        row, contest = row + int(size[row]), contest + 1
+    return number

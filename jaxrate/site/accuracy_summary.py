@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
+from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import calibration, match_metrics
 from jaxrate.site.calibration_summary import (
@@ -18,7 +19,7 @@ from jaxrate.site.calibration_summary import (
     find_miscalibration,
 )
 from jaxrate.site.contest_accuracy import NO_DATA_TEXT, summarise_fields
-from jaxrate.site.contest_sides import contest_numbers, count_sides, side_score_by_participant
+from jaxrate.site.contest_sides import count_sides, side_score_by_participant
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.maker_advice import Advice
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun

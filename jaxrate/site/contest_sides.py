@@ -13,16 +13,6 @@ def count_sides(table: Any) -> HostArray:
     return np.asarray(table["teams" if "teams" in table.column_names else "participants"].to_numpy())
 
 
-def contest_numbers(table: Any) -> HostArray:
-    """[n] the number of each participant's contest, from 0."""
-    size = table["participants"].to_numpy()
-    number, row, contest = np.empty(len(size), int), 0, 0
-    while row < len(size):
-        number[row : row + size[row]] = contest
-        row, contest = row + int(size[row]), contest + 1
-    return number
-
-
 def has_two_sides(rated: Rated) -> bool:
     """Whether all events are between two: matches, or contests of two sides each, of which the members are known."""
     table = rated.predictions

@@ -10,10 +10,11 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
+from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
-from jaxrate.site.contest_sides import contest_numbers, has_teammates, has_two_sides, side_score_by_participant
+from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 from jaxrate.site.hindsight_level import align_hindsight
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
