@@ -24,7 +24,7 @@ from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import leaderboard_columns, ratings_for_json
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
-from jaxrate.site.pair_fields import encode_matchups, equal_partners, pair_fields, sort_categories
+from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
@@ -117,8 +117,8 @@ def report_html(
         for ids, sizes in ((long_ids, (LONG_EVENTS, LONG_POINTS)), (short_ids, (SHORT_EVENTS, SHORT_POINTS)))
         for i in ids
     }
-    partners = equal_partners(rated, site_data.listed)
-    matchups = sort_categories(rated, build_matchup_tables_by_category(rated, site_data.leaderboard_ids, partners))
+    all_matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids, context["partners"])
+    matchups = sort_categories(rated, all_matchups)
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
     accuracy = summarise_accuracy(rated, site_data.noun)

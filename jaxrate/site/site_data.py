@@ -152,6 +152,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "pages": [*(PAGE_TITLES | {"pairs": pair_title}).items()],
         "pair_title": pair_title,
         "in_teams": in_teams,
+        "partners": partners,
         "team_size": 1 if partners is None else 1 + partners.number,
         "searched": data.noun.many if in_teams else "opponents" if event == "match" else "contests",
         "made": datetime.now(UTC).date().isoformat(),

@@ -35,7 +35,7 @@ from jaxrate.site.method_texts import (
     rating_scale,
 )
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
-from jaxrate.site.pair_fields import encode_matchups, equal_partners, pair_fields, sort_categories
+from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
@@ -128,7 +128,7 @@ def write_site(
     played = np.diff(site_data.careers.start)[site_data.leaderboard_ids]
     board["stored"] = (played > count_latest_events(site_data.line_ups)).astype(int).tolist()
     files, pages = _style_script_and_data_files(site_data, board), context["pages"]
-    ids, partners = site_data.leaderboard_ids, equal_partners(rated, site_data.listed)
+    ids, partners = site_data.leaderboard_ids, context["partners"]
     matchups = sort_categories(rated, build_matchup_tables_by_category(rated, ids, partners))
     if matchups:
         files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
