@@ -4,7 +4,8 @@ import difflib
 import html
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import date
 from typing import Any
 
 METRIC_WORDS = {  # what those of contests, which have the names of a paper, are called for readers
@@ -182,6 +183,18 @@ def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
 def format_number(x: float) -> str:
     """A number in up to 15 digits, without trailing zeros: 20075, 0.25, 1704067200."""
     return f"{x:.15g}"
+
+
+def replace_dates(text: str, format_date: Callable[[date], str]) -> str:
+    """A text with its ISO dates in another form; what only looks like one stays."""
+
+    def replace(match: re.Match[str]) -> str:
+        try:
+            return format_date(date.fromisoformat(match[0]))
+        except ValueError:
+            return match[0]
+
+    return re.sub(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])", replace, text)
 
 
 def format_count(count: int, noun: str) -> str:

@@ -31,7 +31,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     rating_unit,
 )
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
-from jaxrate.plots.time_steps import spell_dates
+from jaxrate.plots.time_steps import abbreviate_dates
 from jaxrate.replay.padded_states_and_columns import count_players as count_of
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
@@ -95,7 +95,7 @@ def leaderboard(
 def _describe_listed_players(scope: str) -> str:
     """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
     listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
-    return f"; {spell_dates(listed)}" if " who " in listed else ""
+    return f"; {abbreviate_dates(listed)}" if " who " in listed else ""
 
 
 @enforce_argument_annotations

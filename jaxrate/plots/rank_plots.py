@@ -36,7 +36,7 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     style_axes,
 )
-from jaxrate.plots.time_steps import TimeSteps, default_step_length, spell_dates
+from jaxrate.plots.time_steps import TimeSteps, abbreviate_dates, default_step_length
 from jaxrate.plots.unnamed_players import (
     MAX_GREY_LINES,
     UnnamedPlayers,
@@ -154,7 +154,7 @@ def ranks(
     ranks_by_name = {name: rank[:num_counted] for name, rank in zip(labels.values(), rank_table, strict=False)}
     others_ranks = np.delete(all_ranks[:num_counted], [*labels], axis=1)
     others_firsts = int((others_ranks == 1).sum(axis=0).max(initial=0))
-    until = "" if steps.years else f", back from {spell_dates(format_time(last, rated.clock))}"
+    until = "" if steps.years else f", back from {abbreviate_dates(format_time(last, rated.clock))}"
     text = ChartText(
         ranks_title(ranks_by_name, num_counted, others_firsts, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{tenth}{unnamed.description}",

@@ -1,20 +1,20 @@
 """Steps of time, at whose ends lines have points: calendar years of long histories, otherwise equal lengths."""
 
-import re
 from collections.abc import Sequence
+from datetime import date
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.rated_history import days_to_dates
+from jaxrate.text_format import replace_dates
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 YEAR = 365.25  # days
 MIN_STEP = 0.01
 GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
-ISO_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 MIDNIGHT = 1e-6  # days before the next day, so that the events of a year's last day belong to it
 ABSENCE_RATIO = 2.0  # of a pause to the usual longest one of a year, from which on it is an absence
 UNDATED_ABSENCE_RATIO = 3.0  # the same without dates, of a pause to the length that few exceed
@@ -68,13 +68,16 @@ class TimeSteps(NamedTuple):
 
 def spell_date(days: float) -> str:
     """The date so many days after 1970-01-01, as "Feb 7, 2021"."""
-    date = days_to_dates(np.floor(days)).astype("datetime64[D]").item()
-    return f"{date:%b} {date.day}, {date.year}"
+    return _format_date(days_to_dates(np.floor(days)).astype("datetime64[D]").item())
 
 
-def spell_dates(text: str) -> str:
-    """A text whose dates, as "2021-02-07", are spelled."""
-    return ISO_DATE.sub(lambda match: spell_date(float(np.datetime64(match[0]).astype(int))), text)
+def abbreviate_dates(text: str) -> str:
+    """A text with its ISO dates as "Feb 7, 2021"."""
+    return replace_dates(text, _format_date)
+
+
+def _format_date(day: date) -> str:
+    return f"{day:%b} {day.day}, {day.year}"
 
 
 def default_step_length(span: float, is_dated: bool) -> float:

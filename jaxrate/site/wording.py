@@ -1,7 +1,5 @@
 """Texts about a rated history for pages."""
 
-import re
-from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
-from jaxrate.text_format import format_number, join_names, use_minus_sign
+from jaxrate.text_format import format_number, join_names, replace_dates, use_minus_sign
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
@@ -69,15 +67,7 @@ def format_times(values: HostArray, *, dates: bool) -> HostArray:
 
 def spell_dates(text: str) -> str:
     """A text with its ISO dates in words, as "7 February 2021", for those who read it outside of the pages."""
-
-    def spell(match: re.Match[str]) -> str:
-        try:
-            day = date.fromisoformat(match[0])
-        except ValueError:  # it only looks like one
-            return match[0]
-        return f"{day.day} {day:%B %Y}"
-
-    return re.sub(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])", spell, text)
+    return replace_dates(text, lambda day: f"{day.day} {day:%B %Y}")
 
 
 def describe_current_players(current: Leaderboard, event: str) -> str:
