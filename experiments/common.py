@@ -21,7 +21,9 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 
 # Seconds of a quick form are no measurements: it is compiled as quickly as it can be, whatever comes out.
-HURRY = "--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"
+HURRY = ["--xla_backend_optimization_level=0"]
+if jax.__version_info__ < (0, 11):  # later XLA has newer emitters alone, and a flag that it does not know ends it
+    HURRY.append("--xla_cpu_use_fusion_emitters=false")
 
 # --- Options. ---
 
@@ -176,9 +178,10 @@ def circumstances(*packages):
     cpu, packages = platform.processor(), ("jax", "jaxlib", "numpy", *packages)
     with suppress(OSError, TypeError):
         cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
+    system = f"{platform.system()}-{platform.machine()}"
     gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
     return {
-        "machine": {"cpu": cpu, "cores": os.cpu_count(), "platform": platform.platform(), "memory_gib": gib},
+        "machine": {"cpu": cpu, "cores": os.cpu_count(), "platform": system, "memory_gib": gib},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
         "date": datetime.date.today().isoformat(),
         "backend": jax.devices()[0].device_kind,

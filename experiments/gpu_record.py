@@ -1,6 +1,6 @@
 """All that is to be measured when a GPU is at hand, by one command: agreement, speed, memory, and what it decides.
 
-    python experiments/gpu_record.py --out FOLDER            # within nine minutes on one H100
+    python experiments/gpu_record.py --out FOLDER            # within nine minutes of one H100
     python experiments/gpu_record.py --out FOLDER --resume   # goes on; what failed is tried once more
     python experiments/gpu_record.py --quick                 # small forms on this CPU; writes nothing without --out
 
@@ -25,14 +25,13 @@ from gpu_parts.answers import answer_questions
 from gpu_parts.case_record import CaseRecord, tables
 from gpu_parts.child_process import PARTS, record_path, run_part
 
-SECONDS = 540.0  # in which all parts must end
-
 
 def parse_options():
     parser = declare(__doc__, "small forms, seconds each", out="the folder of results")
     add_only(parser, PARTS, "PART")
     parser.add_argument("--resume", action="store_true", help="keep what the folder has, and go on")
     parser.add_argument("--device", choices=("cpu", "gpu"), help="the CPU with --quick, else the GPU")
+    parser.add_argument("--seconds", type=float, default=540.0, help="in which all parts must end (540)")
     options = parser.parse_args()
     options.device = options.device or ("cpu" if options.quick else "gpu")
     if options.out is None and not options.quick:
@@ -44,7 +43,7 @@ def parse_options():
 
 def run_parts(options):
     """The record of each part, which is run if it is asked for; all that is known is written after each."""
-    end, found = time.monotonic() + SECONDS, {}
+    end, found = time.monotonic() + options.seconds, {}
     for part in PARTS:
         path = record_path(part, options)
         if part in options.only:
@@ -89,7 +88,7 @@ def write_record_and_tables(records, options):
     content = about | {"parts": {part: tables(record["rows"]) for part, record in records.items()}}
     content |= {"conclusions": rounded(tabulate_conclusions(records))}
     (options.out / "gpu_record.json").write_text(json.dumps(content, indent=1) + "\n")
-    steps = step_table(rounded(conclusions.measured_steps(records)), about["device"])
+    steps = rounded(step_table(conclusions.measured_steps(records), about["device"]))
     write_step_table(options.out / "gpu_step_seconds.json", steps)
     write_preferences(options, conclusions.measured_preferences(records))
 

@@ -60,7 +60,7 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, tmp_path):
     plan = jr.extend.schedule_by_level(jr.read(games).matches)
     steps = int((plan.number < plan.size).any(axis=1).sum())
     assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
-    assert "Estimate, not measured: an H100 would be faster for " in text
+    assert "Measured there, not on this file: a GPU (NVIDIA H100 80GB HBM3) would be faster for " in text
     assert all(re.search(rf"\n{name} +50\d.\d MB", text) for name in ("elo", "glicko", "glicko2", "blat_mmr"))
     assert "\ncategory_glicko: only with --period\nelo_mmr, elo_mmx, codeforces, topcoder: only with --system\n" in text
     code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
@@ -82,7 +82,7 @@ def test_plan_says_whether_times_of_a_gpu_are_measured(jaxrate, games, monkeypat
     table = gpu_time_estimates.StepSecondsTable("NVIDIA A1", {("glicko", "matches"): step})
     monkeypatch.setattr(gpu_time_estimates, "read_step_seconds", lambda: table)
     _, text, _ = jaxrate("plan", games, "--system", "glicko")
-    assert "Measured there, not on this file: NVIDIA A1 would be faster for all of these." in text
+    assert "Measured there, not on this file: a GPU (NVIDIA A1) would be faster for all of these." in text
 
 
 def test_plan_of_dates_in_a_fresh_process(tmp_path):

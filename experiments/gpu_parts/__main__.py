@@ -20,7 +20,7 @@ from gpu_parts.smallest_case import smallest_failing_case
 SEARCH_SECONDS = 30.0  # for the smallest case that fails
 MESSAGE_LENGTH = 600
 TURNS = 3  # of which the best counts
-COMPILERS = 8  # programs that are compiled at once
+COMPILERS = 14  # programs that are compiled at once
 
 
 def parse_options():

@@ -23,11 +23,11 @@ def system_of(case):
 def arrange_events(case):
     """The events, and their plan on the device."""
     names = "history", "players", "matches", "rounds", "width"
-    return _arrange_events(*(case.get(name) for name in names))
+    return _arrange_events(*(case.get(name) for name in names), jax.config.jax_enable_x64)
 
 
 @keep_history(6)
-def _arrange_events(history, players, matches, rounds, width):
+def _arrange_events(history, players, matches, rounds, width, double):  # threads of both precisions ask for it
     events = simulate_history(history, players, matches, rounds)
     return events, put_on_device(jr.extend.schedule_by_level(events, width))
 

@@ -147,7 +147,7 @@ def _gpu_advice(rows: list[dict[str, Any]], event_kind: str) -> str:
     systems = "none of these" if not faster else "all of these" if len(faster) == len(estimated) else ", ".join(faster)
     is_measured = all(table.steps[row["system"], event_kind].is_measured for row in estimated)
     source = "Measured there, not on this file" if is_measured else "Estimate, not measured"
-    return f"{source}: {table.device} would be faster for {systems}."
+    return f"{source}: a GPU ({table.device}) would be faster for {systems}."
 
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:

@@ -108,8 +108,8 @@ def run(
         `Dataset` names. Rows beyond a given state's are newcomers'.
       engine: "scan", a loop that XLA compiles, or on a GPU "kernel": one kernel that walks through all levels, where
         the loop launches several for each. It takes matches and has no derivatives; the players of the system have a
-        few numbers each, none random. Its numbers are those of the loop but for rounding, as far as that can be tried
-        without a GPU: nobody has run it on one yet.
+        few numbers each, none random. Its numbers are those of the loop but for rounding. On an H100 it was 7 to 16
+        times as fast for a history of narrow levels, such as tennis, and 23 times slower for one of wide levels.
       record: what to keep of each event in place of its prediction: a function of a `RatedEvent`, which has the
         hyperparameters, the constants, the rows of the event's players before and after it, the prediction and the
         event. Of a match it returns leaves of any shape, of a period [pairs, ...], of a round [participants, ...]. Give

@@ -6,8 +6,10 @@ only arithmetic is left.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -30,11 +32,14 @@ REDUCTIONS = {
     "reduce_and": lax.bitwise_and,
     "reduce_or": lax.bitwise_or,
 }
+EXPANDED_CALL = "call_hi_primitive"  # a function with rules of its own for slopes, since JAX 0.11
 CALL_PRIMITIVES = {
     "jit": "jaxpr",
     "closed_call": "call_jaxpr",
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
+    "eval_jaxpr": "call_jaxpr",
+    EXPANDED_CALL: "",
 }
 ROOT = 0.5**0.5
 
@@ -125,6 +130,9 @@ def _evaluate_equation(
 
 
 def _inner_jaxpr(equation: Any) -> Any:
+    if equation.primitive.name == EXPANDED_CALL:
+        operation = partial(equation.primitive.to_lojax, **equation.params)
+        return jax.make_jaxpr(operation)(*(x.aval for x in equation.invars))
     inner = equation.params[CALL_PRIMITIVES[equation.primitive.name]]
     return inner if hasattr(inner, "consts") else ClosedJaxpr(inner, ())
 
