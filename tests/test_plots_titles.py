@@ -118,6 +118,8 @@ def test_predictions_are_bold_or_cautious_or_true():
     two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
     assert titles.calibration_title(two).startswith("right better calibrated than half, off by 0.0")
     assert titles.calibration_title(two | {"one": two["half"]}).startswith("right calibrated best, off by 0.0")
+    for score, is_clear in ((0.63, False), (0.65, True)):  # 1.5 and 2.5 standard errors of 600 matches
+        assert titles._misprediction(np.array([0.6]), np.array([score]), np.array([600.0])) == (1, is_clear)
 
 
 def loss_bins(difference, loss, expected, count, match_loss, error=0.01):
