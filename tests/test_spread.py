@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=0 --xla_force_host_platform_device_count={}"
 BEGIN = """
 import re, sys
 from functools import partial
@@ -96,7 +95,8 @@ else:
 
 
 def started(code, devices, *arguments, flags=""):
-    environment = {"XLA_FLAGS": f"{FLAGS.format(devices)} {flags}", "PYTHONPATH": str(Path(__file__).parents[1])}
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices} {flags}"
+    environment = {"XLA_FLAGS": flags, "PYTHONPATH": str(Path(__file__).parents[1])}
     command = [sys.executable, "-c", BEGIN + code, *map(str, arguments)]
     return subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
 
