@@ -182,7 +182,7 @@ def test_times_of_pandas_are_times(dated):
         (None, "date must be a number or a date, got None"),
         ([1.0, 2.0], "time must be a number or a date"),
         (np.nan, "time must be finite, got nan"),
-        (np.datetime64("NaT"), "time must be finite, got NaT"),
+        (np.datetime64("NaT", "D"), "time must be finite, got NaT"),
         (1e15, "time 1000000000000000.0 is too far from 0"),
     ],
 )

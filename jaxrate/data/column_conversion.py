@@ -29,9 +29,8 @@ def to_column(name: str, values: Any) -> Column:
     loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = {type(value) for value in values} - {type(None)} if loose else set()
     if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        values = _to_arrow_compatible_times(
-            name, [np.datetime64("NaT") if value is None else value for value in values]
-        )
+        unit = next(value for value in values if value is not None).dtype
+        values = _to_arrow_compatible_times(name, [np.array(x, unit)[()] if x is None else x for x in values])
     elif getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
         values = _to_arrow_compatible_times(name, values)
     if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"

@@ -95,7 +95,7 @@ def test_infinity(source, say):
 
 
 def test_missing_names_among_mixed_ones():
-    for nothing in (None, float("nan"), np.datetime64("NaT"), pytest.importorskip("pandas").NA):
+    for nothing in (None, float("nan"), np.datetime64("NaT", "D"), pytest.importorskip("pandas").NA):
         with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'b' has no value"):
             read({"a": ["x", "y"], "b": [3, nothing], "score": [1, 1]})
         with pytest.raises(ValueError, match=r"^row 0 \(counting from 0\): column 'a' has no value"):
