@@ -24,7 +24,7 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     leaders = [strengths.players[i] for i in strengths.order if ranks.least[i] == 1]
     page = jr.site.arena_page_html(strengths, ranks=ranks)
     heading = re.search("<h1>(.*?)</h1>", page)[1]
-    assert len(leaders) > 1 and heading.startswith(f"{leaders[0]} in the lead, but ")
+    assert len(leaders) > 1 and heading.startswith(f"The leading model is {leaders[0]}, but ")
     if len(leaders) <= 3:
         assert all(name in heading for name in leaders)
     ordered = int(ranks.surely_better.sum())
@@ -35,13 +35,15 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     certain = page.partition('id="certain"')[2].partition("</section>")[0]
     assert f"<p>Not certain: {leaders[0]} {doubt}" in certain and " by " not in certain.partition("</ul>")[0]
     one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
-    assert f"<h1>{leaders[0]} in first place, at 95% confidence</h1>" in jr.site.arena_page_html(strengths, ranks=one)
+    assert f"<h1>The best model is {leaders[0]}, with 95% confidence</h1>" in jr.site.arena_page_html(
+        strengths, ranks=one
+    )
     assert "first and second, at" not in page
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
     sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
     assert f"<li>{leaders[0]} and {leaders[1]} are first and second, at 95% confidence.</li>" in sure
     without = jr.site.arena_page_html(strengths)
-    assert f"<h1>{leaders[0]} leads {leaders[1]}, within the margin of error</h1>" in without
+    assert f"<h1>The leading model is {leaders[0]}, but {leaders[1]} is within the margin of error</h1>" in without
     assert '<h2 id="certain-title">What is not certain</h2>' in without and f"<p>{leaders[0]} {doubt}" in without
 
 
@@ -72,7 +74,8 @@ def test_dates_in_names_stay_on_one_line():
     table = page.partition("<tbody>")[2].partition("</tbody>")[0]
     assert '<bdi>gpt-4-<span class="whole">2024-04-09</span></bdi>' in table
     # the script spells dates in elements `time` as the reader's language does
-    assert "cast from <time>2024-01-01</time> to <time>2024-05-01</time>. Source: our friends.</p>" in page
+    assert "cast from <time>2024-01-01</time> to <time>2024-05-01</time>.</p>" in page
+    assert '<p class="source">Source: our friends.</p>' in page.partition("<tbody>")[2]
     no_dates = "1234-56, 2023-02-30 to "
     assert wrap_dates_in_time_elements(f"{no_dates}2024-05") == f"{no_dates}<time>2024-05</time>"
 

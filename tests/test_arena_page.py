@@ -103,7 +103,7 @@ def test_a_line_stands_where_the_order_is_certain(twelve):
     rows = re.findall(r'<tr( class="border")?><td class="figure rank"', page)
     assert [bool(x) for x in rows] == [False, True, *[False] * 10]
     key = "A strong rule: everyone above it is better than everyone below, with 95% confidence."
-    assert key in page.partition("<table")[0]
+    assert key in page.rpartition('id="ranking"')[2].partition("</table>")[2]
     free = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=np.ones(12, int), greatest=np.full(12, 12)))
     assert "strong rule" not in free
 
@@ -242,6 +242,22 @@ def test_a_matrix_that_goes_on_to_the_right_says_so(opened):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_a_phone_says_how_to_sort_and_has_names_to_read(opened):
+    """Headings could be pressed, and nothing said so; names of the matrix had 12 pixels."""
+    browser, _, _ = opened
+    try:
+        narrowed(browser, 360, "light")
+        browser.refresh()
+        head = "getComputedStyle(document.querySelector('#board thead tr'), '::before')"
+        assert browser.execute_script(f"return [{head}.content, {head}.display]") == ['"Sort by"', "block"]
+        sizes = (
+            "return [...document.querySelectorAll('.matrix bdi')].map((x) => parseFloat(getComputedStyle(x).fontSize))"
+        )
+        assert min(browser.execute_script(sizes)) >= 13
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_downloads_have_all_columns(twelve):
     strengths, ranks = twelve
     page = jr.site.arena_page_html(strengths, ranks=ranks)
@@ -260,8 +276,11 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     win, tie, _ = strengths.probability(first, second)
     assert f"{first} would win {100 * (win + tie / 2):.0f} of 100 votes against {second}, a tie as half." in page
     assert "Log likelihood" not in page
-    lead, note = page.partition('<p class="lead">')[2].split("</p>")[:2]
-    assert lead.lstrip().startswith(f"{first} would win ") and "A lead of 100 points wins 64 of 100 votes" in note
+    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+    assert lead.lstrip().startswith(f"{first} would win ")
+    above, table = page.split('<table id="board"')
+    assert 'class="note"' not in above.partition("<main")[2]  # notes stood above the table
+    assert "A lead of 100 points wins 64 of 100 votes" in table
     value = round(100 * (win + tie / 2))
     assert f'style="--share: {round(200 * (win + tie / 2) - 100)}%">{value}</td>' in page  # white at 50, full at 100
 

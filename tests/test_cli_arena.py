@@ -307,8 +307,8 @@ def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", "--report", page)
     assert "12 votes for neither are left out; --tied ties --tied ties_both_bad counts them" in errors
     html = page.read_text(encoding="utf-8")
-    assert " 12 votes for neither are left out.</p>" in html and "Source:" not in html
-    assert text.startswith("x in the lead") and "(137 votes, 3 models)" in text.splitlines()[0]
+    assert ">12 votes for neither are left out.</p>" in html and "Source:" not in html
+    assert text.startswith("The leading model is x, but ") and "(137 votes, 3 models)" in text.splitlines()[0]
     named = "--tied", "ties", "--tied", "ties_both_bad"
     _, text, errors = jaxrate("arena", tmp_path / "counts.csv", *named)
     assert "left out" not in errors and "149 votes" in text

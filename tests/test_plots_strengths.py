@@ -156,14 +156,15 @@ def test_names_are_cut_only_without_room(many):
 
 def test_plots_and_the_page_say_alike_who_may_be_first(found):
     ranks = jr.arena.rank_sets(found)
-    titles = [arena_findings.headline(found.players, found, ranks).replace("$", r"\$")]
+    headline = arena_findings.headline(found.players, found, ranks)
+    titles = [headline.replace("leading player", "leader").replace("$", r"\$")]
     for ax in (plots.intervals(found), plots.rank_sets(ranks)):
         titles.append(" ".join(ax.figure.get_suptitle().split()))
         pyplot.close(ax.figure)
-    assert titles[0] == titles[1] == titles[2] and " in the lead, but " in titles[0]
-    assert first_place_finding(["A"], 0.9) == "A in first place, at 90% confidence"
-    assert first_place_finding(["A", "B", "C"], 0.9) == "A in the lead, but B and C may be first"
-    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "A in the lead, but any of 3 others may be first"
+    assert titles[0] == titles[1] == titles[2] and titles[0].startswith("The leader is ")
+    assert first_place_finding(["A"], 0.9, "team") == "The best team is A, with 90% confidence"
+    assert first_place_finding(["A", "B", "C"], 0.9) == "The leader is A, but B or C may be better"
+    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "The leader is A, but any of 3 others may be the best"
 
 
 def contrast(colour, other):

@@ -13,18 +13,22 @@ import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.array_types import Array, HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player_id
 from jaxrate.text_format import format_decimals, format_html_table, format_range, format_table
 
-MAX_RANKED = 500  # players, of whom the command line and plots compare all pairs for their ranks
-BLOCK_NUMBERS = 1 << 22  # numbers in a block of differences
+SAMPLE_BLOCK = 500  # samples that a program compares at once
+SINGULAR_SHARE = 1e-10  # of the largest variance, which makes a singular covariance definite
+MAX_RANKED = 2000  # players, of whom the command line and plots compare all pairs for their ranks
 
 
 class RankSets(NamedTuple):
@@ -112,9 +116,7 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     rated_ids = np.flatnonzero(np.isfinite(strengths.rating))
     rating, square = strengths.rating[rated_ids], covariance[np.ix_(rated_ids, rated_ids)]
     if strengths.samples is None:
-        value, vector = np.linalg.eigh(square)
-        normal = np.random.default_rng(seed).standard_normal((samples, len(rated_ids)))
-        samples_drawn = normal @ (vector * np.sqrt(np.maximum(value, 0.0))).T
+        samples_drawn = _normal_samples(square, samples, seed)
     else:
         samples_drawn = strengths.samples[:, rated_ids] - rating
     error = np.sqrt(np.maximum(_difference_variance(square), 0.0))
@@ -122,12 +124,15 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     difference = rating[:, None] - rating[None, :]
     sure = exact & (difference > 0)
     inverse = np.where(exact, 0.0, 1.0 / np.where(exact, 1.0, error))
+    largest, changed = _LargestDifferences(samples_drawn), np.arange(len(samples_drawn))
     while True:
-        bound = np.quantile(_largest_studentised_difference(samples_drawn, np.where(sure, 0.0, inverse)), level)
+        largest.update(changed, np.where(sure, 0.0, inverse))
+        bound = np.quantile(largest.value, level)
         newly_sure = ~sure & (difference * inverse > bound)
         if not newly_sure.any():
             break
         sure |= newly_sure
+        changed = np.flatnonzero(newly_sure[largest.first, largest.second])
     n, num_unrated = len(strengths.rating), len(strengths.rating) - len(rated_ids)
     least, greatest = np.ones(n, int), np.full(n, n)
     least[rated_ids] = 1 + sure.sum(axis=0)
@@ -195,8 +200,41 @@ def _difference_variance(covariance: HostArray) -> HostArray:
     return variance[:, None] + variance[None, :] - 2.0 * covariance
 
 
-def _largest_studentised_difference(samples: HostArray, inverse: HostArray) -> HostArray:
-    """[B] the largest studentised difference in each sample [B, n]; inverse errors [n, n] of 0 leave pairs out."""
-    block = max(1, BLOCK_NUMBERS // max(1, inverse.size))
-    blocks = [samples[low : low + block] for low in range(0, len(samples), block)]
-    return np.concatenate([((x[:, :, None] - x[:, None, :]) * inverse).max(axis=(1, 2)) for x in blocks])
+def _normal_samples(covariance: HostArray, count: int, seed: int) -> HostArray:
+    """[count, n] normal samples, whose differences have the covariance; all share a part that differences leave out.
+
+    That part makes the covariance of strengths, whose mean is fixed, definite. A tiny variance of each does so for
+    anchors.
+    """
+    n, scale = len(covariance), float(np.diag(covariance).max(initial=1.0))
+    factor = np.linalg.cholesky(covariance + scale * (1.0 + SINGULAR_SHARE * np.eye(n)))
+    return np.random.default_rng(seed).standard_normal((count, n)) @ factor.T
+
+
+class _LargestDifferences:
+    """The largest studentised difference in each sample, of the pairs that are left."""
+
+    def __init__(self, samples: HostArray) -> None:
+        self.samples = samples.astype(np.float32)  # [B, n], whose rounding is far below the error of a quantile
+        self.value = np.zeros(len(samples))  # [B]
+        self.first, self.second = (np.zeros(len(samples), int) for _ in range(2))  # [B] the pair
+
+    def update(self, ids: HostArray, inverse: HostArray) -> None:
+        """Find the pairs of these samples anew; inverse errors [n, n] of 0 leave pairs out."""
+        inverse = inverse.astype(np.float32)
+        for low in range(0, len(ids), SAMPLE_BLOCK):
+            block = ids[low : low + SAMPLE_BLOCK]
+            found = _largest_studentised_differences(self.samples[np.resize(block, SAMPLE_BLOCK)], inverse)
+            self.value[block], self.first[block], self.second[block] = (np.asarray(x)[: len(block)] for x in found)
+
+
+@jax.jit
+def _largest_studentised_differences(samples: Array, inverse: Array) -> tuple[Array, Array, Array]:
+    """[B] the largest studentised difference in each sample [B, n], and the pair that has it."""
+
+    def largest(x: Array) -> tuple[Array, Array, Array]:
+        by_first = jnp.max((x[:, None] - x[None, :]) * inverse, axis=1)
+        first = jnp.argmax(by_first)
+        return by_first[first], first, jnp.argmax((x[first] - x) * inverse[first])
+
+    return lax.map(largest, samples)

@@ -228,12 +228,12 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
 
 
 def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun) -> str:
-    """The line above the table: who is first, if that is certain, and what was counted."""
+    """The line above the table: who is the best, whether that is certain, and what was counted."""
     from jaxrate.site.arena_findings import headline
 
     names = [" ".join(str(x).split()) for x in strengths.players]
     counts = f"{strengths.votes:,.15g} votes, {noun.quantify(len(names))}"
-    return f"{headline(names, strengths, ranks)} ({counts})"
+    return f"{headline(names, strengths, ranks, noun)} ({counts})"
 
 
 def _fit_details(strengths: Strengths, *, with_model: bool) -> list[str]:

@@ -18,8 +18,10 @@ ORDINALS = "first", "second", "third", "fourth"
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 
 
-def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None) -> str:
-    """Who is first, and whether others may be: the finding at the top of the page."""
+def headline(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+) -> str:
+    """Who is the best, and whether others may be: the finding at the top of the page."""
     rated = _rated_ids(strengths)
     if not len(rated):
         return "Nobody can be ranked yet"
@@ -27,11 +29,11 @@ def headline(names: Sequence[str], strengths: Strengths, ranks: RankSets | None)
     if len(rated) > 1 and ranks is None and strengths.covariance is not None and strengths.converged:
         points, error = strengths.difference(*strengths.players[rated[:2]])
         if points < MARGIN_ERRORS * error:
-            return f"{first} leads {names[rated[1]]}, within the margin of error"
+            return f"The leading {noun.one} is {first}, but {names[rated[1]]} is within the margin of error"
     if len(rated) == 1 or ranks is None:
-        return f"{first} is first"
+        return f"The leading {noun.one} is {first}"
     others = [i for i in ranks.possible_leaders if i != rated[0]]
-    return first_place_finding([first, *(names[i] for i in others)], ranks.level)
+    return first_place_finding([first, *(names[i] for i in others)], ranks.level, noun.one)
 
 
 class LeadFinding(NamedTuple):
@@ -54,7 +56,7 @@ def lead_finding(
     first, second = rated[:2]
     points, error = strengths.difference(strengths.players[first], strengths.players[second])
     margin = MARGIN_ERRORS * error
-    lead = f"{names[first]} leads {names[second]} by {points:.0f} points"
+    lead = f"{names[first]} {'lead' if noun.is_collective else 'leads'} {names[second]} by {points:.0f} points"
     if points <= margin:
         return LeadFinding(f"{lead}, within the margin of error of {margin:.0f}.", False)
     if ranks is not None and not ranks.surely_better[first, second]:
@@ -70,7 +72,7 @@ def certain_findings(
     rated, findings = _rated_ids(strengths), []
     if len(rated) < 2:
         return []
-    lead = lead_finding(names, strengths, ranks)
+    lead = lead_finding(names, strengths, ranks, noun)
     if lead is not None and lead.is_certain:
         findings.append(lead.sentence)
     if ranks is not None:

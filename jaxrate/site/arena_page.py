@@ -149,7 +149,7 @@ def arena_page_html(
             noun=words,
             mark=site_mark(),
             icon=site_icon(),
-            headline=headline(names, strengths, ranks),
+            headline=headline(names, strengths, ranks, words),
             findings=certain_findings(names, strengths, ranks, words),
             doubt=None if lead is None or lead.is_certain else lead.sentence,
             worth=lead_worth(names, strengths),
