@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.forecasts.upcoming_events import fit_draw_odds
+from jaxrate.forecasts.draw_probabilities import fit_draw_odds
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
 from tests.conftest import refused
 

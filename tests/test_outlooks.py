@@ -1,12 +1,17 @@
 """Rated histories of an outlook keep what it says, and all that reads them copes."""
 
+import json
+
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
+from jaxrate.forecasts.matchup_tables import build_matchup_tables
 from jaxrate.league.evaluation import evaluate_predictions
+from jaxrate.league.rated_history import find_player_id
 from tests.conftest import mark_full
 
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}
@@ -113,3 +118,49 @@ def test_the_command_line_predicts_in_full(tmp_path, jaxrate):
     ).read_text().replace('"', "")
     code, _, error = jaxrate("rate", games, "--outlook", *more)
     assert code != 0 and "--outlook is for new runs" in error
+
+
+def test_all_commands_give_the_same_chances_of_draws(tmp_path, jaxrate, league):
+    """`rate --outlook` did not fit the odds of draws, and reports did, so that they gave a pair different chances."""
+    games, coming = tmp_path / "games.csv", tmp_path / "coming.csv"
+    score = np.asarray(league.score) + 0.0
+    score[::2] = np.where(score[::2] == 0.5, 1.0, score[::2])  # rarer draws than the odds of 1 give
+    rows = zip(league.player[:, 0], league.player[:, 1], score, league.time, strict=True)
+    games.write_text("a,b,score,t\n" + "".join(f"P{a},P{b},{s},{t}\n" for a, b, s, t in rows))
+    coming.write_text(f"a,b,t\nP0,P1,{league.time[-1]}\n")
+    found = {}
+    for name, options in {"plain": (), "outlook": ("--outlook",)}.items():
+        run = tmp_path / name
+        assert jaxrate("rate", games, "--system", "glicko", "--time", "t", *options, "--out", run)[0] == 0
+        code, said, error = jaxrate("predict", run, coming, "--time", "t", "--json")
+        assert code == 0, error
+        found[name] = [json.loads(said)[0][x] for x in ("win", "draw", "loss")]
+        rated = jr.load(run)
+        tables = build_matchup_tables(rated, np.array([find_player_id(rated.players, x) for x in ("P0", "P1")]))
+        x = tables.draw
+        found[f"pages of {name}"] = [
+            float(tables.even.probability(0, 1)),
+            float((x.scale * x.left[:, 0]) @ x.right[:, 1]),
+        ]
+    np.testing.assert_allclose(found["plain"], found["outlook"], rtol=1e-5)
+    np.testing.assert_array_equal(found["pages of plain"], found["pages of outlook"])
+    win, draw, _ = found["plain"]
+    np.testing.assert_allclose(found["pages of plain"], [win + draw / 2, draw], atol=1e-3)
+    chances = columns(rated)
+    assert chances["draw"][200:].mean() == pytest.approx((score[200:] == 0.5).mean(), abs=0.02)
+
+
+def test_chances_of_draws_are_fitted_to_the_matches_before():
+    """Those of a match do not depend on its result, nor on later ones."""
+    random = np.random.default_rng(2)
+    score = random.choice([0.0, 0.5, 1.0], 500, p=[0.45, 0.1, 0.45])
+    player = np.array([random.choice(8, 2, replace=False) for _ in range(500)])
+    names = np.array([f"P{i}" for i in range(8)], object)
+
+    def draws(score):
+        data = jr.data.Dataset(jr.matches(player, score, np.arange(500.0)), names, np.arange(500))
+        return columns(add_fitted_outcomes(jr.rate(jr.glicko(), data)))["draw"]
+
+    known = draws(score)
+    assert abs(known[200:].mean() - 0.1) < 0.03 and known[:100].mean() > 0.25
+    np.testing.assert_array_equal(known[:401], draws(np.where(np.arange(500) >= 400, 0.5, score))[:401])

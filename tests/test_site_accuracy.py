@@ -17,7 +17,6 @@ from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accura
 from jaxrate.site.system_bars import (
     advise_best_system,
     describe_comparison,
-    describe_place_of_system,
     name_systems_in_print,
     write_comparison_title,
 )
@@ -69,9 +68,9 @@ def test_chances_of_draws_are_compared_with_draws():
     n = 1000
     table = {"score": np.repeat([1.0, 0.5, 0.0], [400, 200, 400]), "prediction": np.full(n, 0.5)}
     chances = {"win": np.full(n, 0.3), "draw": np.full(n, 0.4), "loss": np.full(n, 0.3)}
-    told, commands = summary_of(table | chances, params=SimpleNamespace(draw_odds=1.0))
+    told, commands = summary_of(table | chances, params=SimpleNamespace(draw_margin=1.0))
     found = "Draws had a chance of 40.0%, on average, and 20.0% of the matches were drawn"
-    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_odds" in commands[0]
+    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_margin" in commands[0]
     chances = {"win": np.full(n, 0.395), "draw": np.full(n, 0.21), "loss": np.full(n, 0.395)}
     told, commands = summary_of(table | chances, params=())
     assert commands == [] and "Draws had a chance of 21.0%, on average, and 20.0% of the matches were drawn." in told
@@ -90,11 +89,13 @@ def test_a_home_side_that_nobody_named_is_noticed():
 
 def compared_systems():
     """Skills, which learns from margins, is ahead of Elo beyond chance, level with Cy, and behind the blend."""
-    kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None), ("elo", jr.elo(), 0.65, (0.05, 0.01))
-    gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap in kinds]
+    kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None, 0.62), ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61)
+    gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap, _ in kinds]
     results = [
-        SystemResult(name, None, system, {"log loss": loss}, None, gap or LogLossDifference(0.0, 0.0))
-        for (name, system, loss, _), gap in zip(kinds, gaps, strict=True)
+        SystemResult(
+            name, None, system, {"log loss": loss, "accuracy": right}, None, gap or LogLossDifference(0.0, 0.0)
+        )
+        for (name, system, loss, _, right), gap in zip(kinds, gaps, strict=True)
     ]
     blend = BlendWeightsAndMetrics({}, {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
     published = (PublishedForecast("Cy", {"log loss": 0.6}, LogLossDifference(0.001, 0.001)),)
@@ -105,7 +106,10 @@ def compared_systems():
 def test_the_title_of_a_comparison_is_qualified():
     """It said that one system is best, but neither that it alone knows points nor that others are as good or better."""
     compared = compared_systems()
-    assert write_comparison_title(compared) == "Of these systems Skills predicts best, 0.0500 of log loss ahead of Elo"
+    title = write_comparison_title(compared, "skills")
+    assert title == "Of these systems Skills predicts best, 0.0500 of log loss ahead of Elo"
+    title = write_comparison_title(compared, "elo")
+    assert title == "Elo has 61.0% of results right; Skills, which predicts best of 2 systems, 62.0%"
     first, second = describe_comparison(compared, "elo")
     assert first == (
         "Of these systems only Skills learns from points. The model of Cy is level with Skills, within the 95% "
@@ -114,14 +118,14 @@ def test_the_title_of_a_comparison_is_qualified():
     assert second == "Skills predicted better than Elo, whose ratings are shown here."
     told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
     assert told == "The side advantage is 50 points for Elo, Skills, by default."
-    told = describe_place_of_system(compared, "elo")
-    assert (
-        told == "These are the ratings of Elo, number 2 of 2 systems by its predictions."
-    )  # and no command, which readers met
-    (advice,) = advise_best_system(compared, "elo")
-    assert "Skills, which predicted best" in advice.purpose
-    assert advice.commands == ("jaxrate report FILE --system skills",)
-    assert describe_place_of_system(compared, "skills") == "" and advise_best_system(compared, "skills") == ()
+    fit, best = advise_best_system(compared, "elo")
+    assert fit.to_text("x.csv").startswith(
+        "elo was number 2 of 2 systems by its predictions; to fit it to earlier results: jaxrate fit x.csv --data-share"
+    )
+    assert best == ("to rate by skills, which predicted best", ("jaxrate report FILE --system skills",))
+    (best,) = advise_best_system(compared, "elo", is_fitted=True)
+    assert best.purpose.endswith("by its predictions; to rate by skills, which predicted best")
+    assert advise_best_system(compared, "skills") == ()
 
 
 def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():

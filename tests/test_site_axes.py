@@ -203,7 +203,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     gap = compared.results[1].log_loss_difference
     assert "The favourite won" in page
     first, second = (x.name for x in compared.results)
-    title = write_comparison_title(compared)
+    title = write_comparison_title(compared, rated.system.name)
     assert system_title(first) in title and f'<h2 id="systems-title">{title}</h2>' in page
     sure = gap.difference > 1.96 * gap.error
     assert ("predicts best" in title) == sure and ("about equally well" in title) == (not sure)

@@ -149,9 +149,10 @@ def rate(
 
     --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
+    from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
     from jaxrate.league.query_time import date_format_of_history_file
     from jaxrate.league.rated_history import find_player_id
-    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
+    from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
@@ -191,6 +192,7 @@ def rate(
         request = complete_request_from_saved_run(saved, request)
     quality_text, hindsight = "", None
     metrics: dict[str, float] = {}
+    fits_draws = False
     if file is None:
         assert saved is not None
         rated = saved._replace(options=saved.options | {"columns": request.columns})
@@ -215,13 +217,18 @@ def rate(
         if saved is None:
             task = choose_system(report, request, data, file)
             if outlook and not has_outcome_wrapper(task.system):
-                task = task._replace(system=jr.forecasts.add_outcomes(task.system))
+                predicting = jr.forecasts.add_outcomes(task.system)
+                fits_draws = find_own_draw_predict_rule(task.system) is None
+                task = task if fits_draws else task._replace(system=predicting)
         else:
             task = check_system_and_hint(report, saved.system, data, saved.period, file, request.columns)
         if out is not None:
             lock_output_folder(out)  # before rating
         hindsight = smooth_task(report, task) if smooth else None
         rated, quality_text, metrics = rate_and_evaluate_task(report, file, task, saved, last, request.changes)
+        if fits_draws:
+            rated = add_fitted_outcomes(rated)
+            report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
         from jaxrate.data.rounds_from_nested_teams import dataset_has_teams

@@ -93,6 +93,7 @@ def report(
     from jaxrate.league.system_construction_by_name import make_system
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
+    from jaxrate.site.system_bars import advise_best_system
     from jaxrate.site.wording import choose_player_or_team_noun
 
     check_html_output_file("--out", out, "report.html")
@@ -149,6 +150,8 @@ def report(
             points=points,
         )
     out.write_text(page, encoding="utf-8")
+    for advice in advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None):
+        report.note(advice.to_text(file))
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 

@@ -104,6 +104,7 @@ def site(
     It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
     accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
     """
+    from jaxrate.site.accuracy_summary import summarise_accuracy
     from jaxrate.site.site_writer import check_site_folder
     from jaxrate.site.sitemap_and_feed import check_address
     from jaxrate.site.wording import choose_player_or_team_noun
@@ -151,6 +152,8 @@ def site(
             noun=noun,
             address=address,
         )
+    for advice in summarise_accuracy(rated).advice:
+        report.note(advice.to_text(None if file is None else str(file)))
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."

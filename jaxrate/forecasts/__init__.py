@@ -2,6 +2,7 @@
 
 upcoming_event_reading.py        what is to come: read, checked, and given times
 upcoming_events.py               predict_fixtures: matches and contests to come
+draw_probabilities.py            chances of draws, with odds that are fitted to results
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
 season_simulation.py             simulate_season: the rest of a season, played many times
 scorelines.py                    predict_scorelines: goals of both sides, totals, handicaps

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import matches
+from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.matchups_with_partners import Partners, predict_pairs_with_partners
 from jaxrate.forecasts.pairwise_probabilities import (
     LowRankPairProbabilities,
@@ -15,7 +16,6 @@ from jaxrate.forecasts.pairwise_probabilities import (
     neutral_match_arguments,
     predict_pairs,
 )
-from jaxrate.forecasts.upcoming_events import add_draw_probabilities_if_needed
 from jaxrate.league.prediction_columns import match_prediction_columns
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_at_times import category_number

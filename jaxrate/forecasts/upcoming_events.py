@@ -1,27 +1,20 @@
 """Forecasts of upcoming matches and contests: probabilities and fair odds."""
 
-from functools import partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, count_teams
 from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.upcoming_event_reading import is_list_of_name_tuples, read_upcoming_events
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.replay.event_prediction import predict
 from jaxrate.system import RatingSystem
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
-
-DRAW_SAMPLE_LIMIT = 100_000  # last matches from which the odds of a draw are fitted
-MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS = -10.0, 5.0  # of log(draw_odds)
 
 
 @enforce_argument_annotations
@@ -64,41 +57,6 @@ def predict_fixtures(
     else:
         forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
     return forecasts.drop_columns("row") if is_list_of_name_tuples(source) else forecasts
-
-
-def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> RatingSystem:
-    """The system with probabilities of draws, if the history has draws and the system does not predict them."""
-    table = rated.predictions
-    if has_outcome_wrapper(system) or {"draw", "probability_1"} & {*table.column_names}:
-        return system
-    score, expected = (
-        table[name].to_numpy()[-DRAW_SAMPLE_LIMIT:].astype(np.float64) for name in ("score", "prediction")
-    )
-    is_plain_result = np.isin(score, (0.0, 0.5, 1.0))
-    if not is_plain_result.all() or not (score == 0.5).any():
-        return system
-    if find_own_draw_predict_rule(system) is not None:
-        return add_outcomes(system)
-    return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
-
-
-@jax.jit
-def _mean_draw_odds_loss(result: Array, expected: Array, log_odds: Array) -> Array:
-    """The mean loss of results [n] of 0, 1 and 2 half points, given expected scores [n]."""
-    outcome = davidson_outcome_probabilities(expected, jnp.exp(log_odds))
-    probability = jnp.stack([outcome.win[:, 1], outcome.draw[:, 0], outcome.win[:, 0]])
-    return -jnp.mean(jnp.log(jnp.maximum(jnp.take_along_axis(probability, result[None], axis=0), 1e-12)))
-
-
-def fit_draw_odds(expected_scores: HostArray, score: HostArray) -> float:
-    """The odds of a draw between equals that make scores [n] of 0, 1/2 and 1 likeliest, given the expected ones [n]."""
-    result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(expected_scores, float)
-    loss = partial(_mean_draw_odds_loss, result, expected)
-    low, high, golden = MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS, (5**0.5 - 1) / 2
-    for _ in range(30):
-        lower_point, upper_point = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, upper_point) if loss(lower_point) < loss(upper_point) else (lower_point, high)
-    return float(np.exp((low + high) / 2))
 
 
 def time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:

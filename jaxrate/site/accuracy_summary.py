@@ -30,9 +30,16 @@ NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example;
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 SIDE_ADVICE = Advice(
-    "If the first of each match is at home, and a column tells who played on neutral ground:",
+    "if the first of each match is at home, and a column tells who played on neutral ground",
     ("jaxrate rate FILE --side a --neutral COLUMN",),
 )
+FIT_ADVICE = {
+    lean: Advice(
+        f"chances were too {word}; to fit hyperparameters to the results",
+        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --params fitted.toml --out RUN"),
+    )
+    for lean, word in ((-1, "bold"), (1, "timid"))
+}
 
 
 class HomeScores(NamedTuple):
@@ -57,7 +64,7 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     has_outcomes = {"win", "draw", "loss"} <= set(table.column_names) and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
     outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
     said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
-    texts, advice = list(said.texts), []
+    texts, advice = list(said.texts), [FIT_ADVICE[said.lean]] if said.lean else []
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)
         texts.append(text)
@@ -148,11 +155,13 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> tuple[
     if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float), INTERVAL_ERRORS):
         return f"{text}.", []
     text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
-    name = next((x for x in ("draw_odds", "draw_margin") if getattr(rated.system.params, x, None) is not None), None)
-    if name is None:
+    if getattr(rated.system.params, "draw_margin", None) is None:
         return text, []
-    commands = f"jaxrate fit FILE --outlook --free {name} --save fitted.toml", "jaxrate rate FILE --params fitted.toml"
-    return text, [Advice("To learn how frequent draws are, with the options of this run:", commands)]
+    commands = (
+        "jaxrate fit FILE --outlook --free draw_margin --save fitted.toml",
+        "jaxrate rate FILE --params fitted.toml",
+    )
+    return text, [Advice("chances of draws were wrong by more than luck; to fit them", commands)]
 
 
 def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:

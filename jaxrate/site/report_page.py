@@ -31,9 +31,7 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.system_bars import (
     BLEND_TITLE,
-    advise_best_system,
     describe_comparison,
-    describe_place_of_system,
     draw_system_bars,
     is_comparison,
     name_systems_in_print,
@@ -157,14 +155,12 @@ def report_html(
             reliability=reliability_dot_plot(accuracy.bins),
             comparison=comparison,
             scored_on=comparison.scored_on.replace("contests", context["events"]) if comparison else "",
-            comparison_title=write_comparison_title(comparison),
+            comparison_title=write_comparison_title(comparison, rated.system.name),
             behind=draw_system_bars(comparison),
             comparison_texts=describe_comparison(comparison, rated.system.name),
             comparison_notes=[name_systems_in_print(x, [y.name for y in comparison.results]) for x in comparison.notes]
             if comparison
             else [],
-            place_text=describe_place_of_system(comparison, rated.system.name),
-            system_advice=advise_best_system(comparison, rated.system.name),
             paired=bool(matchups),
             **pair_fields(rated, matchups),
             spread=site_data.careers.deviation is not None,

@@ -127,12 +127,21 @@ def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) ->
     return text if half is None else f"{text} ± {half:.{measure.digits}f}"
 
 
-def write_comparison_title(comparison: Comparison | None) -> str:
-    """Which system predicted best and how far ahead of the next, as a finding; "Other systems" without differences."""
+def write_comparison_title(comparison: Comparison | None, name: str) -> str:
+    """What readers of the ratings of this system learn from others, as a finding; "Other systems" without differences.
+
+    That it predicts best and how far ahead of the next, or how often it is right, beside the one that predicts best.
+    """
     if comparison is None or not _has_differences(comparison):
         return "Other systems"
     first, second = comparison.results[:2]
     measure = _measure(comparison)
+    place = _place_behind_best(comparison, name)
+    if place is not None:
+        metric, calls = ("accuracy", "results right") if measure is LOG_LOSS else (measure.metric, "pairs in order")
+        shown, best = (format_metric(metric, x.quality[metric]) for x in (comparison.results[place - 1], first))
+        those = f"{_label(first)}, which predicts best of {len(comparison.results)} systems, {best}"
+        return f"{system_title(name)} has {shown} of {calls}; {those}"
     gap, half = gap_and_half_width(_difference(second), measure)
     if not gap > (math.inf if half is None else half):
         return f"{_label(first)} and {_label(second)} predict about equally well"
@@ -168,22 +177,21 @@ def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
     return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
 
 
-def describe_place_of_system(comparison: Comparison | None, name: str) -> str:
-    """The place of the system of this name, if it is behind the best by more than chance."""
+def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> tuple[Advice, ...]:
+    """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
+
+    `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
+    """
     place = _place_behind_best(comparison, name)
     if comparison is None or place is None:
-        return ""
-    rank = f"number {place} of {len(comparison.results)} systems by its predictions"
-    return f"These are the ratings of {system_title(name)}, {rank}."
-
-
-def advise_best_system(comparison: Comparison | None, name: str) -> tuple[Advice, ...]:
-    """How to rate by the system that predicted best, if the one of this name is behind it by more than chance."""
-    if comparison is None or _place_behind_best(comparison, name) is None:
         return ()
     best = comparison.results[0]
-    command = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
-    return (Advice(f"To rate by {_label(best)}, which predicted best:", (f"jaxrate report FILE {command}",)),)
+    option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
+    rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
+    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --params fitted.toml"
+    advice = [] if is_fitted else [Advice(f"{rank}; to fit it to earlier results", fit)]
+    purpose = f"to rate by {best.name}, which predicted best"
+    return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
 
 
 def _place_behind_best(comparison: Comparison | None, name: str) -> int | None:
