@@ -71,11 +71,11 @@ def test_shares_of_teams_are_told_where_they_are_shown(doubles):
     rated, folder = doubles
     rating = dict(zip(*(rated.predictions[name].to_pylist()[4:] for name in ("player", "rating")), strict=True))
     share = rating["Bo"] / (rating["Bo"] + rating["Cy"] + rating["Ann"])
-    assert inside(page_of(folder, "Bo"), "career")["columns"] == {"of the team, %": [50.0, round(100 * share)]}
-    assert inside(page_of(folder, "<Di>"), "career")["columns"] == {"of the team, %": [50.0, None]}
+    assert inside(page_of(folder, "Bo"), "career")["columns"] == {"% of team": [50.0, round(100 * share)]}
+    assert inside(page_of(folder, "<Di>"), "career")["columns"] == {"% of team": [50.0, None]}
     assert "is the share of the sum of the members" in (folder / "players" / "cy.html").read_text(encoding="utf-8")
     report = jr.site.report_html(rated)
-    assert "of the team" not in report.replace("Chance: of the team", "") and ">with</th>" in report
+    assert "% of team" not in report and ">with</th>" in report
     data = inside(report, "data")
     place, section = data["board"]["name"].index("Bo"), data["sections"]
     names = [[data["board"]["name"][i] for i in x] for x in section[str(place)]["mates"]]

@@ -62,7 +62,8 @@ def add_fitted_outcomes(rated: Rated) -> Rated:
         columns[name] = table[name]
         columns |= chances if name == "prediction" else {}
     system = add_outcomes(rated.system, draw_odds=last)
-    return rated._replace(system=system, predictions=to_arrow_if_installed(columns))
+    options = rated.options | {"draws_fitted": True}
+    return rated._replace(system=system, predictions=to_arrow_if_installed(columns), options=options)
 
 
 @jax.jit

@@ -14,6 +14,7 @@ from jaxrate.text_format import join_names
 
 MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 CLEAR_LEAN = 0.05  # from even chances, from which on bins tell whether chances are too bold
+MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
 MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
 MAX_NAMED_MISSES = 3  # bins off the line, which are named
 
@@ -31,6 +32,7 @@ class CalibrationWords(NamedTuple):
     expected: str  # heads of columns
     observed: str
     events: str
+    findings: tuple[str, str, str]  # where chances were right, too timid, and too bold
 
 
 CHANCE_WORDS = CalibrationWords(
@@ -44,6 +46,8 @@ CHANCE_WORDS = CalibrationWords(
     "predicted",
     "won",
     "matches",
+    ("Favourites won about as often as predicted", "Favourites won more often than predicted",
+     "Favourites won less often than predicted"),
 )
 SCORE_WORDS = CalibrationWords(
     "Favourites with an expected score of 70% should score 70%, where a draw counts as half",
@@ -56,6 +60,8 @@ SCORE_WORDS = CalibrationWords(
     "expected",
     "score",
     "matches",
+    ("Favourites scored about as expected", "Favourites scored more than expected",
+     "Favourites scored less than expected"),
 )
 FIELD_WORDS = CalibrationWords(
     "Those expected to finish ahead of 70% of the others should finish ahead of 70% of them",
@@ -68,6 +74,8 @@ FIELD_WORDS = CalibrationWords(
     "expected",
     "behind",
     "results",
+    ("Favourites finished about where expected", "Favourites finished higher than expected",
+     "Favourites finished lower than expected"),
 )
 
 
@@ -101,6 +109,14 @@ class AccuracySummary(NamedTuple):
             return ""
         bold, worse = ("bold", "worse") if self.lean < 0 else ("timid", "better")
         return f"Chances have been too {bold} so far: favourites did {worse} than predicted."
+
+    @property
+    def calibration_title(self) -> str:
+        """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
+        missed = sum(not x.agrees for x in self.bins)
+        if self.lean or missed <= MAX_MISSED_SHARE * len(self.bins):
+            return self.words.findings[self.lean]
+        return "Calibration"
 
     @property
     def verdict(self) -> str:

@@ -111,15 +111,15 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     event, events = event_nouns(data.rated)
     band = ""
     if careers.deviation is not None:
-        band = "The band is the 95% interval from the results until then."
+        band = "The band is the 95% interval at the time."
         if hindsight is not None and len(careers.mean):
             mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
             outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
             percent = f"{100 * outside:.1f}"
             leaves = f"in {percent}% of {events} it leaves" if float(percent) else "it hardly ever leaves"
             band = (
-                "Bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
-                f"{leaves} the band from the results until then."
+                "The bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
+                f"{leaves} the band of the time."
             )
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])

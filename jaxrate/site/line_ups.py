@@ -12,7 +12,7 @@ from jaxrate.league.rated_history import Rated
 from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
-TEAM_SHARE = "of the team, %"  # heading
+TEAM_SHARE = "% of team"  # heading
 
 
 class PlayerLists(NamedTuple):

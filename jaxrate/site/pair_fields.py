@@ -10,7 +10,7 @@ from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_table
 from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated
-from jaxrate.site.wording import UNKNOWN, category_noun, format_category
+from jaxrate.site.wording import UNKNOWN, category_noun, describe_place_in_category, format_category
 
 
 def equal_partners(rated: Rated, listed: HostArray) -> Partners | None:
@@ -41,12 +41,14 @@ def pair_fields(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[str
     num_players = len(rated.players)
     tables = list(matchups.values())
     count = min((x.even.left.shape[1] for x in tables), default=num_players)
+    categories = [format_category(name) for name in matchups if name is not None]
     return {
         "few": count if count < num_players else 0,
         "sided": bool(tables) and all(x.home is not None for x in tables),
         "drawn": bool(tables) and all(x.draw is not None for x in tables),
-        "categories": [format_category(name) for name in matchups if name is not None],
+        "categories": categories,
         "category_noun": category_noun(rated),
+        "place": describe_place_in_category(category_noun(rated), categories[0]) if categories else "",
     }
 
 

@@ -180,6 +180,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "peak": peak_definition(rated) if has_peaks(data) else "",
         "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
+        "team_share_text": describe_team_share(data),
         "table_text": _explain_table_columns(data, event),
     }  # fmt: skip
 
@@ -232,7 +233,7 @@ def event_nouns(rated: Rated) -> tuple[str, str]:
 
 def last_event_heading(rated: Rated) -> str:
     """The heading of the dates of last events."""
-    return "last played" if rated.contests is None else "last contest"
+    return "last played" if has_two_sides(rated) else "last contest"
 
 
 def peak_definition(rated: Rated) -> str:
@@ -243,6 +244,13 @@ def peak_definition(rated: Rated) -> str:
 def has_peaks(data: SiteData) -> bool:
     """Whether anybody has events enough for a peak."""
     return not bool(np.isnan(np.asarray(data.full_leaderboard.peak)).all())
+
+
+def describe_team_share(data: SiteData) -> str:
+    """What the column of shares of teams holds; nothing where there is none."""
+    if TEAM_SHARE not in data.columns:
+        return ""
+    return f"\u201c{TEAM_SHARE.capitalize()}\u201d is the player's share of the sum of the team's ratings before it."
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:
@@ -260,5 +268,5 @@ def _explain_table_columns(data: SiteData, event: str) -> str:
     fading_text = fading if do_leads_fade(data.rated.system) else ""
     mates = ""
     if TEAM_SHARE in data.columns:
-        mates = f" \u201c{TEAM_SHARE.capitalize()}\u201d is the share of the sum of the members' ratings before it."
+        mates = f" {describe_team_share(data)}"
     return f"{before}. The rating is the one after it.{mates}{margin_text}{moved}{fading_text}"

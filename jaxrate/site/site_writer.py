@@ -163,7 +163,8 @@ def write_site(
         fields = pair_fields(rated, matchups)
         finding = write_matrix_finding(matrix, context["noun"], context["draws"])
         if finding and fields["categories"]:  # it holds in this one
-            finding += f" ({fields['category_noun']}: {fields['categories'][0]})"
+            rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
+            finding = f"{fields['place'][:1].upper()}{fields['place'][1:]}, {rest}"
         render_page(
             "pairs.html",
             "pairs",

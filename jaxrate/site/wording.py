@@ -101,6 +101,13 @@ def format_category(category: Any) -> str:
     return text if any(x.isalnum() for x in text) else UNKNOWN
 
 
+def describe_place_in_category(noun: str, name: str) -> str:
+    """Where a match of a category is played, as "on hard courts", "on clay", "in duo" or "in category 2"."""
+    if noun == "surface":
+        return "on hard courts" if name.casefold() == "hard" else f"on {name.lower()}"
+    return f"in {name}" if any(x.isalpha() for x in name) else f"in {noun} {name}"
+
+
 def learns_from_margins(rated: Rated) -> bool:
     """Whether the system learns by how much a match was won."""
     return dict(rated.system.settings).get("outcome") in ("margin", "goals")
@@ -126,8 +133,9 @@ def describe_learned_columns(rated: Rated) -> str:
 
 def describe_draw_chances(rated: Rated) -> str:
     """Where the chances of draws in matches to come are from, as pages of the same results may differ in them."""
-    if rated.contests is not None or "draw" not in rated.predictions.column_names:
-        return "Chances of draws are fitted to all results."
+    is_fitted = "draw" not in rated.predictions.column_names or rated.options.get("draws_fitted")
+    if rated.contests is not None or is_fitted:
+        return "Chances of draws are fitted to past results."
     chance, score = (rated.predictions[name].to_numpy() for name in ("draw", "score"))
     return (
         f"Chances of draws are those of the system\u2019s settings, by which draws had {chance.mean():.1%} "

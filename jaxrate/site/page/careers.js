@@ -53,7 +53,7 @@ const describeComparison = (lines, firstEvents, events) =>
     lines.some(({ first }) => first > 0) && `The first ${firstEvents} ${events} may run off the chart.`,
     lines.some(({ peak }) => peak) && "The dots are the peaks.",
     lines.some(({ points }) => points.some(({ broken }) => broken)) && "A dotted line leads over a pause of years.",
-    lines.some(({ points }) => points.some(({ spread }) => spread > 0)) && "The bands are the margins of error at the time.",
+    lines.some(({ points }) => points.some(({ spread }) => spread > 0)) && "The bands are the 95% intervals at the time.",
   ]
     .filter(Boolean)
     .join(" ");

@@ -88,11 +88,13 @@ class Chart {
     this.frame.append(...this.dots);
   }
 
-  // The labels of peaks: each above its dot, or where it would touch another, below it or farther off at the end of a line.
+  // The labels of peaks: each above its dot, or where it would touch another or hide a line, below it or farther off, at the
+  // end of a line. Where no place is free of lines, the label is where it hides least.
 
   labelPeaks(put) {
     const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
     const leaders = [];
+    const heights = this.lines.flatMap(({ points }) => points.slice(1).map((p, i) => [width * this.x(p.x), ...[points[i], p].map(({ y }) => height * this.y(y)).sort((a, b) => a - b)]));
     const lines = this.lines.filter(({ peak }) => peak).sort((a, b) => b.peak.y - a.peak.y);
     const at = ({ peak }) => [width * this.x(peak.x), height * this.y(peak.y)];
     const taken = lines.map((line) => ({ line, left: at(line)[0] - 4, right: at(line)[0] + 4, top: at(line)[1] - 4, bottom: at(line)[1] + 4 }));
@@ -106,10 +108,14 @@ class Chart {
       const edge = x + wide / 2 > width + PEAK_ROOM ? "late" : x < wide / 2 ? "early" : "";
       if (edge) label.classList.add(edge);
       const left = x - (edge === "late" ? wide : edge === "early" ? 0 : wide / 2);
-      const lifts = [6, -high - 6, 2 * high, -3 * high, 4 * high, -5 * high];
+      const steps = [...Array(Math.ceil(height / high)).keys()].slice(2);
+      const lifts = [6, -high - 6, ...steps.flatMap((k) => (k % 2 ? [-k * high] : [k * high]))];
       const boxOf = (lift) => ({ left, right: left + wide, top: y - high - lift, bottom: y - lift });
       const isFree = (box) => box.top > -PEAK_ROOM && box.bottom < height && !taken.some((other) => other.line !== line && box.left < other.right + 3 && other.left < box.right + 3 && box.top < other.bottom && other.top < box.bottom);
-      const lift = lifts.find((lift) => isFree(boxOf(lift))) ?? lifts[0];
+      const crossed = (box) => heights.filter(([at, from, to]) => at > box.left && at < box.right && from < box.bottom + 2 && to > box.top - 2).length;
+      const free = lifts.filter((lift) => isFree(boxOf(lift)));
+      const crossings = free.map((lift) => crossed(boxOf(lift)));
+      const lift = free[crossings.indexOf(Math.min(...crossings))] ?? lifts[0];
       taken.push(boxOf(lift));
       label.style.setProperty("--lift", `${lift}px`);
       if (lift > 6 || lift < -2 * high) leaders.push(svgElement("path", { class: "leader", d: `M${put(peak, peak.y)}v${((-UNITS * (lift > 0 ? lift : lift + high)) / height).toFixed(1)}` }));

@@ -37,19 +37,30 @@ const series = (p, games) => {
 };
 
 // The fields that choose two players, the category, the side and the length of a series, and the prediction; the chances
-// are those of each category.
+// are those of each category, and `noun` is what one of the rated is called.
 
-function pairFields(names, chances, places, who, changed = () => {}) {
+function pairFields(names, chances, places, noun, who, changed = () => {}) {
   const [games, side, category] = ["games", "side", "category"].map(byId);
   const nameSide = (i) => {
     if (side && places[i] !== null) side.options[i + 1].textContent = names[places[i]];
   };
+  const notFound = (picker) => {
+    if (picker.found.length) return ["Choose a name from the list."];
+    const near = picker.nearest().map((place) => {
+      const button = make("button", { type: "button" }, make("bdi", {}, names[place]));
+      button.addEventListener("click", () => picker.take(place));
+      return button;
+    });
+    const text = make("p", {}, "There is no ", noun, " called ", make("bdi", {}, picker.field.value.trim()), near.length ? ". Did you mean:" : ".");
+    return near.length ? [text, make("span", { class: "near" }, ...near)] : [text];
+  };
   const answer = () => {
     const [a, b] = places;
-    const known = a !== null && b !== null && a !== b;
-    byId("bar").hidden = !known;
-    if (!known) {
-      byId("answer").textContent = a === b && a !== null ? "Choose two different ones." : "Choose two.";
+    const unknown = pickers.find(({ place, field }) => place === null && field.value.trim());
+    byId("bar").hidden = a === null || b === null || a === b;
+    if (byId("bar").hidden) {
+      const same = a !== null && a === b ? "Choose two different ones." : "Choose two.";
+      byId("answer").replaceChildren(...(unknown ? notFound(unknown) : [same]));
       return;
     }
     let { win, draw, loss } = chances[category?.value ?? 0](a, b, side?.value ?? "");
@@ -64,7 +75,7 @@ function pairFields(names, chances, places, who, changed = () => {}) {
     [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
     changed(a, b);
   };
-  ["first", "second"].forEach((id, i) => {
+  const pickers = ["first", "second"].map((id, i) => {
     const chosen = (place) => {
       places[i] = place;
       nameSide(i);
@@ -74,6 +85,7 @@ function pairFields(names, chances, places, who, changed = () => {}) {
     picker.field.value = names[places[i]] ?? "";
     picker.place = places[i];
     nameSide(i);
+    return picker;
   });
   [games, side, category].forEach((field) => field?.addEventListener("change", answer));
   answer();

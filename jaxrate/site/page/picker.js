@@ -1,6 +1,20 @@
 // A combobox that suggests names during typing, regardless of case and accents.
 
 const SUGGESTED = 12;
+const NEAREST = 3; // names that are offered where none is as typed
+const LIKE = 0.6; // from which share of letters on that are right, on average, a name is like what was typed
+
+// The least number of letters to insert, to leave out and to replace that make one word the other.
+
+function editsBetween(one, other) {
+  let row = [...Array(other.length + 1).keys()];
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1];
+    for (let k = 0; k < other.length; k++) next.push(Math.min(next[k] + 1, row[k + 1] + 1, row[k] + (one[i] !== other[k])));
+    row = next;
+  }
+  return row[other.length];
+}
 
 class Picker {
   constructor(field, list, names, chosen) {
@@ -37,6 +51,23 @@ class Picker {
     );
     this.open(this.found.length > 0);
     this.chosen(this.place);
+  }
+
+  // The places of names that are spelled like what was typed, the nearest first: by the edits from word to word.
+
+  nearest() {
+    const typed = fold(this.field.value).split(" ").filter(Boolean);
+    const likeness = (name) => {
+      const words = name.split(" ").filter(Boolean);
+      const best = typed.map((word) => Math.max(...words.map((x) => 1 - editsBetween(word, x) / Math.max(word.length, x.length))));
+      return best.reduce((x, y) => x + y, 0) / best.length;
+    };
+    return this.folded
+      .map((name, place) => ({ place, likeness: likeness(name) }))
+      .filter((x) => x.likeness >= LIKE)
+      .sort((x, y) => y.likeness - x.likeness || x.place - y.place)
+      .slice(0, NEAREST)
+      .map(({ place }) => place);
   }
 
   open(shown) {

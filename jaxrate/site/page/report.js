@@ -84,7 +84,7 @@ if (choice) {
 if (data.pairs.length) {
   const names = board.name.slice(0, Math.min(...data.pairs.map((x) => x.even.players)));
   const best = names.map((_, i) => i).filter((i) => board.current[i]);
-  pairFields(names, data.pairs.map(chancesOf), [best[0] ?? 0, best[1] ?? 1], (place) => linked(board, place));
+  pairFields(names, data.pairs.map(chancesOf), [best[0] ?? 0, best[1] ?? 1], noun, (place) => linked(board, place));
 }
 
 document.documentElement.dataset.ready = "";
