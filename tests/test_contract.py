@@ -62,6 +62,9 @@ VARIANTS = {
     ),
     "skills_margin": jr.skills("margin", 1, "rest", True, (20.0, 60.0), margin_scale=60.0, compression=3.0, rest=9.0),
     "skills_draws": jr.skills("margin", 1, "rest", draw_margin=40.0, margin_scale=60.0, compression=3.0, rest=9.0),
+    "skills_points": jr.skills(
+        "points", own_side=True, margin=("points_a", "points_b"), compression=3.0, match_growth=6.0, experience=12.0
+    ),
     "skills_goals": jr.skills(
         "goals",
         own_side=True,
@@ -109,7 +112,7 @@ BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gra
 # What these say has no settings of its own: time between seasons, bounds and other numbers are those of another line.
 ALIKE = {"elo_fide", "glicko_fading", "glicko2_fading", "trueskill_fading", "glicko2_bounded", "elo_mmr_inf"}
 # Settings with formulas of their own that are differentiated in every run; what others add is in tests of theirs.
-OTHER_SLOPES = {"skills_goals", "glicko2_bounded", "blat_mmr_laplace"}
+OTHER_SLOPES = {"skills_points", "skills_goals", "glicko2_bounded", "blat_mmr_laplace"}
 OVERFLOWING = {"glicko2", "category_glicko", "trueskill", "blat_mmr", "elo_mmr"}  # exponents or hazards in their slopes
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 

@@ -187,8 +187,8 @@ def test_a_missing_expected_goal_says_nothing(double):
         ({"expected_goals": ("xg", "goals_b")}, "expected_goals names 'goals_b', a column of the goals themselves"),
         ({"quit": "left"}, "quit and team_performance are of contests, and goals of matches of two"),
         ({"outcome": "win", "expected_goals": ("x", "y")}, "expected_goals needs outcome='goals'"),
-        ({"outcome": "margin", "pace_growth": 1.0}, "pace_growth needs outcome='goals'"),
-        ({"outcome": "goal"}, "outcome must be 'win', 'logistic', 'margin' or 'goals', got 'goal'"),
+        ({"outcome": "margin", "pace_growth": 1.0}, "pace_growth needs outcome='points' or outcome='goals'"),
+        ({"outcome": "goal"}, "outcome must be 'win', 'logistic', 'margin', 'points' or 'goals', got 'goal'"),
     ],
 )
 def test_settings_that_do_not_go_with_goals_are_refused(settings, said):

@@ -89,7 +89,7 @@ def test_adapted_to_data_skills_take_all_evidence():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jr.skills("score"), "outcome must be 'win', 'logistic', 'margin' or 'goals'"),
+        (lambda: jr.skills("score"), "outcome must be 'win', 'logistic', 'margin', 'points' or 'goals'"),
         (lambda: jr.skills(komi=3), "skills has no parameter 'komi'"),
         (lambda: jr.skills(covariates="noise"), "rename 'noise'"),
         (lambda: jr.skills(covariates=("x", "x")), "names a column twice"),

@@ -36,7 +36,7 @@ def read_events_with_evidence(
         return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
     if request.fitted is not None and not plain:
         request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
-    request = request if plain else complete_goals_request(file, request)
+    request = request if plain else complete_goals_or_points_request(file, request)
     if plain or request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
@@ -64,9 +64,9 @@ def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams
     return {role: x for role, x in evidence.items() if wanted.get(role)} | columns
 
 
-def complete_goals_request(file: str, request: RatingRequest) -> RatingRequest:
-    """The request: if it is to learn from goals, of skills, with the columns of the goals that were recognised."""
-    if request.changes.get("outcome") != "goals" or request.name not in (None, SKILLS):
+def complete_goals_or_points_request(file: str, request: RatingRequest) -> RatingRequest:
+    """The request: if it is to learn from goals or points, of skills, with the columns of them that were recognised."""
+    if request.changes.get("outcome") not in ("points", "goals") or request.name not in (None, SKILLS):
         return request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
     recognised = {role: x for role, x in evidence.items() if role in ("margin", "score")}

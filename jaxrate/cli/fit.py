@@ -14,7 +14,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.default_evidence import (
-    complete_goals_request,
+    complete_goals_or_points_request,
     plain_option,
     read_events_with_evidence,
     remove_side_advantages,
@@ -154,7 +154,7 @@ def fit(
     if first is None:
         data, request = read_events_with_evidence(report, file, request, plain=plain)
     else:
-        request = complete_goals_request(file, request)
+        request = complete_goals_or_points_request(file, request)
         data = read_events(report, file, request.columns, first=first)
         data = remove_side_advantages(data) if plain else data
     fitting = not free or "side_advantage" in free

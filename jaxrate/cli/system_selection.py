@@ -32,7 +32,7 @@ def check_system_request(request: RatingRequest) -> None:
 
     if request.name is not None:
         facts = facts_from_options(request.columns)
-        if request.changes.get("outcome") == "goals" and not facts.margin:  # which the file may name
+        if request.changes.get("outcome") in ("points", "goals") and not facts.margin:  # which the file may name
             facts = facts._replace(margin=("a", "b"))
         make_system(request.name, request.changes, facts)
 

@@ -6,6 +6,7 @@ draw_probabilities.py            chances of draws, with odds that are fitted to 
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
 season_simulation.py             simulate_season: the rest of a season, played many times
 scorelines.py                    predict_scorelines: goals of both sides, totals, handicaps
+points.py                        predict_points: points of both sides, totals, leads
 goal_simulation.py               goals of matches that are played many times
 season_standings.py              points and tie-breaks
 tournament_simulation.py         simulate_tournament: groups and a knockout
@@ -19,6 +20,7 @@ sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 
 from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
+from jaxrate.forecasts.points import predict_points
 from jaxrate.forecasts.prediction_explanations import Explanation, explain_fixtures
 from jaxrate.forecasts.scorelines import (
     LineProbabilities,
@@ -67,6 +69,7 @@ __all__ = [
     "pair_players",
     "predict_fixtures",
     "predict_pairs",
+    "predict_points",
     "predict_scorelines",
     "simulate_bracket",
     "simulate_season",

@@ -21,7 +21,7 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
     settings = system.settings
     kinds: dict[str, tuple[bool, bool]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
-        "margins": (bool(data.margin), settings.get("outcome") in ("margin", "goals")),
+        "margins": (bool(data.margin), settings.get("outcome") in ("margin", "points", "goals")),
         "categories": (
             data.categories is not None,
             "categories" in system.features and settings.get("categories", 2) > 1,

@@ -29,6 +29,7 @@ class DataFacts(NamedTuple):
     covariates: tuple[str, ...] = ()  # columns of what is known before a match
     seasons: tuple[float, ...] = ()  # when each begins, increasing
     margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
+    side_points: float = 0.0  # the mean points of a side there, where columns have those of both
     side_score: float = DEFAULT_SIDE_SCORE  # the mean score of those who have the side, as far as it may be known
     league_season: str | None = None  # the column of the number of the season of a match
     statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
@@ -86,12 +87,14 @@ def set_skills_evidence_from_data(facts: DataFacts, explicit_settings: Mapping[s
         options["league_season"] = facts.league_season
     elif not facts.seasons:
         options["reversion"] = DEFAULT_REVERSION
-    goals = explicit_settings.get("outcome") == "goals"
+    outcome = explicit_settings.get("outcome", "margin")
+    goals = outcome == "goals"
     if goals:
         options |= {"margin": facts.margin} if len(facts.margin) == 2 else {}
         options |= {"expected_goals": facts.expected_goals} if facts.expected_goals else {}
-    if facts.margin and explicit_settings.get("outcome", "margin") == "margin":
-        options |= {"outcome": "margin", "margin": facts.margin}
+    if facts.margin and outcome in ("margin", "points"):
+        options |= {"outcome": outcome, "margin": facts.margin}
+        options |= {"point_rate": facts.side_points} if outcome == "points" and facts.side_points > 0 else {}
         if facts.margin_size > 0:
             options |= {"margin_scale": MEAN_MARGIN_POINTS / facts.margin_size, "compression": facts.margin_size}
     if facts.statistics and not goals and explicit_settings.get("outcome") != "logistic":

@@ -138,8 +138,9 @@ def fill_margin_size_and_statistic_noise(facts: DataFacts, matches: Matches) -> 
     columns: Any = matches.context.columns
     player, side = np.asarray(matches.player), matches.context.side
     if facts.margin:
-        ahead = first_player_lead([np.asarray(columns[name], float) for name in facts.margin])
-        facts = facts._replace(margin_size=float(np.mean(np.abs(ahead))))
+        points = [np.asarray(columns[name], float) for name in facts.margin]
+        facts = facts._replace(margin_size=float(np.mean(np.abs(first_player_lead(points)))))
+        facts = facts._replace(side_points=float(np.mean(points)) if len(points) == 2 else 0.0)
     noise = (estimate_measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
     return facts._replace(statistic_noise=tuple(noise))
 

@@ -1,4 +1,4 @@
-"""Attack and defence of teams, of skills that learn from goals."""
+"""Attack and defence of teams, of skills that learn from goals or points."""
 
 from typing import Any
 
@@ -17,21 +17,22 @@ POINTS_FOR_TENFOLD = 400.0  # of an attack above a defence, for ten times as man
 
 @enforce_argument_annotations
 def attack_and_defence(rated: Rated, *, active: Any = None, min_games: int | None = None) -> ColumnTable:
-    """A table of teams by rating: their attack and defence, and the goals for and against that these stand for.
+    """A table of teams by rating: their attack and defence, and the goals or points for and against in the mean.
 
         print(jr.league.attack_and_defence(rated))
 
     Attack and defence are in points: half of strength plus pace, and half of strength less pace, above those of a
-    newcomer. 400 points of an attack above the other's defence are ten times as many goals. Experience and form count
-    half in both, sides and categories do not. `scored` and `conceded` are the mean goals against a team that has the
+    newcomer. 400 points of an attack above the other's defence are ten times as many goals; of points of the
+    score they are 400 / `margin_scale` more. Experience and form count
+    half in both, sides and categories do not. `scored` and `conceded` are the mean of goals against a team that has the
     mean attack and defence of all listed, on neutral ground.
 
     Args:
-      rated: as from `rate`, of `jr.skills("goals", ...)`.
+      rated: as from `rate`, of `jr.skills("goals", ...)` or `jr.skills("points", ...)`.
       active, min_games: who is listed, as in `jr.leaderboard`.
 
     Raises:
-      ValueError: for a system that does not learn from goals, or as `jr.leaderboard`.
+      ValueError: for a system that does not learn from goals or points, or as `jr.leaderboard`.
     """
     system = unwrap_predictions(rated.system)
     model = find_smoothing_model(system)
@@ -54,10 +55,11 @@ def attack_and_defence(rated: Rated, *, active: Any = None, min_games: int | Non
     attack_deviation, defence_deviation = (
         0.5 * np.sqrt(np.maximum(spread**2 + pace_variance + sign * 2.0 * common, 0.0)) for sign in (1.0, -1.0)
     )
-    scored, conceded = (
-        params.goal_rate * 10.0 ** (lead / POINTS_FOR_TENFOLD)
-        for lead in (attack - defence.mean(), attack.mean() - defence)
-    )
+    leads = attack - defence.mean(), attack.mean() - defence
+    if model.outcome == "points":
+        scored, conceded = (params.point_rate + lead / params.margin_scale for lead in leads)
+    else:
+        scored, conceded = (params.goal_rate * 10.0 ** (lead / POINTS_FOR_TENFOLD) for lead in leads)
     return ColumnTable(
         {
             "player": listed.player,

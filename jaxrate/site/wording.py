@@ -110,7 +110,7 @@ def describe_place_in_category(noun: str, name: str) -> str:
 
 def learns_from_margins(rated: Rated) -> bool:
     """Whether the system learns by how much a match was won."""
-    return dict(rated.system.settings).get("outcome") in ("margin", "goals")
+    return dict(rated.system.settings).get("outcome") in ("margin", "points", "goals")
 
 
 def describe_learned_columns(rated: Rated) -> str:
@@ -120,6 +120,7 @@ def describe_learned_columns(rated: Rated) -> str:
     evidence = {
         "goals": settings.get("outcome") == "goals",
         "margins": settings.get("outcome") == "margin",
+        "points": settings.get("outcome") == "points",
         "expected goals": settings.get("expected_goals"),
         "who has White" if rated.options.get("colours") else "who is at home": is_sided,
         "seasons": rated.seasons or settings.get("seasons"),

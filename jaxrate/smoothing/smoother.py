@@ -184,6 +184,8 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
             raise ValueError(f"hindsight knows no kinds; make {system.name} without them, fitted so")
         advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
         raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
+    if model.outcome == "points":
+        raise ValueError("hindsight knows no paces of points; take skills('margin'), which has the same strengths")
     return model
 
 

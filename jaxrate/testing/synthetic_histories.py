@@ -43,8 +43,9 @@ def two_season_events(case: SystemFormPrecision) -> Any:
         return contests._replace(events=rounds._replace(columns=columns or None))
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     league = make_two_season_matches()
-    for one, other in opposite_side_columns(case.system).items():  # of which who wins has more
-        if one in columns and one < other:
+    of_goals = case.system.settings.get("outcome") == "goals"
+    for one, other in opposite_side_columns(case.system).items():
+        if of_goals and one in columns and one < other:  # who wins has more
             more, less = np.maximum(columns[one], columns[other]), np.minimum(columns[one], columns[other])
             if one in case.system.settings["margin"]:
                 more, less = np.rint(more) + 1.0, np.rint(0.5 * less)
@@ -66,7 +67,7 @@ def _does_system_accept_matches(case: SystemFormPrecision, league: Matches) -> b
 
 def opposite_side_columns(system: RatingSystem) -> dict[str, str]:
     """Of columns that hold what one side scored, or should have, the column of the other side."""
-    names = ("margin", "expected_goals") if system.settings.get("outcome") == "goals" else ()
+    names = ("margin", "expected_goals") if system.settings.get("outcome") in ("points", "goals") else ()
     pairs = [system.settings[name] for name in names if system.settings[name]]
     return {one: other for a, b in pairs for one, other in ((a, b), (b, a))}
 

@@ -111,19 +111,28 @@ class Goals:
         room = np.maximum(self.highest - np.diag(parts), 0.0)
         one.P = ABILITIES @ (parts + np.diag(np.minimum(added, room))) @ ABILITIES.T
 
+    def lead_without_abilities(self, a, b, side, z):
+        """What speaks for the first team, but abilities, in points."""
+        p, games = self.p, [self.team(x).games for x in (a, b)]
+        ahead = side * p.side_advantage + sum(w * x for w, x in zip(self.weights, z, strict=True))
+        return ahead + p.experience * (math.log1p(games[0]) - math.log1p(games[1]))
+
+    def joint_belief(self, a, b, weight):
+        """Mean [6] and covariance of the abilities of both teams in a match."""
+        first, second = self.team(a), self.team(b)
+        joint = np.zeros((6, 6))
+        grown = ABILITIES @ np.diag([weight * self.p.match_growth**2, 0.0, 0.0]) @ ABILITIES.T
+        joint[:3, :3], joint[3:, 3:] = first.P + grown, second.P + grown
+        return np.append(first.m, second.m), joint
+
     def log_rates(self, a, b, side, z, weight=1.0):
         """Mean and covariance of both logs of rates, the directions [2, 6] of abilities, and their joint belief."""
-        p, (first, second) = self.p, (self.team(a), self.team(b))
-        ahead = side * p.side_advantage + sum(w * x for w, x in zip(self.weights, z, strict=True))
-        ahead += p.experience * (math.log1p(first.games) - math.log1p(second.games))
+        p, ahead = self.p, self.lead_without_abilities(a, b, side, z)
         half = 0.5 * side * self.used[2]
         directions = Q * np.array(
             [[1.0, 0.0, half, 0.0, -1.0, half], [0.0, -1.0, -half, 1.0, 0.0, -half]]
         )  # attack, defence and own side of the first, then of the second
-        joint = np.zeros((6, 6))
-        grown = ABILITIES @ np.diag([weight * p.match_growth**2, 0.0, 0.0]) @ ABILITIES.T
-        joint[:3, :3], joint[3:, 3:] = first.P + grown, second.P + grown
-        mean = np.append(first.m, second.m)
+        mean, joint = self.joint_belief(a, b, weight)
         logs = math.log(p.goal_rate) + directions @ mean + 0.5 * Q * ahead * np.array([1.0, -1.0])
         covariance = directions @ joint @ directions.T + (Q * p.goal_dispersion) ** 2 * np.eye(2)
         return logs, covariance, directions, mean, joint
@@ -153,6 +162,10 @@ class Goals:
         _, new, spread = posterior(logs, covariance, likelihood)
         gain = joint @ directions.T @ np.linalg.inv(covariance)
         after = mean + gain @ (new - logs), joint + gain @ (spread - covariance) @ gain.T
+        self.keep(a, b, joint, after, weight)
+
+    def keep(self, a, b, joint, after, weight):
+        """What is believed of each team after a match of this weight, from the joint belief after it."""
         for name, part in ((a, slice(0, 3)), (b, slice(3, 6))):
             one, used = self.team(name), self.used
             prior, m, P = joint[part, part][used][:, used], after[0][part][used], after[1][part, part][used][:, used]

@@ -1,4 +1,4 @@
-"""Hyperparameters of goals, their usual values, and matches whose goals are goals."""
+"""Hyperparameters of goals and points, their usual values, and matches whose goals are goals."""
 
 from functools import partial
 from typing import Any
@@ -9,8 +9,12 @@ from jaxrate.events import fail_where
 from jaxrate.hyperparameter_definitions import MAYBE_ANY, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.skills.settings_and_state import GROWTH_UNIT, ModelSettings
 
-PACE_GROWTH = Parameter(MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace", if_none="2, with goals")
-PACE_DEVIATION = Parameter(MAYBE_POSITIVE, "points", "deviation of a newcomer's pace", if_none="30, with goals")
+PACE_GROWTH = Parameter(
+    MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace", if_none="2, with goals; 5, with points"
+)
+PACE_DEVIATION = Parameter(
+    MAYBE_POSITIVE, "points", "deviation of a newcomer's pace", if_none="30, with goals; 80, with points"
+)
 GOAL_RATE = Parameter(
     MAYBE_POSITIVE, "goals", "goals of each of two equals, without a side", if_none="1.35, with goals"
 )
@@ -26,18 +30,31 @@ EXPECTED_GOALS_NOISE = Parameter(
 EXPECTED_GOALS_SCALE = Parameter(
     MAYBE_POSITIVE, "1", "expected goals for each goal, in the mean", if_none="1, with expected_goals"
 )
+POINT_RATE = Parameter(
+    MAYBE_POSITIVE, "points of the score", "points of each of two equals, without a side", if_none="100, with points"
+)
+TOTAL_NOISE = Parameter(
+    MAYBE_POSITIVE,
+    "points",
+    "deviation of both sides' points together, given paces",
+    if_none="450, with points",
+)
 MAX_GOALS = 100_000  # of a side, or expected of it: beyond it rates are cut
+NEEDS_POINTS = "needs outcome='points'"
+NEEDS_PACE = "needs outcome='points' or outcome='goals'"
 NEEDS_GOALS = "needs outcome='goals'"
 NEEDS_EXPECTED_GOALS = "needs expected_goals=..., the columns of both sides"
 NOT_FOR_GOALS = "does not go with outcome='goals', where the goals of both sides make the result"
 
 
 def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | None, str]]:
-    """Of each hyperparameter of goals whether the model has it, its usual value, and what else it needs."""
-    goals, expected = model.pace, bool(model.expected_goals)
+    """Of each hyperparameter of goals and points whether the model has it, its usual value, and what else it needs."""
+    goals, points, expected = model.outcome == "goals", model.outcome == "points", bool(model.expected_goals)
     return {
-        "pace_growth": (goals, 2.0, NEEDS_GOALS),
-        "initial_pace_deviation": (goals, 30.0, NEEDS_GOALS),
+        "pace_growth": (model.pace, 5.0 if points else 2.0, NEEDS_PACE),
+        "initial_pace_deviation": (model.pace, 80.0 if points else 30.0, NEEDS_PACE),
+        "point_rate": (points, 100.0, NEEDS_POINTS),
+        "total_noise": (points, 450.0, NEEDS_POINTS),
         "goal_rate": (goals, 1.35, NEEDS_GOALS),
         "goal_dispersion": (goals, None, NEEDS_GOALS),
         "low_score_dependence": (goals, None, NEEDS_GOALS),
@@ -48,20 +65,23 @@ def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | N
 
 def check_goal_settings(model: ModelSettings) -> None:
     """ValueError for settings that do not go with goals, or only with them."""
+    if model.expected_goals and model.outcome != "goals":
+        raise ValueError(f"skills: expected_goals {NEEDS_GOALS}")
     if not model.pace:
-        if model.expected_goals:
-            raise ValueError(f"skills: expected_goals {NEEDS_GOALS}")
         return
     if len(model.margin) != 2:
-        raise ValueError("skills: with outcome='goals' margin must be two columns: the goals of each side")
+        text = f"with outcome={model.outcome!r} margin must be two columns: the {model.outcome} of each side"
+        raise ValueError(f"skills: {text}")
+    if model.quit is not None or model.team_performance != "sum":
+        raise ValueError(f"skills: quit and team_performance are of contests, and {model.outcome} of matches of two")
+    if model.outcome == "points":
+        return
     if len(model.expected_goals) not in (0, 2):
         raise ValueError("skills: expected_goals must be two columns, of the first and of the second player")
     if shared := [name for name in model.expected_goals if name in model.margin]:
         raise ValueError(f"skills: expected_goals names {shared[0]!r}, a column of the goals themselves")
     if model.statistics:
         raise ValueError(f"skills: statistics {NOT_FOR_GOALS}; take expected_goals")
-    if model.quit is not None or model.team_performance != "sum":
-        raise ValueError("skills: quit and team_performance are of contests, and goals of matches of two")
 
 
 def check_goals(model: ModelSettings, matches: Any) -> None:

@@ -18,7 +18,7 @@ from jaxrate.systems.skills.match_strengths import MatchStrengths, extra_match_c
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 
 Q = math.log(10.0) / 400.0
-OUTCOMES = "win", "logistic", "margin", "goals"
+OUTCOMES = "win", "logistic", "margin", "points", "goals"
 Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
 
 
@@ -68,7 +68,7 @@ def game_messages(
             logistic_message(meeting.lead, meeting.second.variance, event.score),
             logistic_message(-meeting.lead, meeting.first.variance, 1.0 - event.score),
         )
-    if model.outcome == "margin":
+    if model.learns_margin:
         surprise = signed_margin_points(model, constants, event) - meeting.lead
         first, second = (1.0 / (constants.noise + x.variance) for x in (meeting.second, meeting.first))
         return (first, first * surprise), (second, -second * surprise)

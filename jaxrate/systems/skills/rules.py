@@ -27,6 +27,12 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     margin_negative_log_density,
     outcome_probabilities,
 )
+from jaxrate.systems.skills.point_totals import (
+    PredictedPoints,
+    learn_totals,
+    predict_total,
+    total_negative_log_density,
+)
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
 from jaxrate.systems.skills.team_rules import (
@@ -68,6 +74,16 @@ def predict_scorelines(
     return scoreline_probabilities(belief, constants.params.low_score_dependence, most_goals)
 
 
+def predict_points(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods
+) -> PredictedPoints:
+    """Margin and total before each match, of skills that learn from points."""
+    meeting = upcoming_match_strengths(model, constants, rows, event)
+    spread = jnp.sqrt(constants.noise + meeting.first.variance + meeting.second.variance)
+    rows = assign_kinds_and_age_for_games(model, constants, rows, event)
+    return PredictedPoints(meeting.lead, spread, *predict_total(model, constants, rows, event))
+
+
 def predict_goal_rate_factors(
     model: ModelSettings, constants: Constants, rows: State, event: Matches
 ) -> GoalRateFactors:
@@ -79,7 +95,7 @@ def predict_goal_rate_factors(
 def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts.
 
-    Of goals, minus the logarithms of the probabilities of the scorelines.
+    Of goals, minus the logarithms of the probabilities of the scorelines; of points, of the totals, too.
     """
     if isinstance(rated.event, Rounds):
         return rated_contest_loss(model, rated)
@@ -87,7 +103,11 @@ def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
         rows = assign_kinds_and_age_for_games(model, rated.constants, rated.before, rated.event)
         return goal_losses(model, rated.constants, rows, rated.event)
     meeting = upcoming_match_strengths(model, rated.constants, rated.before, rated.event)
-    return margin_negative_log_density(model, rated.constants, meeting, rated.event)
+    loss = margin_negative_log_density(model, rated.constants, meeting, rated.event)
+    if model.outcome == "points":
+        rows = assign_kinds_and_age_for_games(model, rated.constants, rated.before, rated.event)
+        loss = loss + total_negative_log_density(model, rated.constants, rows, rated.event)
+    return loss
 
 
 def rated_contest_loss(model: ModelSettings, rated: RatedEvent) -> Array:
@@ -115,6 +135,8 @@ def update(
     else:
         pair = make_match_strengths(model, constants, rows, event, event.context.weight)
         after = learn_from_messages(model, constants, rows, event, pair, game_messages(model, constants, pair, event))
+        if model.outcome == "points":
+            after = learn_totals(model, constants, rows, event, after)
     if isinstance(event, Periods):
         end = end + constants.params.period
         after = apply_clock_seasons(model, constants, after, seasons_applied_until(event, rows.time), end)

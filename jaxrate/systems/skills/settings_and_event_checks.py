@@ -26,7 +26,8 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
       ValueError: for a value of a part that the model lacks.
     """
     noisy = model.outcome not in ("logistic", "goals")
-    scale = NOT_FOR_GOALS if model.pace else NOT_FOR_LOGISTIC
+    scale = NOT_FOR_GOALS if model.outcome == "goals" else NOT_FOR_LOGISTIC
+    margins = "needs outcome='margin' or outcome='points'"
     seasons, in_seasons = (
         "needs seasons=..., their first times, or league_season",
         bool(model.seasons or model.league_season),
@@ -42,8 +43,8 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
         "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
         "noise": (noisy, DEFAULT_NOISE, scale),
         "draw_margin": (noisy, None, scale),
-        "margin_scale": (model.outcome == "margin", 25.0, "needs outcome='margin'"),
-        "compression": (model.outcome == "margin", None, "needs outcome='margin'"),
+        "margin_scale": (model.learns_margin, 25.0, margins),
+        "compression": (model.learns_margin, None, margins),
         "quit_threshold": (model.quit is not None, params.initial_rating - DEFAULT_NOISE, "needs quit=..., a column"),
     }
     needs |= goal_param_defaults(model)
@@ -103,7 +104,7 @@ def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, .
 
 def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
-    margin = settings.get("margin", ()) if settings.get("outcome") in ("margin", "goals") else ()
+    margin = settings.get("margin", ()) if settings.get("outcome") in ("margin", "points", "goals") else ()
     return (*margin, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
 
 
@@ -126,7 +127,8 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         return
     context: Context = flat.context
     wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
-    wanted |= dict.fromkeys(model.margin if model.outcome in ("margin", "goals") else (), ("margin", "--margin"))
+    has_margin = model.learns_margin or model.outcome == "goals"
+    wanted |= dict.fromkeys(model.margin if has_margin else (), ("margin", "--margin"))
     wanted |= dict.fromkeys(model.statistics, ("statistics", "--statistics"))
     further = (*model.expected_goals, *model.kinds, *filter(None, [model.league_season]))
     wanted |= dict.fromkeys((x for x in further if x != SIDES), ("columns", "--columns"))
@@ -138,7 +140,7 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         if name not in (*model.statistics, *model.expected_goals):
             value = np.asarray(columns[name])
             fail_where(np.isnan(value), partial(_missing_number_message, name))
-    if model.pace:
+    if model.outcome == "goals":
         check_goals(model, flat)
     check_player_kinds(model, events)
     if model.own_side and context.side is None:

@@ -23,7 +23,7 @@ YEAR = 365.25  # units of time in which the side advantage changes by its trend
 class ModelSettings(NamedTuple):
     """What is fixed before hyperparameters have values."""
 
-    outcome: str  # "win" | "logistic" | "margin" | "goals"
+    outcome: str  # "win" | "logistic" | "margin" | "points" | "goals"
     categories: int  # 1: there are no modifiers
     covariates: tuple[str, ...]  # the names of columns
     own_side: bool
@@ -49,8 +49,13 @@ class ModelSettings(NamedTuple):
 
     @property
     def pace(self) -> bool:
-        """Whether players have a pace beside their skill: by how much more goals fall in their matches."""
-        return self.outcome == "goals"
+        """Whether players have a pace beside their skill: by how much more is scored in their matches."""
+        return self.outcome in ("points", "goals")
+
+    @property
+    def learns_margin(self) -> bool:
+        """Whether margins are observed as numbers, and not the goals that make them."""
+        return self.outcome in ("margin", "points")
 
     @property
     def pace_index(self) -> int:

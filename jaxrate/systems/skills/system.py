@@ -46,6 +46,8 @@ k log(1 + |margin| / k). What is predicted is the result, as after win.
 statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
 the result tell of d one after the other, see statistics.py.
 
+points: the margin as above, and the points of both sides together, which say of paces: see point_totals.py.
+
 goals: both sides score Poisson's goals, with Dixon and Coles' correction of low scores. Teams have a pace beside their
 strength, so an attack (strength + pace) / 2 and a defence (strength - pace) / 2, and where nothing else counts they
 score goal_rate 10^((attack - the other's defence) / 400) goals. The belief after a match is the normal law with the
@@ -84,6 +86,8 @@ from jaxrate.systems.skills.goal_settings import (
     LOW_SCORE_DEPENDENCE,
     PACE_DEVIATION,
     PACE_GROWTH,
+    POINT_RATE,
+    TOTAL_NOISE,
 )
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings_and_event_checks import (
@@ -196,7 +200,7 @@ def skills(
             MAYBE_POSITIVE,
             "points per unit",
             "rating points that a unit of the margin is worth",
-            if_none='25, with "margin"',
+            if_none='25, with "margin" or "points"',
         ),
     ] = None,
     compression: Annotated[
@@ -247,6 +251,8 @@ def skills(
     quit_threshold: Annotated[float | None, QUIT_THRESHOLD] = None,
     pace_growth: Annotated[float | None, PACE_GROWTH] = None,
     initial_pace_deviation: Annotated[float | None, PACE_DEVIATION] = None,
+    point_rate: Annotated[float | None, POINT_RATE] = None,
+    total_noise: Annotated[float | None, TOTAL_NOISE] = None,
     goal_rate: Annotated[float | None, GOAL_RATE] = None,
     goal_dispersion: Annotated[float | None, GOAL_DISPERSION] = None,
     low_score_dependence: Annotated[float | None, LOW_SCORE_DEPENDENCE] = None,
@@ -267,7 +273,7 @@ def skills(
     The parts apart are the columns of `state.mean`.
 
     Args:
-      outcome: what is learnt from: "win", "logistic" (the result, as in Glicko), "margin" or "goals".
+      outcome: what is learnt from: "win", "logistic" (the result, as in Glicko), "margin", "points" or "goals".
       categories: how many there are, such as surfaces; with one there are no modifiers.
       covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
         each is a hyperparameter of its name (points per unit, any number), at first 0.
@@ -275,7 +281,8 @@ def skills(
         "side" of participants, 1 at home, -1 away and 0 elsewhere; as a covariate it has the common one.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
       margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
-        counts; its sign is the score's, and a draw has no margin. With "goals" the two columns of the goals.
+        counts; its sign is the score's, and a draw has no margin. With "points" or "goals" both
+        columns of what the sides scored.
       kinds: of players, if there are two, as learners and exercises: "sides" if all who are a are of the first and all
         who are b of the second; or the columns of a's and of b's kind, 0 or 1. That of their first match stays.
       league_season: the column of the number of the season of each match, in place of `seasons`, where those of several
@@ -332,7 +339,7 @@ def skills(
         "skills",
         params,
         space,
-        (Matches, Periods) if outcome in ("logistic", "goals") or kinds else (Matches, Periods, Rounds),
+        (Matches, Periods) if outcome in ("logistic", "points", "goals") or kinds else (Matches, Periods, Rounds),
         bind(init, model),
         make_rules(model),
         bind(summary, model),
