@@ -1,4 +1,4 @@
-"""Skills of goals: how well they predict football, beside published figures and penaltyblog, and how fast they are.
+"""Skills of goals and points: how well they predict, beside published figures and penaltyblog, and how fast they are.
 
     python experiments/goals.py           # ten minutes; writes experiments/results/goals.json, part by part
     python experiments/goals.py --quick   # half a minute, on a simulated league; writes nothing unless --out is given
@@ -6,6 +6,11 @@
 A loss is the mean log loss of win, draw and loss one step ahead. Hyperparameters are fitted to what came before the
 scored matches: to the first four fifths of 37 leagues, and to the first half of international football. "Goals" fits
 the probabilities of scorelines, and "results" those of win, draw and loss. `RPS` is the ranked probability score.
+
+The NBA has points of both sides, of which the last fifth is scored by the log loss of the winner. "Rest" is the days
+since the last game of both teams, up to two, and "trend" lets the worth of the home side follow a straight line. Points
+say of strengths what margins do; "total" is the mean absolute error of the points of both sides together, beside that
+of a constant, the mean of the past, and of the mean of the last thousand games.
 
 penaltyblog's Dixon-Coles model is fitted anew every week to all matches of the league until then, with the weights of
 Dixon and Coles (1997, xi = 0.0018 a day), and predicts the matches of that week whose teams it knows. Both times are of
@@ -24,11 +29,14 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
+from jaxrate.forecasts.points import make_point_system
+from jaxrate.league.system_construction_by_name import make_system_for_data
 
 FIRST = {"growth": 6.0, "initial_deviation": 70.0, "side_advantage": 45.0, "low_score_dependence": -0.05}
 INTERNATIONAL = FIRST | {"experience": 20.0, "goal_dispersion": 20.0}
 GOALS, EXPECTED = ("goals_a", "goals_b"), ("expected_a", "expected_b")
 WEEK, DECAY = 7.0, 0.0018  # days, and per day
+SIDE_SINCE, LATEST = 3652.0, 1000  # January 1980 in days since 1970; games
 LEAST = 0.005  # to which published probabilities are cut
 
 
@@ -127,9 +135,11 @@ def part_leagues(options):
         return None
     matches, cut, table = loaded
     plain, expected = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED)
+    old = goals_of(FIRST | {"experience": 20.0}, expected_goals=EXPECTED)
     rows = [
         fitted("goals, fitted to goals", plain, matches, cut, "margin", options)[0],
         fitted("goals and expected goals, fitted to goals", expected, matches, cut, "margin", options)[0],
+        fitted("goals, expected goals and experience, fitted to goals", old, matches, cut, "margin", options)[0],
         fitted("goals and expected goals, fitted to results", expected, matches, cut, "log_loss", options)[0],
     ]
     if "prob1" in table:
@@ -151,6 +161,62 @@ def part_international(options):
         fitted("goals, fitted to results", system, matches, cut, "log_loss", options)[0],
     ]
     return {"international, last half": rows, "international": [{"matches": len(matches.score), "fitted": cut}]}
+
+
+def part_basketball(options):
+    """The NBA by margins and by points, with rest, and with a side that changes."""
+    path = None if options.quick else find(options, "nba.parquet")
+    if not path:
+        return None
+    columns = {"time": "t", "side": "a", "neutral": "neutral", "margin": ["points_a", "points_b"], "season": "season"}
+    rows, losses = [], {}
+    for label, outcome, roles, settings in (
+        ("margins", "margin", {}, {}),
+        ("margins, rest", "margin", {"rest": 2}, {}),
+        ("points, rest", "points", {"rest": 2}, {}),
+        ("points, rest, trend", "points", {"rest": 2}, {"side_since": SIDE_SINCE}),
+    ):
+        data = jr.read(path, sort=False, columns=["p538_elo"], **columns, **roles)
+        matches, cut = data.matches, len(data.matches.score) * 4 // 5
+        system = make_system_for_data("skills", {"outcome": outcome} | settings, None, data)
+        fit = jr.fit(system, slice_events(matches, 0, cut), steps=100)
+        inner = jr.skills(**dict(fit.system.settings), **fit.params._asdict())
+        losses[label] = losses_of_winner(jr.run(inner, matches).prediction, matches.score)
+        found = {"fitted": {name: getattr(fit.params, name) for name in fit.free}, "seconds": fit.seconds}
+        rows.append(basketball_row(label, losses, cut) | found)
+    losses["FiveThirtyEight's Elo, as published"] = losses_of_winner(matches.context.columns["p538_elo"], matches.score)
+    rows.append(basketball_row("FiveThirtyEight's Elo, as published", losses, cut))
+    totals = errors_of_totals(inner, matches, cut)
+    return {"NBA, last fifth": rows, "NBA": [{"matches": len(matches.score), "fitted": cut}], "NBA, totals": [totals]}
+
+
+def losses_of_winner(chance, score):
+    """[n] log losses of the chance of the first."""
+    p = np.clip(np.asarray(chance, np.float64), 2.0**-24, 1.0 - 2.0**-24)
+    return -np.where(np.asarray(score) > 0.5, np.log(p), np.log1p(-p))
+
+
+def basketball_row(label, losses, cut):
+    """A row, with the difference to margins without rest and its standard error."""
+    off = losses[label][cut:] - losses["margins"][cut:]
+    print(f"{label}: {losses[label][cut:].mean():.5f}", flush=True)
+    past = {"log_loss": losses[label][cut:].mean(), "fitted_log_loss": losses[label][:cut].mean()}
+    return {"what": label} | past | {"less_margins": off.mean(), "standard_error": off.std() / np.sqrt(len(off))}
+
+
+def errors_of_totals(system, matches, cut):
+    """The mean absolute errors of totals, fitted to the densities of margin and total."""
+    fit = jr.fit(system, slice_events(matches, 0, cut), loss="margin", steps=100)
+    inner = make_point_system(jr.skills(**dict(fit.system.settings), **fit.params._asdict()))
+    guess = jr.run(inner, matches).prediction
+    total = sum(np.asarray(matches.context.columns[name], float) for name in ("points_a", "points_b"))
+    mean = np.cumsum(np.append(0.0, total))
+    latest = (mean[cut:-1] - mean[cut - LATEST : -1 - LATEST]) / LATEST
+    middle, spread = (np.asarray(x, np.float64) for x in (guess.total, guess.total_deviation))
+    error = np.abs(middle - total)[cut:].mean()
+    row = {"what": "total", "error": error, "of_mean": np.abs(total[:cut].mean() - total[cut:]).mean()}
+    row |= {"of_latest": np.abs(latest - total[cut:]).mean(), "deviation": spread[cut:].mean()}
+    return row | {"fitted": {name: getattr(fit.params, name) for name in fit.free}}
 
 
 def part_peer(options):
@@ -228,10 +294,18 @@ def part_speed(options):
     return {"speed": [*speed.values()], "slopes": [slopes]}
 
 
-PARTS = {"leagues": part_leagues, "international": part_international, "peer": part_peer, "speed": part_speed}
+PARTS = {
+    "leagues": part_leagues,
+    "international": part_international,
+    "basketball": part_basketball,
+    "peer": part_peer,
+    "speed": part_speed,
+}
 
 if __name__ == "__main__":
-    parser = declare(__doc__, "a simulated league, half a minute", "spi_football.parquet and intl_football.parquet")
+    parser = declare(
+        __doc__, "a simulated league, half a minute", "spi_football.parquet, intl_football.parquet and nba.parquet"
+    )
     add_only(parser, PARTS, "NAME")
     options = parse(parser, __file__)
     keep(PARTS, options)

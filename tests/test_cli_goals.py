@@ -43,6 +43,14 @@ def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
     lines = jr.forecasts.predict_scorelines(rated, [("Ayr", "Bo")], side="a", time="2024-06-01")
     np.testing.assert_allclose(json.loads(text)[0]["scorelines"], lines.probability[0])
 
+    code, _, _ = jaxrate("site", run, "--coming", june, "--out", season / "site", "-q")
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (season / "site" / "players").glob("*.html")}
+    assert code == 0 and len(pages) == 4
+    for name, match in (("ayr", ("Ayr", "Bo")), ("bo", ("Ayr", "Bo")), ("cork", ("Ely", "Cork"))):
+        section = pages[name].partition("<h2>Next match</h2>")[2].partition("All fixtures")[0]
+        assert "<summary><bdi>{}</bdi> \u2013 <bdi>{}</bdi>: likeliest".format(*match) in section
+        assert section.count("<svg") == 1 and 'href="../players/' in section and '"../coming.html"' in section
+
     code, text, _ = jaxrate("season", run, june, "--results", games, "--samples", 50, "-q")
     assert code == 0 and "goal difference" in text
     code, _, errors = jaxrate("season", run, june, "--ties", "corners", "--samples", 50)

@@ -22,7 +22,13 @@ FUNCTIONS = [name for name in NAMES if inspect.isroutine(inspect.unwrap(attrgett
 TOLD_BESIDE = {"urns.replay_history"}  # by simulate_world, for a history whose matchmaker is known
 RUN_ELSEWHERE = {
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "league.modifiers", "forecasts.add_outcomes"),
-    *("league.rate_files", "league.category_ratings", "league.attack_and_defence", "forecasts.predict_scorelines"),
+    *(
+        "league.rate_files",
+        "league.category_ratings",
+        "league.attack_and_defence",
+        "forecasts.predict_scorelines",
+        "forecasts.predict_points",
+    ),
 }  # they take long, races, files or goals
 
 

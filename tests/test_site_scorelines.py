@@ -8,7 +8,13 @@ from scipy.stats import poisson
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.forecast_tables import build_forecast_tables
-from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards, scoreline_drawing
+from jaxrate.site.page_templates import make_template_environment
+from jaxrate.site.scoreline_cards import (
+    add_scoreline_columns,
+    build_scoreline_cards,
+    render_next_matches,
+    scoreline_drawing,
+)
 from tests.conftest import refused
 
 NUMBER = np.arange(16)
@@ -32,6 +38,17 @@ def test_cards_have_the_home_side_first():
     assert cards[0].both_score == f"{100 * summary['both_score'][0]:.0f}%"
     assert table.rows[1]["likeliest scoreline"] == "0:2" and table.rows[1]["goals of second"] == summary["goals_b"][1]
     assert add_scoreline_columns(COMING, None) is COMING and build_scoreline_cards(None, table.matches) == []
+
+
+def test_players_have_their_first_match():
+    (table,) = build_forecast_tables(add_scoreline_columns(COMING, LINES), None)
+    cards = build_scoreline_cards(LINES, table.matches)
+    again = cards[0]._replace(second="Ely")
+    places = {"Ayr": ("ayr", "AFC Ayr"), "Bo": ("bo", "Bo"), "Ely": ("ely", "Ely")}  # Cork is new
+    sections = render_next_matches([*cards, again], places, make_template_environment())
+    assert sections.keys() == {"ayr", "bo", "ely"} and sections["ely"] == sections["bo"] != sections["ayr"]
+    assert "<bdi>AFC Ayr</bdi> \u2013 <bdi>Cork</bdi>: likeliest 2:0" in sections["ayr"]
+    assert render_next_matches([], places, make_template_environment()) == {}
 
 
 def test_heat_maps_have_all_goals():

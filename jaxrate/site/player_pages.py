@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ FIELDS = (
     "slug",
     "chart",
     "note",
+    "next",
     "opponents",
     "met",
     "partners",
@@ -64,8 +65,12 @@ def count_latest_events(line_ups: LineUps) -> int:
     return min(LATEST_EVENTS, round(LATEST_NAMES / max(line_ups.names_per_event, 1.0)))
 
 
-def write_player_pages(site_data: SiteData, environment: Any, context: dict[str, Any], folder: Path) -> list[str]:
+def write_player_pages(
+    site_data: SiteData, environment: Any, context: dict[str, Any], folder: Path, next_matches: Mapping[str, str]
+) -> list[str]:
     """Write the pages of all players below a folder, and remove those of former builds.
+
+    `next_matches` has HTML about the next match of those of whom scorelines are predicted, by the names of their pages.
 
     Returns:
       The paths of the pages of players, and of those of their earlier events.
@@ -109,6 +114,7 @@ def write_player_pages(site_data: SiteData, environment: Any, context: dict[str,
             "address": quote(slug),
             "chart": charts[i],
             "note": notes[i],
+            "next": next_matches.get(slug, ""),
             "opponents": rivals[i],
             "met": f"{met[i]:,}",
             "partners": partners[i],

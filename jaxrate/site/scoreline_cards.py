@@ -1,7 +1,7 @@
 """Scorelines of matches to come, as pages show them: the likeliest ones, totals, and a small heat map."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,22 @@ def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[Match
         drawing = scoreline_drawing(chances)
         cards.append(ScorelineCard(match.first, match.second, likeliest, (first, second), over, both, drawing))
     return cards
+
+
+def render_next_matches(
+    cards: Sequence[ScorelineCard], places: Mapping[str, tuple[str, str]], environment: Any
+) -> dict[str, str]:
+    """HTML of the first card of each player, by the name of their page.
+
+    `places` has the name of the page and the display name of each player of the history, by their name there.
+    """
+    render = environment.get_template("scorelines.html").module.next_match
+    first: dict[str, str] = {}
+    for card in cards:
+        slugs = {places[name][0] for name in (card.first, card.second) if name in places}
+        if new := slugs - first.keys():
+            first |= dict.fromkeys(new, str(render(card, places)))
+    return first
 
 
 def scoreline_drawing(probability: HostArray) -> str:

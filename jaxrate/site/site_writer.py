@@ -42,7 +42,7 @@ from jaxrate.site.preview_image import PLAYERS as PREVIEW_PLAYERS
 from jaxrate.site.preview_image import preview_image
 from jaxrate.site.ranking_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards
+from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards, render_next_matches
 from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
@@ -176,10 +176,13 @@ def write_site(
             accuracy=accuracy,
             page_summary=f"{finding}." if finding else "",
         )
+    next_matches: dict[str, str] = {}
     if tables:
         keys = map(str, rated.players.tolist())
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
         display_names = {key: name for key, (_, name) in places.items()}
+        cards = build_scoreline_cards(scorelines, tables[-1].matches) if coming is not None else []
+        next_matches = render_next_matches(cards, places, templates)
         closest = closest_match_sentence(tables[-1].matches, display_names)
         expected = "expected score" if context["draws"] else "chance"
         explained, more = build_explanation_tables(
@@ -193,7 +196,7 @@ def write_site(
             places=places,
             finding=closest,
             page_summary=closest,
-            scorelines=build_scoreline_cards(scorelines, tables[-1].matches) if coming is not None else [],
+            scorelines=cards,
             explained=explained,
             more_explained=more,
         )
@@ -232,7 +235,7 @@ def write_site(
     files[SITE_MARKER] = script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
-    written = write_player_pages(site_data, templates, context, folder)
+    written = write_player_pages(site_data, templates, context, folder, next_matches)
     if address is not None:
         for name, text in site_map_files(address, [*pages_html, *written], context["made"]).items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -34,6 +34,7 @@ STATIC = {
         {"outcome": "margin"},
         {"outcome": "margin", "statistics": ("xg", "shots")} | SEASONS,
         {"statistics": ("xg",)},
+        {"outcome": "points", "margin": ("ga", "gb"), "own_side": True} | SEASONS,
         {"outcome": "goals", "margin": ("ga", "gb")} | SEASONS,
         {"outcome": "goals", "margin": ("ga", "gb"), "expected_goals": ("xa", "xb"), "own_side": True},
     ),
@@ -47,6 +48,7 @@ LACKING = {  # hyperparameters of skills that are None where a setting is not th
     "season_keep season_growth": next(iter(SEASONS.items())),
     "side_trend": ("side_since", 0.0),
     "pace_growth initial_pace_deviation goal_rate goal_dispersion low_score_dependence": ("outcome", "goals"),
+    "point_rate total_noise": ("outcome", "points"),
     "expected_goals_noise expected_goals_scale": ("expected_goals", ("xa", "xb")),
     "second_kind_growth second_kind_initial_deviation second_kind_match_growth second_kind_experience": ("kinds", "x"),
 }
@@ -200,7 +202,7 @@ def league(random, system, n, apart):
     if system.name == "blat_mmr":  # which refuses more
         options["weight"] = np.minimum(options["weight"], MAX_WEIGHTS[jnp.result_type(float).name])
     if system.name == "skills":
-        margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
+        margin = system.settings["margin"] if system.settings["outcome"] in ("margin", "points") else ()
         columns = {name: np.where(score == 0.5, 0.0, spread(random, n, -3.0, 3.0)) for name in margin}
         if system.settings["outcome"] == "goals":
             most, least = np.rint(spread(random, n, -2.0, 3.0)), random.poisson(1.0, n)
