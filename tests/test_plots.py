@@ -129,7 +129,8 @@ def test_long_trajectories_go_through_the_ends_of_steps(ax):
     system = jr.glicko()
     history = jr.league.rating_history(system, matches)
     plots.trajectory(system, history, matches, 0, ax=ax)
-    (line,), (band,) = ax.lines, ax.collections
+    (line, peak), (band,) = ax.lines, ax.collections
+    assert peak.get_gid() == "peak" and peak.get_ydata() == np.nanmax(line.get_ydata())
     at, drawn = line.get_xdata(), line.get_ydata()
     assert 95 <= len(at) <= 101 and line.get_drawstyle() == "default"
     after = np.append(np.asarray(history.before.mean)[1:, 0], ratings(system, history)[0][0])

@@ -103,7 +103,7 @@ def test_what_was_known_then_is_dashed(ax):
 def test_others_are_grey_lines():
     chart = plots.ranks(rated(), "P7", step=30.0, others=["P1", "P2"], backend="altair").to_dict()
     assert len({row["name"] for row in chart["layer"][0]["data"]["values"]}) == 2
-    (names,) = [layer["encoding"] for layer in chart["layer"] if layer["mark"].get("type") == "text"]
+    (names,) = [layer["encoding"] for layer in chart["layer"] if "lineHeight" in layer["mark"]]
     assert names["x"]["value"] > chart["width"]  # beside all lines
 
 
@@ -157,8 +157,21 @@ def test_calibration_has_a_point_for_each_bin(ax):
     values, specification = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "observed")
     np.testing.assert_allclose([row["observed"] for row in values], ax.containers[0][0].get_ydata(), atol=1e-4)
     np.testing.assert_allclose([row["count"] for row in values], [2, 1, 1])
-    axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"] for axis in "xy"]
-    assert axes == 4 * [[0, 0.2, 0.4, 0.6, 0.8, 1], [0.2, 0.4, 0.6, 0.8, 1]]  # one zero in the corner
+    axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"][:4] for axis in "xy"]
+    assert axes == 4 * [[0, 20, 40, 60, 80, 100], [20, 40, 60, 80, 100]]  # one zero in the corner
+    written = [layer["data"]["values"] for layer in specification["layer"] if layer["mark"].get("baseline") == "bottom"]
+    assert [[row["number"] for row in rows] for rows in written] == [["2", "1", "1"]]  # Altair showed no counts
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "leaderboard", "matchups"])
+def test_the_source_stands_below_the_chart(kind):
+    """It was a line of the subtitle."""
+    draw = {"trajectory": {"players": ["P7", "P5"]}}.get(kind, {})
+    chart = getattr(plots, kind)(rated(), **draw, backend="altair").to_dict()
+    (note,) = [layer for layer in chart["layer"] if "source" in layer.get("data", {}).get("values", [{}])[0]]
+    assert note["data"]["values"][0]["source"].startswith("Source: 600 matches")
+    assert note["encoding"]["y"]["value"] > chart["layer"][0].get("height", chart.get("height"))
+    assert "Source" not in str(chart["title"])
 
 
 def test_other_backends_are_refused(ax):
@@ -206,7 +219,7 @@ def test_the_label_of_a_line_that_ended_stands_at_its_peak():
 
 def test_names_stand_beside_interactive_lines_with_their_peaks():
     chart = plots.careers(rated(), ["P7", "P5"], backend="altair").to_dict()
-    labels = [x for x in chart["layer"] if isinstance(x["mark"], dict) and x["mark"]["type"] == "text"]
+    labels = [x for x in chart["layer"] if isinstance(x["mark"], dict) and "lineHeight" in x["mark"]]
     assert [x["data"]["values"][0]["label"][0] for x in labels] == ["P7", "P5"]
     assert all(", peak " in x["data"]["values"][0]["label"][1] for x in labels)
     assert all(x["encoding"]["x"]["value"] > chart["width"] for x in labels)
@@ -262,7 +275,7 @@ def test_large_matrices_number_some_columns():
     names = np.array([f"a model with a long name {i}" for i in range(n)])
     strengths = jr.arena.fit_strengths(votes)._replace(players=names)
     chart = plots.win_matrix(strengths, names, backend="altair").to_dict()
-    assert chart["encoding"]["x"]["axis"]["values"] == [f"{i}" for i in range(1, n + 1, 5)]
+    assert chart["layer"][0]["encoding"]["x"]["axis"]["values"] == [f"{i}" for i in range(1, n + 1, 5)]
 
 
 def test_bands_of_nobody_do_not_widen_the_time_axis():
@@ -295,7 +308,7 @@ def test_many_rows_are_named_and_thinned_as_in_matplotlib(count):
     assert step * row_height >= 10 and bars["mark"]["height"] <= row_height and chart["height"] <= 3000
     subtitle = " ".join(chart["title"]["subtitle"])
     assert (f"every {step}th named" in subtitle) == (step > 1)
-    assert "results of" in chart["title"]["subtitle"][-1] == axes.figure.get_supxlabel()
+    assert "results of" in axes.figure.get_supxlabel() == chart["layer"][-1]["data"]["values"][0]["source"]
     assert axes.get_xlabel() == "rating (points)" == bars["encoding"]["x"]["title"]
     plt.close(axes.figure)
 
@@ -309,7 +322,7 @@ def test_a_large_matrix_names_the_rows_that_matplotlib_names():
     axes = plots.win_matrix(s, range(count))
     named = [label.get_text().split("  ")[-1] for label in axes.get_yticklabels()]
     chart = plots.win_matrix(s, range(count), backend="altair").to_dict()
-    assert [x.split("\N{EN SPACE}")[-1] for x in chart["encoding"]["y"]["axis"]["values"]] == named
+    assert [x.split("\N{EN SPACE}")[-1] for x in chart["layer"][0]["encoding"]["y"]["axis"]["values"]] == named
     assert len(named) == 24 and "every 5th named" in " ".join(chart["title"]["subtitle"])
-    assert axes.get_xlabel() == "against, in the order of the rows" == chart["encoding"]["x"]["title"]
+    assert axes.get_xlabel() == "against, in the order of the rows" == chart["layer"][0]["encoding"]["x"]["title"]
     plt.close(axes.figure)

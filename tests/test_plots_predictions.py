@@ -27,9 +27,11 @@ def test_calibration_is_that_of_the_metrics(ax):
     for container, (name, p), said in zip(ax.containers, several.items(), texts(ax), strict=True):
         found = jr.metrics.calibration(p, score, bins=8)
         filled = found.weight > 0
-        np.testing.assert_array_equal(container[0].get_xydata().T, [found.predicted[filled], found.observed[filled]])
-        assert said == f"{name}, {found.error:.3f}"
-        ends = interval_ends(container)[:, :, 1]
+        np.testing.assert_array_equal(
+            container[0].get_xydata().T, [100.0 * found.predicted[filled], 100.0 * found.observed[filled]]
+        )
+        assert said == f"{name}, {100 * found.error:.1f}"
+        ends = interval_ends(container)[:, :, 1] / 100.0
         for (low, high), share, count in zip(ends, found.observed[filled], found.weight[filled], strict=True):
             for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
                 assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
@@ -43,7 +45,7 @@ def test_calibration_of_winners_is_from_either_side(ax):
     p = np.array([0.9, 0.8, 0.6, 0.3])
     plots.calibration(p, np.ones(4), bins=5, ax=ax)
     found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
-    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), found.observed[found.weight > 0])
+    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), 100.0 * found.observed[found.weight > 0])
     np.testing.assert_allclose(ax.child_axes[0].patches[0].get_data().values, 0.5 * found.weight)
 
 
@@ -61,8 +63,8 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
     plots.calibration(prediction, rounds, bins=10, ax=ax)
     there = ~np.isnan(share)
-    np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [prediction[there], share[there]])
-    assert ax.get_ylabel() == "observed share of the others"
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [100.0 * prediction[there], 100.0 * share[there]])
+    assert ax.get_ylabel() == "observed share of the others beaten (%)"
     with refused("for rating periods, give the matches"):
         plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax)
 

@@ -113,11 +113,11 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert title(0.5 + 1.2 * (p - 0.5)).startswith("Predictions too bold")
     assert title(0.5 + 0.6 * (p - 0.5)).startswith("Predictions too cautious")
     home = np.where(p < 0.5, 0.5 * p, p)  # only underdogs scored more than predicted
-    assert title(home) == "Scores higher than predicted where that is below one half"
+    assert title(home) == "Scores higher than predicted where that is below 50%"
     assert title(p - 0.08) == "Scores higher than predicted, of underdogs and of favourites"
     two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
-    assert titles.calibration_title(two).startswith("right better calibrated than half, off by 0.0")
-    assert titles.calibration_title(two | {"one": two["half"]}).startswith("right calibrated best, off by 0.0")
+    assert titles.calibration_title(two).startswith("right is better calibrated than half, off by ")
+    assert titles.calibration_title(two | {"one": two["half"]}).startswith("right is calibrated best, off by ")
     for score, is_clear in ((0.63, False), (0.65, True)):  # 1.5 and 2.5 standard errors of 600 matches
         assert titles._misprediction(np.array([0.6]), np.array([score]), np.array([600.0])) == (1, is_clear)
 

@@ -19,7 +19,7 @@ from jaxrate.plots.scoreboard_style import (
     mix_colours,
     wrap_evenly,
 )
-from jaxrate.text_format import format_percent
+from jaxrate.text_format import format_percent, format_short_count
 
 WIDTH = 640  # pixels
 HEIGHT = 360
@@ -35,6 +35,8 @@ MAX_MATRIX_SIDE = 700
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns of a matrix have names
 MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
 LABEL_FONT = 10
+SOURCE_DISTANCE = 42  # pixels from the bottom of a chart to the source, below labels and title of the axis
+COUNT_HEIGHT = 13  # of a line of numbers above a chart
 MAX_LABEL_LENGTH = 60
 MAX_SUBTITLE_LENGTH = 120  # characters of a line
 INTERVAL_TICKS = 6
@@ -124,7 +126,7 @@ def interval_chart(
             x=altair.value(WIDTH + 8), y=y, text="text:N"
         )
         layers.append(written)
-    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text)
+    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height + SOURCE_DISTANCE)
 
 
 def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: int) -> Any:
@@ -185,48 +187,68 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: in
         numbers_in_cells = data.mark_text().encode(x=x, y=y, text="text:N", color=colour)
         chart = altair.layer(chart, numbers_in_cells).resolve_scale(color="independent")
     chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
-    return style_chart(chart, text)
+    name_height = 0.85 * CHARACTER_PIXELS * max(map(len, names)) if has_column_names else 0.0
+    return style_chart(chart, text, side + name_height + SOURCE_DISTANCE)
 
 
 def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) -> Any:
-    """Observed by predicted scores of each system, (predicted, observed, low, high, count) [bins] by label."""
+    """Observed by predicted scores in percent of each system, (predicted, observed, low, high, count) [bins] by label.
+
+    Above are the numbers of predictions, in the colours of the systems.
+    """
     altair = import_altair()
     keys = "predicted", "observed", "low", "high", "count"
     rows = [
-        {"system": name} | {key: round(float(x), 4) for key, x in zip(keys, values, strict=True)}
+        {"system": name, "number": format_short_count(values[-1])}
+        | {key: round(float(x), 3) for key, x in zip(keys, values, strict=True)}
         for name, bins in lines.items()
         for values in zip(*bins, strict=True)
     ]
     chart = altair.Chart(altair.Data(values=rows))
-    share = altair.Scale(domain=[0, 1])
-    ticks = [0.2, 0.4, 0.6, 0.8, 1]
-    x_axis = altair.Axis(values=[0, *ticks], format="~g")
-    y_axis = altair.Axis(values=ticks, format="~g")  # the zero in the corner is that of both axes
-    x = altair.X("predicted:Q", title=text.x, scale=share, axis=x_axis)
+    percent = altair.Scale(domain=[0, 100])
+    ticks = [20, 40, 60, 80, 100]
+    x_axis = altair.Axis(values=[0, *ticks], format="d")
+    y_axis = altair.Axis(values=ticks, format="d")  # the zero in the corner is that of both axes
+    x = altair.X("predicted:Q", title=text.x, scale=percent, axis=x_axis)
 
     def y_of(column: str) -> Any:
-        return altair.Y(f"{column}:Q", title=text.y, scale=share, axis=y_axis)
+        return altair.Y(f"{column}:Q", title=text.y, scale=percent, axis=y_axis)
 
-    colour = altair.Color("system:N", title="calibration error", scale=altair.Scale(
+    colour = altair.Color("system:N", title="calibration error (%)", scale=altair.Scale(
         domain=[*lines], range=[COLOURS[i % len(COLOURS)] for i in range(len(lines))]))  # fmt: skip
-    diagonal = altair.Chart(altair.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(
+    diagonal = altair.Chart(altair.Data(values=[{"x": 0, "y": 0}, {"x": 100, "y": 100}])).mark_line(
         color=GREY, strokeDash=[4, 4], strokeWidth=1
     )
-    tooltip = ["system:N", *(altair.Tooltip(f"{key}:Q", format=".3f") for key in keys[:4]),
+    tooltip = ["system:N", *(altair.Tooltip(f"{key}:Q", format=".1f") for key in keys[:4]),
                altair.Tooltip("count:Q", format=",.0f")]  # fmt: skip
-    layers = (
-        diagonal.encode(x=altair.X("x:Q", title=text.x, scale=share, axis=x_axis), y=y_of("y")),
+    layers = [
+        diagonal.encode(x=altair.X("x:Q", title=text.x, scale=percent, axis=x_axis), y=y_of("y")),
         chart.mark_rule(opacity=0.5).encode(x=x, y=y_of("low"), y2="high:Q", color=colour),
         chart.mark_line(strokeWidth=1.2).encode(x=x, y=y_of("observed"), color=colour),
         chart.mark_circle(size=50, opacity=1).encode(x=x, y=y_of("observed"), color=colour, tooltip=tooltip),
-    )
-    return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text)
+    ]
+    for i, name in enumerate(reversed(lines)):
+        counts = altair.Chart(altair.Data(values=[row for row in rows if row["system"] == name]))
+        counts = counts.mark_text(baseline="bottom", clip=False, fontSize=LABEL_FONT)
+        at = altair.value(-COUNT_HEIGHT * (i + 0.3))
+        layers.append(counts.encode(x=x, y=at, text="number:N", color=colour))
+    chart = altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT)
+    return style_chart(chart, text, HEIGHT + SOURCE_DISTANCE)
 
 
-def style_chart(chart: Any, text: ChartText) -> Any:
-    """The style of all plots: no box, a horizontal grid, the title at the left."""
+def style_chart(chart: Any, text: ChartText, source_y: float | None = None) -> Any:
+    """The style of all plots: no box, a horizontal grid, the title at the left.
+
+    The source stands so many pixels below the top of the layers, or without them in the subtitle.
+    """
     altair = import_altair()
-    subtitle = [*wrap_evenly(text.subtitle, MAX_SUBTITLE_LENGTH), *([text.source] if text.source else [])]
+    subtitle = wrap_evenly(text.subtitle, MAX_SUBTITLE_LENGTH)
+    if text.source and source_y is None:
+        subtitle = [*subtitle, text.source]
+    elif text.source:
+        note = altair.Chart(altair.Data(values=[{"source": text.source}]))
+        note = note.mark_text(align="left", baseline="top", clip=False, color=GREY, fontSize=LABEL_FONT)
+        chart += note.encode(x=altair.value(0), y=altair.value(source_y), text="source:N")
     axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}
     title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="bounds", color=INK, offset=14,
                                fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.plots.altair_charts import CHARACTER_PIXELS, HEIGHT, WIDTH, ChartText, import_altair, style_chart
+from jaxrate.plots.altair_charts import (
+    CHARACTER_PIXELS,
+    HEIGHT,
+    SOURCE_DISTANCE,
+    WIDTH,
+    ChartText,
+    import_altair,
+    style_chart,
+)
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
 from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import times_to_numbers
@@ -107,7 +115,7 @@ def line_chart(
         layers.append(dots.mark_circle(size=60, opacity=1, stroke="white").encode(x=axes.x, y=axes.y, color=colour))
     layers += _label_layers(named, axes)
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style_chart(chart.interactive(bind_y=False), text)
+    return style_chart(chart.interactive(bind_y=False), text, HEIGHT + SOURCE_DISTANCE)
 
 
 def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequence[ChartBand] = ()) -> Any:

@@ -80,7 +80,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     is_shown = (rating >= rating_range[0]) & (rating <= rating_range[1])
     step = rating[1] - rating[0]
     density = 100.0 * beliefs[:, is_shown].T / step
-    subtitle = f"By {system_title(system.name)}: the darker, the more likely is the strength; before each match"
+    subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
     title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
     ax = make_axes(ax, (8.0, 4.8), title, subtitle, source=describe_source(data))

@@ -31,6 +31,7 @@ from jaxrate.plots.scoreboard_style import (
     style_axes,
 )
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.text_format import format_short_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,13 +50,13 @@ def calibration(
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Plot mean score against mean prediction in bins of equal width, with 95% intervals; the diagonal is perfect.
+    """Plot mean scores against mean predictions, in percent and in bins of equal width; the diagonal is perfect.
 
         jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
 
-    Above are the numbers of predictions in each bin. The intervals are Wilson's for a binomial share (draws, and shares
-    of many opponents, vary less). The legend has the calibration error. If the first player won every match, as in
-    tables of winners and losers, each match counts half from either side.
+    Above are the numbers of predictions in each bin. The 95% intervals are Wilson's for a binomial share (draws,
+    and shares of many opponents, vary less). The legend has the calibration error. If the first player won every match,
+    as in tables of winners and losers, each match counts half from either side.
 
     Args:
       prediction: [n] predictions for player 0, or those of several systems by name; for rounds, [sum P] of each
@@ -76,10 +77,10 @@ def calibration(
         name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
     }
     intervals = {
-        f"{format_plot_name(name)}{', ' if name else ''}{one.error:.3f}": _bin_intervals(one)
+        f"{format_plot_name(name)}{', ' if name else ''}{100.0 * one.error:.1f}": _bin_intervals(one)
         for name, one in calibrations.items()
     }
-    axis_quantity = "share of the others" if is_share else "score"
+    axis_quantity = "share of the others beaten (%)" if is_share else "score (%)"
     text = ChartText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
                      "Bars are 95% intervals, and right predictions lie on the diagonal",
                      f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
@@ -87,7 +88,7 @@ def calibration(
         return calibration_chart(intervals, text)
     ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, source=source, grid="both")
     if not count_lines(ax, "calibration"):
-        ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
         predicted, observed, low, high, _ = bin_values
         number = count_lines(ax, "calibration")
@@ -99,15 +100,16 @@ def calibration(
         line[0].set_gid("calibration")
         _draw_bin_counts(ax, one.weight, line_style(number))
     ax.set(xlabel=text.x, ylabel=text.y, aspect="equal")
-    add_legend(ax, "calibration error", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
+    add_legend(ax, "calibration error (%)", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
     return ax
 
 
 def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, ...]:
-    """Mean prediction and mean score of each bin that is not empty, Wilson's 95% interval, and its count."""
+    """Mean prediction and mean score of each bin that is not empty, Wilson's interval, all in percent; its count."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
-    return predicted, observed, *checked_match_metrics.wilson_interval(observed, count), count
+    low, high = checked_match_metrics.wilson_interval(observed, count)
+    return 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count
 
 
 def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
@@ -146,31 +148,23 @@ def _draw_bin_counts(ax: "Axes", count: HostArray, bin_line_style: dict[str, Any
         count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
     count_axes.stairs(
         count,
-        np.linspace(0.0, 1.0, len(count) + 1),
+        np.linspace(0.0, 100.0, len(count) + 1),
         color=bin_line_style["color"],
         linestyle=bin_line_style["linestyle"],
     )
     top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
-    count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", _format_short_count(top / 1.4)])
+    count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", format_short_count(top / 1.4)])
     count_axes.tick_params(labelsize="x-small")
     for text in list(count_axes.texts):
         text.remove()
     if is_first and ax.bbox.width * points_per_pixel(ax) / len(count) > 3.0 * SMALL_FONT:
-        for middle, number in zip((np.arange(len(count)) + 0.5) / len(count), count, strict=True):
+        for middle, number in zip(100.0 * (np.arange(len(count)) + 0.5) / len(count), count, strict=True):
             count_axes.text(
                 middle,
                 number,
-                _format_short_count(number),
+                format_short_count(number),
                 ha="center",
                 va="bottom",
                 color=GREY,
                 fontsize=SMALL_FONT - 2.0,
             )
-
-
-def _format_short_count(count: float) -> str:
-    """A count in at most four characters."""
-    for size, sign in ((1e6, "m"), (1e3, "k")):
-        if count >= 0.9995 * size:
-            return f"{count / size:.{int(count < 9.95 * size)}f}{sign}"
-    return f"{count:.0f}"

@@ -162,9 +162,9 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
         best = min(calibrations, key=lambda name: calibrations[name].error)
         if len(calibrations) == 2:
             (other,) = (name for name in calibrations if name != best)
-            errors = f"{calibrations[best].error:.3f} rather than {calibrations[other].error:.3f}"
-            return f"{best} better calibrated than {other}, off by {errors} on average"
-        return f"{best} calibrated best, off by {calibrations[best].error:.3f} on average"
+            errors = f"{100.0 * calibrations[best].error:.1f}% rather than {100.0 * calibrations[other].error:.1f}%"
+            return f"{best} is better calibrated than {other}, off by {errors} on average"
+        return f"{best} is calibrated best, off by {100.0 * calibrations[best].error:.1f}% on average"
     (one,) = calibrations.values()
     filled = one.weight > 0
     predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
@@ -176,7 +176,7 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
         return f"Scores {'higher' if low > 0 else 'lower'} than predicted, of underdogs and of favourites"
     if low_is_clear != high_is_clear:
         sign, place = (low, "below") if low_is_clear else (high, "above")
-        return f"Scores {'higher' if sign > 0 else 'lower'} than predicted where that is {place} one half"
+        return f"Scores {'higher' if sign > 0 else 'lower'} than predicted where that is {place} 50%"
     lean = np.where(predicted < 0.5, 1.0 - observed, observed), np.maximum(predicted, 1.0 - predicted)
     if low == high or not (low_is_clear or _misprediction(lean[1], lean[0], weight)[1]):
         return "Predictions came true, within chance"

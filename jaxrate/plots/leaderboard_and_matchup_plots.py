@@ -115,7 +115,7 @@ def matchups(
 
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
-    A score of one half is white, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
+    A score of one half has no colour, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
     order of the ratings.
 
     Args:
@@ -156,9 +156,8 @@ def matchups(
     rows = describe_rows(len(ids), count)
     has_side = bool(np.any(getattr(options.get("params") or system.params, "side_advantage", 0.0)))
     neutral = ", on neutral ground" if has_side else ""
-    subtitle = (
-        f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}; white: even{neutral}{scope}"
-    )
+    subtitle = f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}{neutral}"
+    subtitle += f"; blue: favoured, orange: not{scope}"
     step = matrix_name_step(labels, ax)
     subtitle += describe_name_step(step)
     title = favourite_title(labels, percent, len(ids) < count)

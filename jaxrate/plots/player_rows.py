@@ -80,7 +80,7 @@ def draw_intervals(
     """Draw a dot with its interval in each row; the more rows, the thinner. Returns the container of errorbar."""
     rows = np.arange(len(values)) if rows is None else rows
     points = axes_height(ax) / max(len(rows), 1)  # height of a row
-    look: dict[str, Any] = {"markersize": float(np.clip(0.35 * points, 1.5, 4.5)), "capsize": 0.0}
+    look: dict[str, Any] = {"markersize": float(np.clip(0.4 * points, 1.5, 6.5)), "capsize": 0.0}
     bars = ax.errorbar(
         values, rows, xerr=half_widths, fmt="o", color=colour, elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)),
         markeredgewidth=0.0, **look,

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
 RANK_WIDTH = 1.5  # points of a line
+END_DOT_SIZE = 6.0
 PANEL_HEIGHT = 1.5  # inches of a panel and its heading
 PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
 TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
@@ -207,7 +208,7 @@ def _draw_ranks(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers,
 def _draw_rank_line(ax: "Axes", line: ChartLine, colour: str) -> None:
     (drawn,) = ax.plot(
         line.x, line.y, color=colour, linewidth=RANK_WIDTH, label=line.name, gid="rank",
-        marker="o", markersize=3.5, markevery=[len(line.y) - 1], solid_capstyle="round",
+        marker="o", markersize=END_DOT_SIZE, markevery=[len(line.y) - 1], solid_capstyle="round",
     )  # fmt: skip
     add_halo(drawn)
     draw_isolated_points(ax, line.x, line.y, colour, RANK_WIDTH)

@@ -122,7 +122,7 @@ def win_matrix(
 
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
 
-    An expected score of one half is white, and colours reach from 0 to 100. Rows are in the order of
+    An expected score of one half has no colour, and colours reach from 0 to 100. Rows are in the order of
     the ratings. Two players who cannot be compared have no number.
 
     Args:
@@ -150,7 +150,9 @@ def win_matrix(
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     step = matrix_name_step(labels, ax)
-    subtitle = f"Expected score in percent of {describe_rows(len(labels), count)}, in rows{ties}; white: even"
+    subtitle = (
+        f"Expected score in percent of {describe_rows(len(labels), count)}, in rows{ties}; blue: favoured, orange: not"
+    )
     subtitle += describe_name_step(step)
     text = ChartText(
         favourite_title(labels, percent, len(labels) < count),

@@ -129,7 +129,7 @@ def trajectory(
     first_rule = f", from the tenth {event} on" if early else ""
     thin_to_peak = partial(thin, peak_min_events=early + 1)
     if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
-        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{steps.describe()}, and the highest{first_rule}"
+        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{steps.describe()}{first_rule}"
         before = [thin_to_peak(line) for line in before]
         # lines in hindsight have ratings after events already
         now = [thin_to_peak(line.repeat_first()) for line in now] if is_smoothed or after else before
@@ -144,7 +144,8 @@ def trajectory(
         now = [line._replace(deviation=None) for line in now]
     bands = "" if now[0].deviation is None else ", with 95% intervals"
     dashed = ". Dashed: at the time" if after and is_interactive else ""
-    subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{unnamed.description}"
+    dots = ". Dots mark peaks" if is_thinned else ""
+    subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{dots}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rating_system), describe_source(system))
     if is_interactive:
         chart_lines = [*unnamed.lines, *(_chart_line(line) for line in now)]
@@ -164,7 +165,8 @@ def trajectory(
 
 def _chart_line(line: RatingLine) -> ChartLine:
     """A line for an interactive chart, with its interval."""
-    return ChartLine(line.name, line.times, line.mean, None if line.deviation is None else Z_95 * line.deviation)
+    half_width = None if line.deviation is None else Z_95 * line.deviation
+    return ChartLine(line.name, line.times, line.mean, half_width, peak=line.peak)
 
 
 def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
@@ -178,6 +180,9 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
         )  # fmt: skip
     draw_style = "steps-pre" if is_stepped else "default"
     ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
+    if line.peak is not None:
+        ax.plot(line.times[line.peak], line.mean[line.peak], "o", color=colour, markersize=5, markeredgecolor="white",
+                zorder=3.0, gid="peak")  # fmt: skip
     if not is_stepped:
         draw_isolated_points(ax, line.times, line.mean, colour, 1.5)
     if line.deviation is not None:
