@@ -10,7 +10,6 @@ from jaxrate.cli import arena
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.player_output import career_sides, strengths_by_category
 from jaxrate.cli.season_and_tournament import _print_forecast
-from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.league.column_table import ColumnTable
 
 pa = pytest.importorskip("pyarrow")
@@ -41,15 +40,6 @@ def test_strengths_by_category_leave_out_what_has_no_evidence(monkeypatch):
     (told,) = strengths_by_category(rated, SimpleNamespace(player=np.array(["Bo", "Ada"])))
     assert [*told.headings] == ["strength by category", "Hard", "unknown"]
     assert told.rows == [("Bo", "2,094.4", "2,073.5"), ("Ada", "2,195.6", "2,140.1")]
-
-
-def test_an_earlier_rank_has_one_name():
-    """Defect: "rank then" above the column, and "earlier rank" in the line about hidden ones."""
-    table = SimpleNamespace(heads_and_cells=lambda top: (["player", "change", "rank then"], [("Ada", "+1", 2)]))
-    told = to_text_table(table, "change and rank then: since 2020")
-    assert (
-        told.headings == ["player", "change", "earlier rank"] and told.caption == "change and earlier rank: since 2020"
-    )
 
 
 def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):

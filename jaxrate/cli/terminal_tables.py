@@ -53,10 +53,7 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
     from jaxrate.league.column_table import LEFT_ALIGNED_COLUMNS
 
     headings, rows = table.heads_and_cells(top)
-    headings = ["earlier rank" if heading == "rank then" else heading for heading in headings]
-    return TextTable(
-        headings, rows, LEFT_ALIGNED_COLUMNS, caption.replace("change and rank then:", "change and earlier rank:")
-    )
+    return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)
 
 
 def name_teams(table: TextTable) -> TextTable:

@@ -75,7 +75,7 @@ class Leaderboard(ColumnTable):
             cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
         if self.change is not None and self.rank_then is not None:
             cells["change"] = ["" if x != x else format_decimals(x, digits, signed=True) for x in self.change]
-            cells["rank then"] = [x or "" for x in self.rank_then]
+            cells["earlier rank"] = [x or "" for x in self.rank_then]
         if self.games is not None:
             cells["games"] = [f"{x:,}" for x in self.games]
         if self.last is not None:

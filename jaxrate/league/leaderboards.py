@@ -336,6 +336,6 @@ class HistoryLeaderboardBuilder:
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
         if since is not None:
             lines.append(
-                f"change and rank then: since {format_time(np.floor(since) if clock == 'dates' else since, clock)}"
+                f"change and earlier rank: since {format_time(np.floor(since) if clock == 'dates' else since, clock)}"
             )
         return "\n".join(lines)
