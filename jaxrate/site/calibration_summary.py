@@ -46,8 +46,11 @@ CHANCE_WORDS = CalibrationWords(
     "predicted",
     "won",
     "matches",
-    ("Favourites won about as often as predicted", "Favourites won more often than predicted",
-     "Favourites won less often than predicted"),
+    (
+        "Favourites won about as often as predicted",
+        "Favourites won more often than predicted",
+        "Favourites won less often than predicted",
+    ),
 )
 SCORE_WORDS = CalibrationWords(
     "Favourites with an expected score of 70% should score 70%, where a draw counts as half",
@@ -60,8 +63,11 @@ SCORE_WORDS = CalibrationWords(
     "expected",
     "score",
     "matches",
-    ("Favourites scored about as expected", "Favourites scored more than expected",
-     "Favourites scored less than expected"),
+    (
+        "Favourites scored about as expected",
+        "Favourites scored more than expected",
+        "Favourites scored less than expected",
+    ),
 )
 FIELD_WORDS = CalibrationWords(
     "Those expected to finish ahead of 70% of the others should finish ahead of 70% of them",
@@ -74,8 +80,11 @@ FIELD_WORDS = CalibrationWords(
     "expected",
     "behind",
     "results",
-    ("Favourites finished about where expected", "Favourites finished higher than expected",
-     "Favourites finished lower than expected"),
+    (
+        "Favourites finished about where expected",
+        "Favourites finished higher than expected",
+        "Favourites finished lower than expected",
+    ),
 )
 
 

@@ -26,7 +26,7 @@ def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
     board = {name: [column[i] for i in order] for name, column in board.items()}
     headings = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
-    headings |= {"change": "change", "then": "rank then", "peak": "best", "peaked": "best on", "slug": "page"}
+    headings |= {"change": "change", "then": "earlier rank", "peak": "best", "peaked": "best on", "slug": "page"}
     if site_data.rated.clock == "dates":
         for key in ("last", "peaked"):
             board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]

@@ -54,7 +54,8 @@ def test_lists_of_numpy_times(unit):
     assert read(table(time=[day] * 3)).events.time.tolist() == [365] * 3
     with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
         read(table(time=[day, None, day]))
-    assert read(table(time=[day, day + np.timedelta64(1, unit), np.datetime64("1973-01-01", "ns")])).events.time[2] == 1096
+    times = [day, day + np.timedelta64(1, unit), np.datetime64("1973-01-01", "ns")]
+    assert read(table(time=times)).events.time[2] == 1096
 
 
 def test_zones_of_pandas():
