@@ -20,6 +20,7 @@ class ProgramTraits(NamedTuple):
     tiles: bool = False  # whether large rounds are cut in tiles
 
 
+# Since JAX 0.11, XLA has its newer emitters alone, and no option for them.
 CAREFUL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # whatever XLA_FLAGS say
 QUICK = {
     "xla_backend_optimization_level": 0,

@@ -119,7 +119,7 @@ def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> Goa
     # The inverse of the root before it is [[p, 0], [q, r]]
     p, q, r = 1.0 / prior.width, -prior.slope / (prior.width * prior.rest), 1.0 / prior.rest
     log_likelihood = jnp.log(total) + highest + jnp.log(a * c)
-    return GoalInference(
+    inference = GoalInference(
         p * pull[0] + q * pull[1],
         r * pull[1],
         p * p * own + 2.0 * p * q * cross + q * q * level_own,
@@ -127,6 +127,7 @@ def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> Goa
         r * r * level_own,
         log_likelihood - gammaln(observation.goals[0] + 1.0) - gammaln(observation.goals[1] + 1.0),
     )
+    return lax.optimization_barrier(inference)  # else XLA on a CPU would infer anew for each number that follows
 
 
 class CovarianceRoot(NamedTuple):
