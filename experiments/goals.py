@@ -37,6 +37,7 @@ INTERNATIONAL = FIRST | {"experience": 20.0, "goal_dispersion": 20.0}
 GOALS, EXPECTED = ("goals_a", "goals_b"), ("expected_a", "expected_b")
 WEEK, DECAY = 7.0, 0.0018  # days, and per day
 SIDE_SINCE, LATEST = 3652.0, 1000  # January 1980 in days since 1970; games
+NEW, NEW_AFTER = 5, 200.0  # matches, and days
 LEAST = 0.005  # to which published probabilities are cut
 
 
@@ -136,18 +137,42 @@ def part_leagues(options):
     matches, cut, table = loaded
     plain, expected = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED)
     old = goals_of(FIRST | {"experience": 20.0}, expected_goals=EXPECTED)
-    rows = [
-        fitted("goals, fitted to goals", plain, matches, cut, "margin", options)[0],
-        fitted("goals and expected goals, fitted to goals", expected, matches, cut, "margin", options)[0],
-        fitted("goals, expected goals and experience, fitted to goals", old, matches, cut, "margin", options)[0],
-        fitted("goals and expected goals, fitted to results", expected, matches, cut, "log_loss", options)[0],
-    ]
+    rows, surplus = [], []
+    for label, system, loss in (
+        ("goals, fitted to goals", plain, "margin"),
+        ("goals and expected goals, fitted to goals", expected, "margin"),
+        ("goals, expected goals and experience, fitted to goals", old, "margin"),
+        ("goals and expected goals, fitted to results", expected, "log_loss"),
+    ):
+        found, inner = fitted(label, system, matches, cut, loss, options)
+        rows.append(found)
+        if "league" in table:
+            surplus.append({"what": label} | promoted_surplus(three_chances(inner, matches), matches, table["league"]))
     if "prob1" in table:
         chance = np.clip(np.stack([table[name] for name in ("prob2", "probtie", "prob1")], axis=1), LEAST, None)
         rows.append(
             row("FiveThirtyEight, as published", chance / chance.sum(axis=1, keepdims=True), matches.score, cut)
         )
-    return {"37 leagues, last fifth": rows, "37 leagues": [{"matches": len(matches.score), "fitted": cut}]}
+    return {
+        "37 leagues, last fifth": rows,
+        "promoted": surplus,
+        "37 leagues": [{"matches": len(matches.score), "fitted": cut}],
+    }
+
+
+def promoted_surplus(chance, matches, league):
+    """Score less expected score of teams who are new to a league that had begun, in their first matches."""
+    player, day, score = (np.asarray(x) for x in (matches.player, matches.time, matches.score))
+    begin = {name: day[league == name].min() for name in np.unique(league)}
+    _, first = np.unique(player.ravel(), return_index=True)
+    is_new = np.array([day[i // 2] > begin[league[i // 2]] + NEW_AFTER for i in first])
+    surplus, played = [], np.zeros(len(first), int)
+    for i, pair in enumerate(player):
+        ahead = score[i] - chance[i] @ [0.0, 0.5, 1.0]
+        surplus += [sign * ahead for x, sign in zip(pair, (1.0, -1.0), strict=True) if is_new[x] and played[x] < NEW]
+        played[pair] += 1
+    error = np.std(surplus) / np.sqrt(len(surplus))
+    return {"matches": len(surplus), "surplus": np.mean(surplus), "standard_error": error}
 
 
 def part_international(options):

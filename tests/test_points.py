@@ -77,12 +77,12 @@ def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelih
     both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
     system = jr.skills("points", margin=POINTS, growth=0.0, pace_growth=0.0)
     state = jr.run(system, jr.periods(both, 7.0)).state
-    precision, pull = np.array([80.0**-2, 0.0])
+    precision, pull = np.array([150.0**-2, 0.0])
     for i in (0, 1):
         alone = jr.matches([[0, 1]], [1.0 - i], columns={name: [x[i]] for name, x in columns.items()})
         one = jr.run(system, alone).state
         assert_close_leaves("a period", jr.run(system, jr.periods(alone, 7.0)).state.mean, one.mean, 1e-12)
-        precision = precision + 1.0 / one.covariance[0, 1, 1] - 80.0**-2
+        precision = precision + 1.0 / one.covariance[0, 1, 1] - 150.0**-2
         pull = pull + one.mean[0, 1] / one.covariance[0, 1, 1]
     np.testing.assert_allclose([state.mean[0, 1], state.covariance[0, 1, 1]], [pull / precision, 1.0 / precision])
 

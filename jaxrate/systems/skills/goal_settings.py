@@ -10,10 +10,10 @@ from jaxrate.hyperparameter_definitions import MAYBE_ANY, MAYBE_NOT_NEGATIVE, MA
 from jaxrate.systems.skills.settings_and_state import GROWTH_UNIT, ModelSettings
 
 PACE_GROWTH = Parameter(
-    MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace", if_none="2, with goals; 5, with points"
+    MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace", if_none="2, with goals; 10, with points"
 )
 PACE_DEVIATION = Parameter(
-    MAYBE_POSITIVE, "points", "deviation of a newcomer's pace", if_none="30, with goals; 80, with points"
+    MAYBE_POSITIVE, "points", "deviation of a newcomer's pace", if_none="30, with goals; 150, with points"
 )
 GOAL_RATE = Parameter(
     MAYBE_POSITIVE, "goals", "goals of each of two equals, without a side", if_none="1.35, with goals"
@@ -51,8 +51,8 @@ def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | N
     """Of each hyperparameter of goals and points whether the model has it, its usual value, and what else it needs."""
     goals, points, expected = model.outcome == "goals", model.outcome == "points", bool(model.expected_goals)
     return {
-        "pace_growth": (model.pace, 5.0 if points else 2.0, NEEDS_PACE),
-        "initial_pace_deviation": (model.pace, 80.0 if points else 30.0, NEEDS_PACE),
+        "pace_growth": (model.pace, 10.0 if points else 2.0, NEEDS_PACE),
+        "initial_pace_deviation": (model.pace, 150.0 if points else 30.0, NEEDS_PACE),
         "point_rate": (points, 100.0, NEEDS_POINTS),
         "total_noise": (points, 450.0, NEEDS_POINTS),
         "goal_rate": (goals, 1.35, NEEDS_GOALS),
