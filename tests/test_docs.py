@@ -155,6 +155,9 @@ def test_docstrings_become_restructured_text():
         "Args:",
         "  x: `y`.",
     ]
+    code = ["Returns two.", "", "    jr.two()", "", "More."]
+    with_output = [".. code-block:: python", "   jr.two()", ".. code-block:: text", "   2"]
+    assert [x for x in to_restructured(code, set(), outputs={"jr.two()": "2"}) if x][1:-1] == with_output
     assert to_restructured(lines, {"rate", "forecasts.best_of"}, "forecasts") == [
         "As :py:obj:`jr.rate <jaxrate.rate>`,",
         r"``a_ b``\ s and \*x\_. See :py:obj:`best_of <jaxrate.forecasts.best_of>`:",

@@ -15,6 +15,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 LARGEST = 400_000  # bytes
+PICTURE_LATER = "4_a_million_matches", "10_training_loop"  # they draw what the notebook measures or trains
 LONGEST_LINE = 80  # characters of code, which a page of the documentation shows
 OLD_TITLES = "Do predictions come true?", "Careers of"
 MACHINE = r"(?<![\w.])(/(home|root|tmp|work|var|opt|usr|mnt|Users)\b|[A-Z]:\\)"
@@ -73,6 +74,12 @@ def test_it_was_executed(notebook):
         drawn = text(output.get("data", {}).get("text/html", "")) + said
         assert not any(title in drawn for title in OLD_TITLES)
         assert not re.search(r"<td[^>]*>\d{4,}\.\d</td>|^ *\d+  \D.*  \d{4,}\.\d  ", drawn, re.MULTILINE), drawn
+
+
+def test_the_first_output_is_a_picture(path, notebook):
+    """Listings of data and tables stood before what the notebook finds."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    assert "image/png" in outputs[0].get("data", {}) or path.stem in PICTURE_LATER
 
 
 def test_lines_of_code_fit_the_page(notebook):

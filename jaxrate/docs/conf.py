@@ -10,12 +10,14 @@ from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
 
 import jaxrate
 from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
+from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
 from jaxrate.docs.page_sources import guides_that_call
 from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
 
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
 SECTIONS = list_sections()
+OUTPUTS: dict[str, str] = {}  # of examples, by their code
 PUBLIC = {name for section in SECTIONS for name in list_pages(section)}
 for section in SECTIONS:  # public names of modules are no paths of files; Sphinx imports them
     sys.modules |= {f"jaxrate.{space.name}": space.module for space in section.namespaces}
@@ -89,7 +91,7 @@ def convert_docstring(app: Any, kind: str, name: str, value: Any, options: Any, 
     """Before napoleon reads a docstring, make it reStructuredText."""
     own = class_docstring(value, lines) if kind == "class" else lines
     namespace = name.removeprefix("jaxrate.").rpartition(".")[0]
-    lines[:] = to_restructured(own, PUBLIC, namespace)
+    lines[:] = to_restructured(own, PUBLIC, namespace, OUTPUTS)
 
 
 def skip_field(app: Any, kind: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
@@ -138,6 +140,7 @@ def setup(app: Any) -> None:
     if Path(app.srcdir, "scripts").exists():
         app.setup_extension("sphinx_gallery.gen_gallery")
         app.config.autosummary_context["has_gallery"] = True
+        OUTPUTS.update(example_outputs(functions_with_examples()))
 
 
 sphinx_gallery_conf = {

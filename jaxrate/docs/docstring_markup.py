@@ -7,11 +7,11 @@ import re
 import sys
 import textwrap
 import tokenize
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from io import StringIO
 from itertools import pairwise
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, get_type_hints
 
 SECTION_HEADER = re.compile(r"(?:Args|Fields|Raises|Returns|Warns|Yields):$")
@@ -22,15 +22,19 @@ PYTHON_CODE = re.compile(r"\bjr\.|\bimport |\btesting\.")
 INLINE_CODE = re.compile(r"(`[^`]+`)")
 
 
-def to_restructured(lines: list[str], public: Collection[str], namespace: str = "") -> list[str]:
+def to_restructured(
+    lines: list[str], public: Collection[str], namespace: str = "", outputs: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """A docstring in Markdown as reStructuredText.
 
-    Code and rows of aligned columns become blocks of code. Names in backticks lead to their pages if they are public.
+    Code and rows of aligned columns become blocks of code, with the output of code below it. Names in backticks lead to
+    their pages if they are public.
 
     Args:
       lines: of the docstring.
       public: names with pages, as after `jaxrate.`.
       namespace: the module in which names are looked up first, as after `jaxrate.`.
+      outputs: of examples, by their code.
     """
     result: list[str] = []
     text: list[str] = []
@@ -45,7 +49,9 @@ def to_restructured(lines: list[str], public: Collection[str], namespace: str = 
             language = "python" if PYTHON_CODE.search("\n".join(block)) else "text"
             body = textwrap.dedent("\n".join(block)).splitlines()
             result += _inline_markup(text, public, namespace)
-            result += ["", f".. code-block:: {language}", "", *(f"   {x}".rstrip() for x in body), ""]
+            blocks = [(language, body), ("text", outputs.get("\n".join(body), "").splitlines())]
+            for name, rows_shown in blocks[: 1 + bool(blocks[1][1])]:
+                result += ["", f".. code-block:: {name}", "", *(f"   {x}".rstrip() for x in rows_shown), ""]
             text = []
         else:
             if not in_section and LIST_ITEM.match(rows[0]) and text and text[-1] and not _ends_in_list(text):
@@ -120,10 +126,15 @@ def class_docstring(kind: type, lines: list[str]) -> list[str]:
 
 
 def strip_annotated_metadata(function_or_class: Any) -> None:
-    """Leave types alone in the annotations of a function or class: what checks read stands in no signature."""
+    """Leave types alone in the annotations of a function or class: what checks read stands in no signature.
+
+    An argument of any type has none, since the docstring says more than `Any`.
+    """
     target = inspect.unwrap(function_or_class) if inspect.isroutine(function_or_class) else function_or_class
     names = vars(sys.modules.get(getattr(target, "__module__", None) or "", builtins))
     for name, annotation in [*getattr(target, "__annotations__", {}).items()]:
         alone = SimpleNamespace(__annotations__={name: annotation})
         with suppress(NameError):  # of a type that only checkers know
             target.__annotations__[name] = get_type_hints(alone, names)[name]
+            if target.__annotations__[name] is Any and name != "return":
+                del target.__annotations__[name]
