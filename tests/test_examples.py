@@ -29,6 +29,12 @@ def test_examples_run_and_have_outputs(tmp_path, monkeypatch):
     assert sum(map(bool, outputs.values())) > 45
 
 
+def test_the_first_of_several_calls_is_shown():
+    assert run_example("x = 2\nprint(x)\nx + 1", {}) == ("2\n", 3)
+    assert run_example("x + 1  # one\nx + 2", {"x": 1}) == (">>> x + 1\n", 2)
+    assert run_example("x = 1", {}) == ("", None)
+
+
 def test_outputs_that_pages_show_are_short_and_read_well():
     assert example_outputs._readable_output("two\n", np.array([1.23456])) == "two\narray([1.2346])"
     assert example_outputs._readable_output("x" * 200, None) == ""

@@ -31,7 +31,7 @@ MAX_LINES, MAX_WIDTH = 14, 150  # of an output that a page shows
 
 def functions_with_examples() -> list[str]:
     """The public functions that have examples, as after `jaxrate.`: those at the top, and those of namespaces."""
-    names = [*jr.__all__, *(f"{space}.{name}" for space in NAMESPACES for name in getattr(jr, space).__all__)]
+    names = [*vars(jr)["__all__"], *(f"{space}.{name}" for space in NAMESPACES for name in getattr(jr, space).__all__)]
     return [name for name in names if inspect.isroutine(inspect.unwrap(get_public(name)))]
 
 
@@ -81,16 +81,18 @@ def example_variables() -> dict[str, Any]:
 
 
 def run_example(code: str, variables: dict[str, Any]) -> tuple[str, Any]:
-    """What an example prints, and the value of its last line if that is an expression."""
-    known, printed = dict(variables), StringIO()
-    *statements, last = ast.parse(code).body
+    """What an example prints, and the value of its first line that has one; further lines are other ways to call."""
+    known, printed, values = dict(variables), StringIO(), []
     with redirect_stdout(printed), redirect_stderr(StringIO()):
-        if not isinstance(last, ast.Expr):
-            exec(compile(code, "<example>", "exec"), known)
-            return printed.getvalue(), None
-        exec(compile(ast.Module(statements, []), "<example>", "exec"), known)
-        value = eval(compile(ast.Expression(last.value), "<example>", "eval"), known)
-    return printed.getvalue(), value
+        for statement in ast.parse(code).body:
+            if isinstance(statement, ast.Expr):
+                value = eval(compile(ast.Expression(statement.value), "<example>", "eval"), known)
+                values += [] if value is None else [(value, ast.get_source_segment(code, statement))]
+            else:
+                exec(compile(ast.Module([statement], []), "<example>", "exec"), known)
+    if len(values) > 1:
+        printed.write(f">>> {values[0][1]}\n")
+    return printed.getvalue(), values[0][0] if values else None
 
 
 def example_outputs(names: Iterable[str]) -> dict[str, str]:
@@ -112,7 +114,8 @@ def _iterate_outputs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _readable_output(printed: str, value: Any) -> str:
     """The text below an example; empty if it has lines that are too long, or addresses in memory."""
     with np.printoptions(precision=4, suppress=True, threshold=12, edgeitems=3):
-        lines = (printed + ("" if value is None else repr(value))).rstrip().splitlines()
+        show = str if type(value).__module__.startswith("jaxrate.") else repr  # tables print well
+        lines = (printed + ("" if value is None else show(value))).rstrip().splitlines()
     if any(len(line) > MAX_WIDTH for line in lines) or re.search(r"\bat 0x|<Axes|\bPosixPath", "".join(lines)):
         return ""
     return "\n".join([*lines[:MAX_LINES], *["..."] * (len(lines) > MAX_LINES)])
