@@ -1,17 +1,20 @@
 """The documentation: every guide and public name has a page, searches find guides, and every plot has a script."""
 
 import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 
 import jaxrate as jr
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.docs import site_build
-from jaxrate.docs.docstring_markup import class_docstring, to_restructured
+from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
 from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, link_public_names, write_sources
 from jaxrate.docs.public_names import list_pages, list_sections
 from tests.browser import narrowed, texts, violations, wait_for
@@ -141,6 +144,16 @@ def test_every_plot_has_a_script_that_draws_it():
             value = jr if call.startswith("jr") else jr.plots
             for part in call.split(".")[1:]:
                 value = getattr(value, part)
+
+
+def test_arguments_of_any_type_have_none_in_signatures():
+    """They had "Any", which says less than the docstring."""
+
+    def function(x: Annotated[int, "checked"], y: Any, *, z: Any = None) -> Any: ...
+
+    for one in (enforce_argument_annotations(function), function):
+        strip_annotated_metadata(one)
+        assert str(inspect.signature(one)) == "(x: int, y, *, z=None) -> Any"
 
 
 def test_docstrings_become_restructured_text():
