@@ -138,8 +138,9 @@ def strip_annotated_metadata(function_or_class: Any) -> None:
             target.__annotations__[name] = get_type_hints(alone, names)[name]
             if target.__annotations__[name] is Any and name != "return":
                 del target.__annotations__[name]
-    signature = getattr(function_or_class, "__signature__", None)  # of functions that check their arguments
-    if isinstance(signature, inspect.Signature) and inspect.isroutine(function_or_class):
+    checked: Any = function_or_class if inspect.isroutine(function_or_class) else None
+    signature = getattr(checked, "__signature__", None)  # of functions that check their arguments
+    if isinstance(signature, inspect.Signature):
         empty = inspect.Parameter.empty
         parameters = [x.replace(annotation=empty) if x.annotation is Any else x for x in signature.parameters.values()]
-        function_or_class.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        checked.__signature__ = signature.replace(parameters=parameters)
