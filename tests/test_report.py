@@ -254,7 +254,12 @@ def test_search_sort_open_and_choose(opened, history):
         assert answer(opened) == (pytest.approx([wanted, 1 - wanted], abs=6e-3), list(names))
     opened.find_element("id", "second").clear()
     opened.find_element("id", "second").send_keys("nobody")
-    assert texts(opened, "#answer") == ["Choose two."]
+    assert texts(opened, "#answer") == ["There is no player called nobody."]  # it was "Choose two."
+    opened.find_element("id", "second").clear()
+    opened.find_element("id", "second").send_keys("plaier 21")
+    assert texts(opened, "#answer button")[0] == "player 21" and not opened.find_element("id", "bar").is_displayed()
+    opened.find_element("css selector", "#answer button").click()
+    assert texts(opened, "#answer a")[1:] == ["player 21"]
 
 
 def test_with_the_keyboard_alone(opened, history):

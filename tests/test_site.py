@@ -312,7 +312,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
         return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(page, "#answer p")]
 
     assert shown() == pytest.approx(chances, abs=6e-3)
-    assert texts(page, ".note")[0] == "Chances of draws are fitted to all results."
+    assert texts(page, ".note")[0] == "Chances of draws are fitted to past results."
     assert not page.find_elements("id", "games")  # where matches are drawn, nobody plays the best of three
 
 

@@ -14,6 +14,7 @@ from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, 
 from jaxrate.metrics.pair_order import count_pairs_in_order
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
+from jaxrate.site.calibration_summary import SCORE_WORDS, AccuracySummary, CalibrationBin
 from jaxrate.site.system_bars import (
     advise_best_system,
     describe_comparison,
@@ -184,3 +185,14 @@ def test_contests_of_many_have_a_finding_and_bins():
     assert "Of those with at least five contests before, in " in said.texts[1] and "of the field" in said.texts[1]
     assert sum(x.events for x in said.bins) == contests * size and all(x.low < x.observed < x.high for x in said.bins)
     assert said.words.up == "share behind" and f" of {len(said.bins)} " in said.verdict
+
+
+def test_the_title_of_a_calibration_is_a_finding():
+    """It was "Calibration" over dots that all lay on one side of the line."""
+    near = CalibrationBin(0.7, 0.71, 900, 0.68, 0.74)
+    right = AccuracySummary("", [], [near] * 5)
+    assert right.calibration_title == "Favourites won about as often as predicted"
+    assert right._replace(lean=1).calibration_title == "Favourites won more often than predicted"
+    assert right._replace(lean=-1, words=SCORE_WORDS).calibration_title == "Favourites scored less than expected"
+    off = near._replace(low=0.705)  # some better, others worse
+    assert right._replace(bins=[near, near, near, off, off]).calibration_title == "Calibration"

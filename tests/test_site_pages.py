@@ -10,6 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
+from jaxrate.site.wording import describe_place_in_category
 from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -87,7 +88,7 @@ def test_a_wide_band_leaves_the_chart_and_is_not_flat(duel):
     page = text_of(duel[1] / "players" / "ada.html")
     heights = [int(y) for y in re.findall(r" (-?\d+)", re.search('class="area first" d="(.*?)"', page)[1])]
     assert min(heights) < 0 and max(heights) > 1000  # the first intervals
-    assert "19 times in 20" not in page and "the 95% interval from the results until then" in page
+    assert "19 times in 20" not in page and "The band is the 95% interval at the time." in page
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +101,8 @@ def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch
     jr.site.write_site(courts, tmp_path)
     page = text_of(tmp_path / "pairs.html")
     assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["hard", "clay"]
-    assert "<label>Category <select" in page and ", category hard" in page
-    assert re.search(r"<h1>.+ \(category: hard\)</h1>", page)  # a headline that holds there alone did not say so
+    assert "<label>Category <select" in page and ", on hard courts:" in page
+    assert re.search(r"<h1>On hard courts, .+</h1>", page)  # a headline that holds there alone did not say so
     monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
     jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
@@ -118,7 +119,8 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     page = text_of(tmp_path / "pairs.html")
     choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]
     assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
-    assert re.search(r"<h1>.+ \(court type: hard\)</h1>", page) and ", court type hard" in page
+    assert re.search(r"<h1>On hard courts, .+</h1>", page) and ", on hard courts:" in page
+    assert describe_place_in_category("mode", "duo") == "in mode duo"
 
 
 def test_the_chosen_category_counts(courts, browser, tmp_path):

@@ -73,7 +73,9 @@ def test_shares_of_teams_are_told_where_they_are_shown(doubles):
     share = rating["Bo"] / (rating["Bo"] + rating["Cy"] + rating["Ann"])
     assert inside(page_of(folder, "Bo"), "career")["columns"] == {"% of team": [50.0, round(100 * share)]}
     assert inside(page_of(folder, "<Di>"), "career")["columns"] == {"% of team": [50.0, None]}
-    assert "is the share of the sum of the members" in (folder / "players" / "cy.html").read_text(encoding="utf-8")
+    assert "is the player\u2019s share of the sum of the team" in (folder / "players" / "cy.html").read_text(
+        encoding="utf-8"
+    )
     report = jr.site.report_html(rated)
     assert "% of team" not in report and ">with</th>" in report
     data = inside(report, "data")

@@ -199,7 +199,7 @@ def test_where_chances_of_draws_are_from():
     told = re.findall(
         '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(jr.elo(), jr.read(table)))
     )
-    assert told == ["Chances of draws are fitted to all results."]
+    assert told == ["Chances of draws are fitted to past results."]
     system = jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5)
     told = re.findall(
         '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(system, jr.read(table)))

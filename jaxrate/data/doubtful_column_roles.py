@@ -1,5 +1,7 @@
 """Hints about columns whose roles are doubtful, and about columns that seem to have one and do not."""
 
+import numpy as np
+
 from jaxrate.data.column_recognition import RecognisedColumnRoles
 
 
@@ -9,7 +11,7 @@ def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
     if recognised.has_rank_as_score:
         hint = f"say rank={score!r}, or --rank {score} on the command line"
         return f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}"
-    if (team := recognised.unused_team) is not None:
+    if (team := recognised.unused_team) is not None and _do_teams_share_ranks(recognised):
         hint = f"say team={team!r}, or --team {team} on the command line"
         return f"the column {team} is not used; if those of a team share a rank, {hint}"
     if (neutral := recognised.unused_neutral) is not None:
@@ -19,3 +21,16 @@ def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
         return ""
     hint = "if the first has it, say side='a', or --side a on the command line"
     return f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}"
+
+
+def _do_teams_share_ranks(recognised: RecognisedColumnRoles) -> bool:
+    """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
+    names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), recognised.unused_team]
+    if not {*names} <= {*recognised.table.names}:
+        return True
+    loaded = recognised.table.load(names, names, ())
+    contest, rank, team = (np.unique(np.asarray(loaded[x]).astype(str), return_inverse=True)[1] for x in names)
+    _, number, members = np.unique(np.stack([contest, team]), axis=1, return_inverse=True, return_counts=True)
+    ranks = np.bincount(np.unique(np.stack([number.ravel(), rank]), axis=1)[0], minlength=len(members))
+    several = members > 1
+    return not several.any() or bool((ranks[several] == 1).mean() > 0.5)

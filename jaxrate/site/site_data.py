@@ -250,7 +250,8 @@ def describe_team_share(data: SiteData) -> str:
     """What the column of shares of teams holds; nothing where there is none."""
     if TEAM_SHARE not in data.columns:
         return ""
-    return f"\u201c{TEAM_SHARE.capitalize()}\u201d is the player's share of the sum of the team's ratings before it."
+    whose = f"the {data.noun.one}\u2019s share"
+    return f"\u201c{TEAM_SHARE.capitalize()}\u201d is {whose} of the sum of the team\u2019s ratings before it."
 
 
 def _explain_table_columns(data: SiteData, event: str) -> str:

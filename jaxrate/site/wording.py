@@ -11,6 +11,8 @@ from jaxrate.text_format import format_number, join_names, replace_dates, use_mi
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 
+SURFACES = {"hard": "on hard courts"} | {x: f"on {x}" for x in ("clay", "grass", "carpet")}  # where matches are played
+
 UNKNOWN = "unknown"  # of a category without a name
 
 
@@ -102,10 +104,8 @@ def format_category(category: Any) -> str:
 
 
 def describe_place_in_category(noun: str, name: str) -> str:
-    """Where a match of a category is played, as "on hard courts", "on clay", "in duo" or "in category 2"."""
-    if noun == "surface":
-        return "on hard courts" if name.casefold() == "hard" else f"on {name.lower()}"
-    return f"in {name}" if any(x.isalpha() for x in name) else f"in {noun} {name}"
+    """Where a match of a category is played, as "on hard courts", "on clay" or "in mode duo"."""
+    return SURFACES.get(name.casefold(), f"in {noun} {name}")
 
 
 def learns_from_margins(rated: Rated) -> bool:
