@@ -110,7 +110,7 @@ def test_the_title_of_a_comparison_is_qualified():
     title = write_comparison_title(compared, "skills")
     assert title == "Of these systems Skills predicts best, 0.0500 of log loss ahead of Elo"
     title = write_comparison_title(compared, "elo")
-    assert title == "Elo has 61.0% of results right; Skills, which predicts best of 2 systems, 62.0%"
+    assert title == "Favourites score 61.0% by Elo, and 62.0% by Skills, the best of 2 systems"
     first, second = describe_comparison(compared, "elo")
     assert first == (
         "Of these systems only Skills learns from points. The model of Cy is level with Skills, within the 95% "

@@ -138,10 +138,12 @@ def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     measure = _measure(comparison)
     place = _place_behind_best(comparison, name)
     if place is not None:
-        metric, calls = ("accuracy", "results right") if measure is LOG_LOSS else (measure.metric, "pairs in order")
+        metric = "accuracy" if measure is LOG_LOSS else measure.metric
         shown, best = (format_metric(metric, x.quality[metric]) for x in (comparison.results[place - 1], first))
-        those = f"{_label(first)}, which predicts best of {len(comparison.results)} systems, {best}"
-        return f"{system_title(name)} has {shown} of {calls}; {those}"
+        those = f"{_label(first)}, the best of {len(comparison.results)} systems"
+        if measure is LOG_LOSS:
+            return f"Favourites score {shown} by {system_title(name)}, and {best} by {those}"
+        return f"{system_title(name)} has {shown} of pairs in order; {those}, {best}"
     gap, half = gap_and_half_width(_difference(second), measure)
     if not gap > (math.inf if half is None else half):
         return f"{_label(first)} and {_label(second)} predict about equally well"
