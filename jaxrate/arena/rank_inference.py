@@ -28,7 +28,7 @@ from jaxrate.text_format import format_decimals, format_html_table, format_range
 
 SAMPLE_BLOCK = 500  # samples that a program compares at once
 SINGULAR_SHARE = 1e-10  # of the largest variance, which makes a singular covariance definite
-MAX_RANKED = 2000  # players, of whom the command line and plots compare all pairs for their ranks
+MAX_RANKED = 1000  # players, of whom the command line and plots compare all pairs for their ranks
 
 
 class RankSets(NamedTuple):
