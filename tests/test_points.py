@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 import jaxrate as jr
 from jaxrate.forecasts.points import make_point_system
+from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import refused
 from tests.reference.points_twin import Points
@@ -113,11 +114,24 @@ def test_what_points_do_not_have_is_refused():
         jr.forecasts.predict_points(rated, [("Ada", "Bo")])
 
 
-@pytest.mark.parametrize("compression", [None, 10.0])
-def test_points_of_matches_to_come(compression, double):
+def dataset():
     names, events = np.array(["Ayr", "Bury", "Cork", "Derry", "Ely", "Fife", "Gorey", "Hull"]), league()
     table = {"home": names[events.player[:, 0]], "away": names[events.player[:, 1]], **events.context.columns}
-    data = jr.read(table, a="home", b="away", side="a", margin=list(POINTS))
+    return jr.read(table, a="home", b="away", side="a", margin=list(POINTS))
+
+
+def test_adapted_to_data_equals_score_what_was_scored_in_the_first_fifth():
+    data = dataset()
+    params = make_system_for_data("skills", {"outcome": "points"}, None, data).params
+    first = [np.asarray(data.matches.context.columns[name], float)[: MATCHES // 5] for name in POINTS]
+    assert params.point_rate == pytest.approx(np.mean(first))
+    assert params.compression == pytest.approx(np.abs(first[0] - first[1]).mean())
+    assert make_system_for_data("skills", {}, None, data).settings["outcome"] == "margin"
+
+
+@pytest.mark.parametrize("compression", [None, 10.0])
+def test_points_of_matches_to_come(compression, double):
+    data = dataset()
     system = jr.skills("points", margin=POINTS, compression=compression, side_advantage=40.0)
     rated = jr.rate(system, data)
     pairs = [("Ayr", "Hull"), ("Cork", "Ely")]
