@@ -10,6 +10,7 @@ match_statistics.py           what was counted beside the result
 match_strengths.py            what players bring to a match
 outcome_likelihoods.py        how likely results are, and what they say of the players
 goal_settings.py              hyperparameters of goals, and whether matches have goals
+point_totals.py               the points of both sides together, and paces
 goal_beliefs.py               the rates at which both sides of a match should score
 goal_count_likelihoods.py     how likely goals of one side are, for hindsight
 goal_likelihoods.py           how likely goals are, and what they say of these rates
