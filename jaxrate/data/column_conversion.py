@@ -259,7 +259,8 @@ def _to_number_or_default(value: Any, default: float | None) -> float | None:
 def to_float_or_none(value: Any) -> float | None:
     """The value as a float; None if it is no number, or too large."""
     with suppress(OverflowError, ValueError):  # 10**400, and Decimal("sNaN")
-        return float(value) if isinstance(value, (Real, Decimal)) else None
+        is_number = isinstance(value, (Real, Decimal)) and not isinstance(value, np.timedelta64)  # a Real to NumPy
+        return float(value) if is_number else None
     return None
 
 

@@ -1,6 +1,7 @@
 """The settings of Sphinx. Paths are relative to the folder of sources that `page_sources.write_sources` makes."""
 
 import inspect
+import os
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ from jaxrate.docs.example_outputs import example_outputs, functions_with_example
 from jaxrate.docs.page_sources import guides_that_call
 from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
 
+# Examples and scripts of the gallery run once: what is compiled quickly is the sooner done.
+os.environ["JAXRATE_COMPILE"] = "quick"
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"])
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
 SECTIONS = list_sections()
