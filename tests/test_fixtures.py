@@ -150,6 +150,19 @@ def test_fixtures_without_dates_are_dated_in_a_note():
     jr.forecasts.predict_fixtures(rated, [("Ada", "Bo")])
 
 
+def test_fixtures_without_seasons_are_of_the_last_one_in_a_note():
+    """A new season pulls strengths together: without its name chances were further apart, and nothing said so."""
+    table = {"date": ["2024-09-01", "2025-09-01"], "a": ["Ada", "Ada"], "b": ["Bo", "Bo"], "score": [1, 1]}
+    data = jr.read(table | {"season": [2024, 2025]}, season="season")
+    rated = jr.rate(jr.elo(seasons=tuple(data.seasons.values()), season_keep=0.5), data)
+    coming = {"a": ["Ada"], "b": ["Bo"], "date": ["2026-09-01"]}
+    with pytest.warns(UserWarning, match="^took the last season of the history, 2025, for that of all .* --season"):
+        same = jr.forecasts.predict_fixtures(rated, coming)
+    new = jr.forecasts.predict_fixtures(rated, coming | {"season": [2026]}, season="season")
+    assert 0.5 < new["expected"][0] < same["expected"][0]
+    jr.forecasts.predict_fixtures(rated, [("Ada", "Bo")])
+
+
 def test_contests_to_come(league):
     data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
     rated = jr.rate(jr.elo_mmr(), data)

@@ -76,6 +76,10 @@ def read_upcoming_events(
     if len(unknown_names) and not newcomers:
         raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
     data = split_unsupported_teams(rated.system, data)
+    if rated.seasons and not data.seasons and not isinstance(source, Dataset) and not is_list_of_name_tuples(source):
+        latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
+        text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
+        warnings.warn(f"{text}; season, or --season, names one", ColumnsRecognisedWarning, stacklevel=4)
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
