@@ -1,7 +1,7 @@
 """Expected scores
 ===============
 
-What each team is expected to score against each other one. Deep colours are far from one half.
+What each team is expected to score against each other one. A score of one half has no colour.
 """
 
 import jaxrate as jr
