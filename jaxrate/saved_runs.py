@@ -75,14 +75,14 @@ def save(folder: str | os.PathLike[str], rated: Rated | RatedFiles | Live) -> No
 
         jr.save("season", rated)
 
-    The history comes from `jr.rate`, from a `Live`, whose `to_rated()` is written, or from `rate_files`, whose
-    predictions stay where they are. Without pyarrow, which a `Live` does not need, the tables are .npz files.
+    The history comes from `jr.rate`, from a `Live` (its `to_rated()` is written), or from `rate_files` (its predictions
+    stay where they are). Without pyarrow, which a `Live` does not need, the tables are .npz files.
 
     The run is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this
     one waits for some seconds. Tables that `jaxrate rate` wrote beside the old run are removed.
 
     The file has the system's name, its hyperparameters, and those of its settings that are words, numbers, None or
-    tuples of them. Of your own density it has the name only: `load` then needs `make=lambda **settings:
+    tuples of them. A density of your own is saved by its name only: `load` then needs `make=lambda **settings:
     jr.elo_mmr(**settings | {"density": density})`.
 
     Raises:

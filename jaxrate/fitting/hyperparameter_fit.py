@@ -76,33 +76,34 @@ def fit(
       system: as from `glicko()`; `add_outcomes(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
         `Fit`, to go on from: free names and options that are not given are its own.
       events: as for `run`, or a `Dataset`, or a table or path as `read` takes it.
-      free: names of the parameters to fit. None: all but those switched off (None), those whose space is "fixed", those
-        at a border of their space (0, or 0 and 1 of shares), bounds, and those that change nothing, or nothing that
-        those before do not, such as the last of those in points, where only ratios matter.
-      method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by how likely all results
-        are together (see `smooth`), of which `loss` is minus the mean logarithm of a match or contest. It takes none of
-        the options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
+      free: names of the parameters to fit. None: all except those that are switched off (None), those whose space is
+        "fixed", those at a border of their space (0; for shares 0 or 1), bounds, and those without an effect of their
+        own, such as the last of those in points where only ratios matter.
+      method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by the probability of all results
+        together (see `smooth`). Its `loss` is minus the logarithm of that, as a mean over matches or contests. It takes
+        no options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
       loss: "log_loss", "brier", of skills that learn from margins or goals "margin", of rounds "pairwise" or, with
         statistics and quits, "joint" (see `losses`); or a function in JAX of predictions [n] (of a system that predicts
         in full [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
       steps: the search takes at most this many steps.
-      warm_up: a whole number: the matches of every player that are not scored, which are predicted from nothing; a
-        share below 1: the first part of all events, with 0.2 the first fifth, which is rated but not scored. None: 0.
+      warm_up: what is rated but not scored. A whole number: so many first matches of every player, which are predicted
+        from little. A share below 1: this first part of all events. None: 0.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
         `np.arange(n) >= n // 2` scores the last half. None: 1.
-      data_share: the share of the matches or contests, the first ones, that is fitted. The rest is rated and scored
-        afterwards (see `Fit.held_out`), and decides nothing. None: 1.
-      validation: the share of the events to fit, the last ones, that are not fitted but decide when to stop, and which
-        step was best. None: 0.
-      starts: the search begins at this many points: at the system's own values, and else at random ones, which differ
+      data_share: the fit uses this first share of the matches or contests. The rest is rated and scored afterwards (see
+        `Fit.held_out`) and does not influence the fit. None: 1.
+      validation: this last share of the events to fit is left out. Its loss decides when to stop, and which step was
+        best. None: 0.
+      starts: the number of points from which the search begins: the system's own values, and random ones, which differ
         from these by factors of about e. The best result wins.
       errors: "information": standard errors from the curvature of the summed log loss, right if the system is;
-        "products": from how slopes vary from event to event in its place, which takes no time, and is right if the
-        system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": from both, right where it is not, where draws
-        are half a win (they vary less than coins), and for any loss. None: for the log loss of matches information,
-        or, from 8 million predictions times pairs of parameters on, products; else sandwich.
+        "products": from the variation of the slopes between events, which takes no time and is also right if the system
+        is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": from both, which is right even if the system is not, if
+        draws count as half a win (they vary less than coins), and for any loss. None: "information" for the log loss of
+        matches, or "products" if predictions times pairs of parameters are 8 million or more; "sandwich" for other
+        losses.
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
       state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.
@@ -112,10 +113,11 @@ def fit(
         side by side, to rounding and how far a search goes.
 
     Returns:
-      `Fit`. What the events leave `open` is named, and has an error of inf; the others have theirs all the same. Bounds
-      go with what they bound: one that equals the initial value at the start moves with it (`deviation_max` with
-      `initial_deviation`), any other gives way when that passes it (`Fit.moved_bounds`). If steps lead to losses
-      that are not finite, or end above the first, it is the best point seen, and `reason` is "diverged".
+      `Fit`. Parameters about which the events say nothing are named in `open`, and have an error of inf; the others
+      have their errors all the same. A bound that equals the initial value at the start moves with it, as
+      `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it (`Fit.moved_bounds`). If
+      losses are not finite, or the last is above the first, the result is the best point seen, and `reason` is
+      "diverged".
 
     Raises:
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,

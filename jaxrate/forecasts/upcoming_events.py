@@ -27,25 +27,26 @@ def predict_fixtures(
         jr.forecasts.predict_fixtures(rated, "july.csv", a="home", b="away", side="a")
 
     Matches have time, a, b, who has the side (where anybody has), the chances of a to win, to draw and to lose, and the
-    fair odds of each, 1 / chance. Where the history has draws and its system does not tell them, Davidson's model
-    divides what it expects, see `add_outcomes`, with the `draw_odds` that the history's own predictions make likeliest.
-    Without draws the chance to win is the expected score. Contests have time, contest, player, expected rank and the
-    share of the others, or of other teams, to be left behind; of systems of `add_outcomes` also the chances to win and
-    to draw.
+    fair odds of each, 1 / chance. If the history has draws and its system predicts only expected scores, Davidson's
+    model divides these into win, draw and loss (see `add_outcomes`). Its `draw_odds` are those that make the results of
+    the history likeliest, given its predictions. Without draws the chance to win is the expected score. Contests have
+    time, contest, player, the expected rank, and the share of the others, or of the other teams, that the player should
+    beat. Systems of `add_outcomes` add the chances to win and to draw.
 
     Args:
       rated: the history, as from `rate` or `load`.
-      source: a list of pairs of names, or, of contests, of line-ups, as [(["Ada", "Bo"], ["Cy", "Di"])]: the teams of
-        each, where a team is a name or a list of names; their covariates are 0. Or a table as `read` takes it, without
-        score and rank, or with scores, of which the rows without one are predicted; or what `read` made of one: the
-        `fixtures` of the data that were rated, or with `upcoming=True` and the players, categories and seasons of the
-        history.
+      source: a list of pairs of names. For contests, a list of line-ups, as [(["Ada", "Bo"], ["Cy", "Di"])]: the teams
+        of each, where a team is a name or a list of names. Covariates of a list are 0. Or a table as `read` takes it,
+        without score and rank. If it has scores, the rows without one are predicted. Or what `read` made of a table:
+        the `fixtures` of the data that were rated, or what it read with `upcoming=True` and the players, categories and
+        seasons of the history.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
-      time: of all, where the source has no times: a date if the history has dates, else a number. Or the name of the
-        column of times of a table. None: the end of the history, which a warning says of a table.
-      columns: as of `read`. Those that the command line saved with the history count where no other is named. What is
-        to come needs players, sides and what else the system learns from; without its column no place is neutral.
-        Beside a list, category="duo" names the category that everybody meets.
+      time: the time of all events, if the source has no times: a date if the history has dates, else a number. Or the
+        name of a table's column of times. None: the end of the history; for a table a warning says so.
+      columns: names of columns, by the keywords of `read`. A keyword that you leave out is as the command line saved it
+        with the history. Upcoming events need players, sides and whatever else the system learns from. A table may lack
+        the column `neutral`: then no place is neutral. With a list, category="duo" names the category that everybody
+        meets.
 
     Raises:
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of

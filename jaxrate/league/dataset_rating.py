@@ -61,33 +61,34 @@ def rate(
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
     many are ahead, plus one), participants, prediction (the share of the others that the player should leave behind),
-    rating and deviation before. Where some play in teams, rank and prediction are among teams, and beside the number of
-    participants stand that of teams, and which of them is the player's, from 1 (0: unknown). Deviations are left out if
-    the system has none. Systems that infer performances add them, and the rank that would have kept the rating, see
-    `performance_ratings`; both are null where there is none. Where leads fade, from season to season or with time, the
-    ratings that the event left stand beside those before, as `rating_after` and `deviation_after`: a rating period's
-    stand beside each of its matches.
+    rating and deviation before. If some play in teams, rank and prediction are among teams, and two more columns have
+    the number of teams and the number of the player's team, from 1 (0: unknown). Deviations are left out if the system
+    has none. Systems that infer performances add them, and the rank that would have kept the rating (see
+    `performance_ratings`); both are null where there is none. If leads fade, from season to season or with time,
+    `rating_after` and `deviation_after` have the ratings after the event; all matches of a rating period have those
+    after the period.
 
     Where the data say who has the side, `side` follows: 1 for a, -1 for b, 0 for nobody. Where they have the points of
     both players as their margin, these follow as `points_a` and `points_b`.
 
-    Systems of `add_outcomes` add the chances beside the prediction, which is still the expected score, or the share:
-    win, draw and loss of a, and the quality of the match; of a contest that the player's team wins, that none does, and
-    the quality. Those of scores other than 0, 1/2 and 1 are named probability_0, ..., probability_1.
+    Systems of `add_outcomes` add probabilities. The prediction is still the expected score, or the share. For a match
+    they are those that a wins, draws and loses; for a contest, those that the player's team wins and that none does.
+    Both have the quality of the event. Those of scores other than 0, 1/2 and 1 are named probability_0, ...,
+    probability_1.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      data: a `Dataset`, or a table or path as `read` takes it. What was read to carry on needs `players=onto.players`
-        and, where there are categories, `categories=onto.categories`; where there are seasons, `seasons=onto.seasons`:
-        the system learns of those that are new. A table is read so, with the columns that the command line saved.
+      data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `players=onto.players`, and
+        `categories=onto.categories` and `seasons=onto.seasons` if there are any; the system learns of new seasons. A
+        table is read in this way, with the columns that the command line saved.
       period: the length of rating periods; None: match by match, or contest by contest.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
         BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
-    A system is taken as it is: where the data have sides, and its `side_advantage` is 0, the logger "jaxrate" says so,
-    and likewise where they have none, and it is not.
+    A system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage` is 0, or if
+    they have none and it is not 0.
 
     Raises:
       ValueError: if the data are not events that the system rates, if names are of several types, or if the events

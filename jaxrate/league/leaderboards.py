@@ -54,32 +54,34 @@ def leaderboard(
         jr.leaderboard(system, state, players)
         jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
 
-    A rated history has every prediction, and with it the ratings after each event. So a list of any date needs no
-    further rating: `as_of` a time before the end shows ratings after the last events by then, as `rating_at` does for
-    one player. Players who had not played by then are left out, also with hindsight.
+    A rated history has the ratings after each event, so a list of any date needs no further rating. With an `as_of`
+    before the end it shows the rating that each player had after their last event by then, as `rating_at` does for one
+    player. Players who had not played by then are left out, also with hindsight.
 
     Args:
       system, state, params: what is rated, as in `ratings`.
       players: [num_players] names. None: those of the rated history, if there is one.
       top: the number of players in the list.
       among: only these players are listed, by name or id. None: everyone.
-      as_of: a moment, as `time` of `ratings`. None: as each left their last event. A state alone has no past: then it
-        must not be before its last event.
-      active: only those who played in so many days, or in the unit of time, up to that moment, or if the history has
-        ended by then, up to its end. Below 1: in this share of the history. "all": everybody, also those who have not
-        played, at their initial rating. None: 365 days if there are dates, otherwise everybody.
-      min_games: only those who had so many matches or contests by then. None: where recent players are listed by
-        default, and 20 of them had 10 or more, those with fewer are left out, since first ratings jump. Else nobody.
-      since: the moment with which ratings and ranks are compared, as `change` and `rank_then`: the rank on the list as
-        of then, made by the same rules. None: 365 days before, or half the history if that is less; of numbers not at
-        all.
-      cautious: rank and show the mean less so many deviations, of Elo-MMR less so many times what the deviation is
-        above its limit. With 3, as is usual, those who have played little stand low.
-      category: what they meet, as a surface or a mode: the ratings are those of `league.category_ratings`, and games
-        those of all categories. A history keeps them at its end only, so that such a list has no peaks and no changes.
+      as_of: a moment, as `time` of `ratings`. None: each player as their last event left them. A state alone has no
+        past, so its moment must not be before its last event.
+      active: a length of time in days, or in the unit of the history's times. Only those are listed who played in this
+        time before `as_of`, or before the end of the history if `as_of` is later or None. Below 1: a share of the
+        length of the history. "all": everybody, also those who have not played, at their initial rating. None: 365 days
+        if there are dates, otherwise everybody.
+      min_games: only those with at least this many matches or contests by then. None: 10, since first ratings jump, if
+        `active` is None, there are dates, and 20 recent players had as many. Otherwise 0.
+      since: an earlier moment. `change` is the difference of the ratings since then, and `rank_then` the rank on the
+        list of then, made by the same rules. None: 365 days before, or half the history if that is less; without dates
+        there is no comparison.
+      cautious: rank and show the mean less this many deviations. For Elo-MMR it is the part of the deviation above its
+        limit that counts. 3 is usual, and puts those who have played little low on the list.
+      category: a category, such as a surface or a mode. The ratings are then those of `league.category_ratings`, and
+        games are counted over all categories. A history keeps these ratings at its end only, so this list has no peaks
+        and no changes.
 
-    The peak is the highest rating that an event left, from a player's tenth on, since first ratings jump; of fewer
-    events there is none.
+    The peak is the highest rating after an event, from a player's tenth event on, since first ratings jump. Players
+    with fewer events have none.
 
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious

@@ -29,23 +29,22 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
         jr.career(rated, "Green Bay Packers")
         jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
 
-    A row of a match has time, opponent, the player's score, the points of both (if the history has them), the score
-    that was expected (`probability`), the rating before, its deviation (if the system has one), and the change by the
-    match. A row of a contest has time, contest,
-    participants, the player's rank, the one that was expected, the rating before, its deviation, and the change; and
-    the number of teams, where there are any, among which theirs is ranked. All the change of a rating period stands at
-    the player's last match there, and that of a contest in which they are in several teams at the last of its rows.
-    What a new season, or the time between two matches, takes from a lead is part of no change: the rating before the
-    second match lacks it. Of systems that infer performances the performance and the rank needed follow, see
-    `performance_ratings`; NaN where there is none.
+    A row of a match has time, opponent, the player's score, the points of both (if the history has them), the expected
+    score (`probability`), the rating before, its deviation (if the system has one), and the change by the match. A row
+    of a contest has time, contest, participants, the player's rank, the expected rank, the rating before, its
+    deviation, and the change; and the number of teams, if there are any. The player's last match of a rating period has
+    the whole change of the period. A player in several teams of a contest has the whole change in the last of their
+    rows. A change does not contain what a lead loses by a new season, or by the time between two matches: the rating
+    before the second match has lost it already. Systems that infer performances add the performance and the rank needed
+    (see `performance_ratings`); NaN where there is none.
 
-    With hindsight a row has time, opponent, score, the score that all other matches let expect, and the rating that the
-    match left, with its deviation, given the whole history. Of a contest it has time, contest, participants, teams,
-    rank and the rank that all other contests let expect in place of these.
+    With hindsight a row of a match has time, opponent, score, the score expected from all other matches, and the rating
+    after the match, with its deviation, given the whole history. A row of a contest has time, contest, participants,
+    teams, rank, the rank expected from all other contests, and the same rating and deviation.
 
     Args:
       rated: a rated history, or one with hindsight, as from `smooth`.
-      player: the name, as it stands in `rated.players` or as that reads in text; or the id, unless names are numbers.
+      player: the name, as in `rated.players` or as text; or the id, unless names are numbers.
 
     Raises:
       ValueError: if there is no such player.

@@ -22,18 +22,19 @@ def ratings(
 
         jr.ratings(rated, time="2026-01-01").deviation  # as of a date
 
-    Both conventions are in use: published lists are often "as last played", while uncertainty today needs the clock.
-    Players who have not played do not age.
+    Both conventions are in use: published lists often show ratings as of the last event, while the uncertainty of today
+    depends on the time since. Players who have not played do not age.
 
-    A moment is what an event that begins then would find. A match or contest is over at its own time. A rating period k
-    of some length lasts from k length to (k + 1) length, in every system, and takes all of it: `time=(k + 1) * length`
-    gives the table at its end, in which those who played in it are as it left them, and everybody else has aged until
-    then. The next period begins at the same moment, and lets its own time pass before its games count (Glicko) or with
-    them (Glicko-2). With `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
+    Ratings as of a moment are those that an event beginning then would find. A match or contest is over at its own
+    time. In every system rating period k lasts from k length to (k + 1) length. `time=(k + 1) * length` gives the table
+    at its end: players who played in it are as it left them, and all others have aged until then. The next period
+    begins at the same moment. Its own time passes before its games count (Glicko) or with them (Glicko-2). With
+    `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
 
     Args:
-      system, state: the system, and the state that `run` left; or a rated history in place of both, or one with
-        hindsight, as from `smooth`, which knows ratings as of any time: NaN for those who had not played by then.
+      system, state: the system, and the state that `run` left; or in place of both a rated history, or one with
+        hindsight, as from `smooth`. A history with hindsight has ratings as of any time: NaN for those who had not
+        played by then.
       time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
         `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
         left their last event.

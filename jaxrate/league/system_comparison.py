@@ -71,12 +71,12 @@ def compare(
 ) -> Comparison:
     """Rate the same events by several systems, and say which predicted best.
 
-    Each predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and calibration
-    error. Losses are compared match by match: the table says by how much each lies behind the best, and the standard
-    error of that difference, as if matches were drawn independently. Two or more of them are blended in the last row:
-    their log-odds, with weights that are fitted to what came before each match, as `blend_systems` does. In contests of
-    more than two sides, the ratings before each say who will be ahead of whom, and how far off the places are, as in
-    `metrics.ranking_metrics`. Notes beneath the table name the hyperparameters, and data that a system does not use.
+    Each system predicts every match before it learns from it, and is judged by log loss, Brier score, accuracy and
+    calibration error. Losses are compared match by match: the table says how far each system is behind the best, with
+    the standard error of that difference, as if matches were drawn independently. The last row blends two or more
+    systems: it adds up their log-odds, with weights fitted to the matches before, as `blend_systems` does. Contests of
+    more than two sides are judged by the order of the ratings before them, as in `metrics.ranking_metrics`. Notes
+    beneath the table name the hyperparameters, and the data that a system does not use.
 
         print(jr.compare(jr.data.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.data.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
@@ -84,21 +84,22 @@ def compare(
     Args:
       data: matches or contests, as from `read`, or a table or path as it takes it.
       systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
-        systems, which are taken as they are; or either by the name to show: then a name of `SYSTEMS` comes with the
-        hyperparameters to change. None: all that rate the data, except those that demand what it does not have. To
-        those by name the side is worth what it was before the share that is scored, and margins what predicted best
-        there; both as usual if all is scored.
+        systems, which are taken as they are. Or a dict from the names to show to systems, or from names of `SYSTEMS` to
+        the hyperparameters to change. None: all that rate the data, except those that demand what it does not have. For
+        systems given by name, the matches before the scored share say what the side is worth and which worth of margins
+        predicts best; if all is scored, both have their defaults.
       lengths: rate in periods of each of these lengths, by the systems that do; None: one event after the other.
       last: score this last share of the matches or contests only.
-      timed: replay twice, and say how fast the second one was, compilation and schedule apart; no two at once.
-      fit: fit those by name to what comes before the share that is scored: to the last 100,000 matches or
-        participations of it, in at most 50 steps, none of which begins after a minute. What is given stays.
-      watch: called with the share of the work that is done.
+      timed: replay twice, one system after the other, and say how fast the second replay was, without compilation and
+        schedule.
+      fit: fit the systems given by name to the events before the scored share: to the last 100,000 matches or
+        participations of these, in at most 50 steps, none of which begins after a minute. Hyperparameters that you give
+        stay.
+      watch: a function that is called with the share of the work that is done.
       executor: whose workers each fit or rate a system in one form: anything with a `map`, as a
         `concurrent.futures.Executor`, Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`.
-        None: one after the other, here.
-        What workers in other processes are given is pickled, so functions of one's own stand in a module; such
-        processes are spawned, not forked. The numbers are the same.
+        None: one after the other, here. Work for other processes is pickled, so functions of your own must be in a
+        module. Spawn such processes, do not fork them. The numbers are the same.
       published: forecasts of others to be judged beside the systems, by name: [n] expected scores of player 0.
 
     Returns:

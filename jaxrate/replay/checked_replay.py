@@ -92,28 +92,29 @@ def run(
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time. (Rounds need
-        only be in their own order where the system, with these hyperparameters, takes no notice of time.) Or a
-        `Dataset`.
+      events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time. (If the system,
+        with these hyperparameters, takes no notice of time, the times of rounds need not be in order.) Or a `Dataset`.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
-      state: to carry on from, by default a fresh one. Spread over devices along the players, by a `NamedSharding`, it
-        stays so, with as many rows on each: those beyond `num_players` are newcomers'. Matches are then in levels.
-      key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`. Or the numbers
-        themselves: of Urnings [n, 2], from 0, below 1, the first to draw the mock game, the second to accept.
-      schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once
-        ("levels"), or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and
-        rounds are always in levels. Or what `schedule_by_level` made of these very events, which saves making it again:
-        it holds a copy of matches, and `events` is then only counted.
-      num_players: rows of the state, by default those of the given state, or the largest id plus one, or all whom a
-        `Dataset` names. Rows beyond a given state's are newcomers'.
-      engine: "scan", a loop that XLA compiles, or on a GPU "kernel": one kernel that walks through all levels, where
-        the loop launches several for each. It takes matches and has no derivatives; the players of the system have a
-        few numbers each, none random. Its numbers are those of the loop but for rounding. On an H100 it was 7 to 16
-        times as fast for a history of narrow levels, such as tennis, and 23 times slower for one of wide levels.
-      record: what to keep of each event in place of its prediction: a function of a `RatedEvent`, which has the
-        hyperparameters, the constants, the rows of the event's players before and after it, the prediction and the
-        event. Of a match it returns leaves of any shape, of a period [pairs, ...], of a round [participants, ...]. Give
-        the same function again: each new one is compiled.
+      state: to carry on from, by default a fresh one. A state that a `NamedSharding` spreads over devices along the
+        players stays spread, with equally many rows on each device; rows beyond `num_players` are newcomers'. Matches
+        are then in levels.
+      key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`. Or the random
+        numbers themselves: for Urnings [n, 2] in [0, 1), of which the first draws the mock game and the second accepts.
+      schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once ("levels"),
+        or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and rounds are
+        always in levels. Or the schedule that `schedule_by_level` made of these very events, which is then not made
+        again. It holds a copy of the matches, and `events` is only counted.
+      num_players: rows of the state, by default those of the given state, or the largest id plus one, or all players
+        that a `Dataset` names. Rows beyond those of a given state are newcomers'.
+      engine: "scan", a loop that XLA compiles and that launches several kernels for each level; or on a GPU "kernel", a
+        single kernel for all levels. The kernel takes matches only and has no derivatives. It needs a system with a few
+        numbers for each player, none of them random. Its numbers are those of the loop but for rounding. On an H100 it
+        was 7 to 16 times as fast for a history of narrow levels, such as tennis, and 23 times slower for one of wide
+        levels.
+      record: a function that returns what to keep of each event in place of its prediction. It takes a `RatedEvent`,
+        which has the hyperparameters, the constants, the rows of the event's players before and after it, the
+        prediction and the event. For a match it returns leaves of any shape, for a period [pairs, ...], for a round
+        [participants, ...]. Give the same function again, as each new one is compiled.
       policy: how the program is compiled, as a `jr.extend.CompilePolicy`. None: to be quick in the long run, or quickly
         if the environment says `JAXRATE_COMPILE=quick`.
 
@@ -212,9 +213,9 @@ def scan(
             guess = jr.scan(system, system.params, state, plan.but(weight=weight)).prediction
             return jnp.sum(jnp.where(plan.real, (guess - plan.padded(matches.score)) ** 2, 0.0))
 
-    What must be known before values are, is checked where it is known: inside a transformation ids and times may not
-    be. They are then taken as they are: ids from 0, below the number of players, two different ones in each match, in
-    order of time. A match with an id outside of the state is nobody's: it changes nothing, and its prediction is 0.
+    Values that are known are checked. Inside a transformation ids and times may be unknown, and are then not checked:
+    ids must be from 0 and below the number of players, two different ones in each match, and matches in order of time.
+    A match with an id outside of the state changes nothing, and its prediction is 0.
 
     Args:
       system: as from `elo()`, `glicko()`, ...

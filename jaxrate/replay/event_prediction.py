@@ -47,9 +47,9 @@ def predict(
     Args:
       system: as from `elo()`, `elo_mmr()`, ...
       state: the state of all players, as `run` left it.
-      events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Their
-        columns may be traced, ids as well, which are then not checked; `player_start` may not. Systems of rounds say
-        which player of a match would do better in a contest. Or a `Dataset` of either.
+      events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Or a
+        `Dataset` of either. Columns may be traced, except `player_start`; traced ids are not checked. For matches,
+        systems of rounds predict which of the two would do better in a contest.
       params: hyperparameters, by default `system.params`.
       num_players: as in `run`: rows beyond the state's are newcomers'.
 

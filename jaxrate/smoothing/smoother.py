@@ -45,11 +45,12 @@ def smooth(
     """Rate a whole history with hindsight: every player at each of their matches or contests, given all of them.
 
     A filter knows of each match only what came before it. This is expectation propagation (Minka 2001) in the model of
-    `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a
-    match is computed from the sites of all other matches of its players, before and after, until nothing changes. Where
-    opponents' beliefs are as if independent, as in the filter, deviations come out somewhat small; with margins, means
-    are those of the exact posterior. A contest of teams has a site for each of its members, and a match of goals two
-    for each team: of its goals and of those of the other. Dixon and Coles' low scores count in predictions alone.
+    `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a match is
+    computed from the sites of all other matches of its players, before and after, until nothing changes. If beliefs of
+    opponents are kept as independent, as in the filter, deviations come out somewhat small; with margins, means are
+    those of the exact posterior. A contest of teams has a site for each member. A match with goals has two sites for
+    each team: one for its goals and one for those of the other team. Dixon and Coles' correction of low scores counts
+    in predictions alone.
 
         data = jr.data.datasets.nfl()
         system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
@@ -63,9 +64,9 @@ def smooth(
         counts as w matches.
       params: hyperparameters, by default `system.params`.
       num_players: rows of the state, by default the largest id plus one, or all whom a `Dataset` names.
-      tolerance: it has converged when in a sweep no mean moves by more than so many of its deviations (> 0), and no
-        variance by more than ten times this share of itself.
-      sweeps: after so many it stops, with a warning (from 1).
+      tolerance: above 0. The result has converged when in a sweep no mean moves by more than this share of its
+        deviation, and no variance by more than ten times this share of itself.
+      sweeps: the largest number of sweeps, from 1. After so many it stops, with a warning.
 
     Returns:
       `Smoothed`. Its `state` is what `run(..., state=...)` filters on from. Its `prediction` leaves out the match or
