@@ -72,8 +72,8 @@ COLUMN_ROLES = {
     "loser": ColumnRole("column of the loser", default=("loser",), takers=("rate_files", "arena")),
     "contest": ColumnRole(
         "column of the contest; each participant has a row",
-        "Rows of the same value, of any hashable type, are one contest. They stand together, unless `sort` brings them "
-        "together, and the contests count in the order in which they stand.",
+        "Rows of the same value, of any hashable type, are one contest. They must stand together, or `sort` brings "
+        "them together. Contests count in the order of the table.",
         history="contests",
         default=("contest",),
         takers=("rate_files", "arena"),
@@ -142,8 +142,8 @@ COLUMN_ROLES = {
     ),
     "margin": ColumnRole(
         "column of the winning margin; or two columns, the points of each side, which also give the score",
-        "The points are those of a (or the winner) and of b. Systems learn from the size of the margin; who won is as "
-        "the score says, and a draw has no margin. It goes with the matches, and so do statistics and covariates, as "
+        "The points are those of a (or the winner) and of b. Systems learn from the size of the margin. The score "
+        "says who won, and a draw has no margin. Margins, statistics and covariates are kept with the matches in "
         "`context.columns`, and the dataset says which they are. In contests one column: the points of each "
         "participant's team. Contests have all of these as `columns`, by participant.",
         accepts="one or two columns",
@@ -152,9 +152,9 @@ COLUMN_ROLES = {
     ),
     "statistics": ColumnRole(
         "column of another statistic, as expected goals: the first player's lead; or, by name, one for each side",
-        'As {"xg": ("xg_a", "xg_b")}, whose difference it is. They need not have the sign of the result, and a value '
-        "may be missing: the statistic is then NaN. In contests one column each, of the participant, about 0 for "
-        "equals.",
+        'As {"xg": ("xg_a", "xg_b")}: the statistic is the difference of the two. Its sign may differ from that of the '
+        "result, and a value may be missing: the statistic is then NaN. In contests one column each, of the "
+        "participant, about 0 for equals.",
         accepts="statistics",
         history="both",
         takers=("rate_files", "formats"),

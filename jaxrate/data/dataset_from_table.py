@@ -80,12 +80,12 @@ def read(
         data = jr.read([{"winner": "Ada", "loser": "Bo"}, {"winner": "Bo", "loser": "Cy"}])
 
     A file with columns a, b, score or winner, loser or contest, player, rank (and perhaps time, date or t) needs no
-    arguments; these names are found in any case. So are those that people use: home and away, white and black, team1
-    and team2, winner_name and loser_name in their spellings, goals or points of both sides, results and dates. A note
-    says what was taken for what, and arguments overrule it. All other columns are used only if named. Names of players
-    and categories become ids in order of first appearance, reading the rows of the source from the top and a before b;
-    in CSV they are text ("007" stays that), and an empty field is missing. CSV may be separated by commas, or by
-    semicolons or tabs if the header has no comma.
+    arguments. The case of these names does not matter. Other usual names are recognised as well: home and away, white
+    and black, team1 and team2, winner_name and loser_name in their spellings, goals or points of both sides, results
+    and dates. A note says which columns were recognised as what, and arguments overrule it. All other columns are used
+    only if named. Names of players and categories become ids in order of first appearance, reading the rows of the
+    source from the top and a before b; in CSV they are text ("007" stays that), and an empty field is missing. CSV may
+    be separated by commas, or by semicolons or tabs if the header has no comma.
 
     Args:
       source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), or to a folder of Parquet files that

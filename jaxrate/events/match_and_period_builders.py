@@ -63,8 +63,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
         to know how long a period is: `period=1` goes with numbers, `period=length` with a length.
 
     Returns:
-      `Ragged` periods, pairs in the order of the matches; periods without a match are not stored: players age by the
-      clock when they are next touched, or when ratings "as of" a later time are asked for.
+      `Ragged` periods, with pairs in the order of the matches. Periods without a match are not stored: players age by
+      the clock at their next match, or when you ask for ratings as of a later time.
 
     Raises:
       ValueError: unless exactly one of length and period is given; for a length that is not positive, or too small

@@ -120,20 +120,22 @@ def simulate_season(
 
         jr.forecasts.simulate_season(rated, "to_come.csv", results="so_far.csv", relegated=3)
 
-    Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Systems
-    without deviations are certain of strengths. The chances of each match are, over all seasons, those of
-    `predict_fixtures`. Skills that learn from goals play each match to a score; teams then have a pace as well.
+    In each simulated season everybody has a strength drawn from their rating and its deviation, and keeps it in all
+    matches. In systems without deviations the strength is the rating. Over all seasons the chances of each match are
+    those of `predict_fixtures`. With skills that learn from goals, each match has a score, and teams have a pace as
+    well.
 
     Args:
       rated: as from `rate` or `load`, up to now.
       coming, columns, newcomers: the matches to come, as in `predict_fixtures`.
-      results: those of this season that have been played, with scores, as `read` takes them. None: none.
+      results: the matches of this season that have been played, with scores, as `read` takes them. None: there are
+        none.
       points: for a win, a draw and a loss.
-      ties: what counts among equals on points, in this order: "wins", "head_to_head", the points from matches among
-        those who are equal so far, and, where goals are known, "goal_difference" and "goals", those scored. Then comes
-        the lot. None: wins and head to head, or goal difference, goals and head to head.
+      ties: what decides among equals on points, in this order: "wins"; "head_to_head", the points from matches among
+        those who are equal so far; and, if goals are known, "goal_difference" and "goals", those scored. The lot
+        decides what is left. None: wins and head to head; if goals are known, goal difference, goals and head to head.
       relegated: the number of players at the end of the table who go down.
-      samples: how many seasons. A probability p has the standard error sqrt(p (1 - p) / samples).
+      samples: the number of simulated seasons. A probability p has the standard error sqrt(p (1 - p) / samples).
       key: a PRNG key. None: always the same one.
 
     Raises:

@@ -106,9 +106,9 @@ def simulate_tournament(
         plan = {"groups": {"A": ["Ada", "Bo", "Cy"], "B": ["Di", "Eve", "Flo"]}, "knockout": ["A1", "B2", "B1", "A2"]}
         jr.forecasts.simulate_tournament(rated, plan)
 
-    Each time everybody has a strength drawn from their rating and its deviation, and keeps it in all matches. Nobody
-    has the side. A knock-out match that would be a draw is won by either half the time. Skills that learn from goals
-    play each match to a score; teams then have a pace as well.
+    In each simulated tournament everybody has a strength drawn from their rating and its deviation, and keeps it in all
+    matches. Nobody has the side. A drawn knock-out match is won by either side with probability one half. With skills
+    that learn from goals, each match has a score, and teams have a pace as well.
 
     Args:
       rated: as from `rate` or `load`, of matches.
@@ -116,10 +116,10 @@ def simulate_tournament(
         them everybody meets everybody else "rounds" times (1). "points" for a win, a draw and a loss ([3, 1, 0]) and
         "ties" are as in `simulate_season`. "knockout": who meets whom, from top to bottom, two, four, eight, ...: "A1"
         is the winner of group A, other names are players, and "" is a bye. "best": [place, number], as [3, 8], lets the
-        best 8 of third places go on, as "best1" to "best8", by points, goal difference and goals where goals are
-        known, wins and the lot.
+        best 8 of the third places go on, as "best1" to "best8". They are ranked by points; if goals are known, by goal
+        difference and goals; by wins; and by lot.
       samples: the number of simulated tournaments.
-      time: when it is, as in `predict_fixtures`.
+      time: the time of the tournament, as in `predict_fixtures`.
       key: a PRNG key. None: always the same one.
       newcomers: what to do with unknown names, as in `predict_fixtures`.
 

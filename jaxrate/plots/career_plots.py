@@ -63,19 +63,19 @@ def careers(
         jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
 
     A line goes through the ratings at the end of each step in which the player took part, and through the highest one.
-    It is interrupted where the player is absent: for longer than a step, and for twice as long as the usual off-season,
-    or without dates for three times as long as their usual pauses. It begins, as the highest rating of
-    `jr.leaderboard`, with the tenth event, since first ratings jump;
-    who has fewer events has no highest rating. With hindsight it begins with the first.
+    The line is interrupted where the player is absent: for longer than a step and for more than twice the usual
+    off-season, or, without dates, three times the usual pause. It begins with the tenth event, since first ratings
+    jump, and so does the highest rating, as in `jr.leaderboard`; players with fewer events have no highest rating. With
+    hindsight the line begins with the first event.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most 7.
-      others: further players, in grey and without names; of more than 200 the median, and bands of 50%
-        and 90% of them.
-      step: the length of the steps in days, or in units of time, counted back from the end of the history; those of
-        365.25 days, or a multiple, are calendar years. None: a hundredth of the history, calendar years if it is long,
-        and more if these players take part more rarely.
+      others: further players, in grey and without names. If they are more than 200, their median is drawn, with bands
+        that hold 50% and 90% of them.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history. Steps of
+        365.25 days, or a multiple, are calendar years. None: a hundredth of the history, or calendar years if it is
+        long; longer if these players take part more rarely.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:

@@ -74,13 +74,12 @@ def trajectory(
         jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
         jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
 
-    A rating holds until the next event, so a line goes in steps of the ratings before each event, as in
-    `history.before`, and ends with the rating after the last one; an interval is that before the next event. With
-    hindsight a line goes straight from match to match. Names stand at the ends of lines.
-    If a line has more than 300 events, all go through the ratings at the ends of a hundred steps, or of years, and
-    through the highest one; they are interrupted where the player is absent: for longer than a step, and for twice as
-    long as the usual off-season, or without dates for three times as long as their usual pauses. The axis is time or,
-    without times, the number of earlier events. Several calls may share axes.
+    A rating holds until the next event. So a line goes in steps through the ratings before each event, as in
+    `history.before`, and ends with the rating after the last one. Intervals are those before the next event. With
+    hindsight a line goes straight from match to match. Names stand at the ends of lines. If a line has more than 300
+    events, all lines go through the ratings at the ends of a hundred steps, or of years, and through the highest one.
+    They are then interrupted where the player is absent, as in `careers`. The axis is time or, without times, the
+    number of earlier events. Several calls may share axes.
 
     Args:
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
@@ -89,10 +88,10 @@ def trajectory(
       players: one or several players, at most eight, with those that axes have already.
       params: hyperparameters of the history, by default `system.params`.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
-      smooth: the result of `jr.smooth`. Solid lines then are in hindsight, and dashed lines, without intervals, at the
-        time.
-      others: further players, in grey, without names and intervals; of more than 200 the median, and bands of 50% and
-        90% of them.
+      smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
+        show the ratings at the time.
+      others: further players, in grey, without names and intervals. If they are more than 200, their median is drawn,
+        with bands that hold 50% and 90% of them.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
