@@ -108,15 +108,20 @@ def test_the_title_of_a_comparison_is_qualified():
     """It said that one system is best, but neither that it alone knows points nor that others are as good or better."""
     compared = compared_systems()
     title = write_comparison_title(compared, "skills")
-    assert title == "Of these systems Skills predicts best, 0.0500 of log loss ahead of Elo"
+    assert title == "Skills called 620 of 1,000 matches right, and Elo, the other system, 610"
     title = write_comparison_title(compared, "elo")
-    assert title == "Favourites score 61.0% by Elo, and 62.0% by Skills, the best of 2 systems"
-    first, second = describe_comparison(compared, "elo")
+    assert title == "Elo called 610 of 1,000 matches right, and Skills, the best of 2 systems, 620"
+    first, second = describe_comparison(compared, jr.elo(side_advantage=54.0))
+    standing = "By log loss Elo predicted worse than Skills, by 0.0500 ± 0.0196."
     assert first == (
-        "Of these systems only Skills learns from points. The model of Cy is level with Skills, within the 95% "
+        f"{standing} The ratings on this page are those of Elo. Skills called 10 more of 1,000 matches right. "
+        "Here the side advantage is 54 points; in the comparison it is 0, from earlier matches."
+    )
+    assert second == (
+        "Of these systems only Skills learns from points. The model of Cy is about equal to Skills, within the 95% "
         "interval. The blend of all systems predicts better than Skills, by 0.0100 of log loss."
     )
-    assert second == "Skills predicted better than Elo, whose ratings are shown here."
+    assert describe_comparison(compared, jr.skills())[0] == standing
     told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
     assert told == "The side advantage is 50 points for Elo, Skills, by default."
     fit, best = advise_best_system(compared, "elo")
@@ -127,6 +132,37 @@ def test_the_title_of_a_comparison_is_qualified():
     (best,) = advise_best_system(compared, "elo", is_fitted=True)
     assert best.purpose.endswith("by its predictions; to rate by skills, which predicted best")
     assert advise_best_system(compared, "skills") == ()
+
+
+def test_a_system_whose_interval_reaches_zero_is_equal_and_no_worse():
+    """Of four that were level, the title named two, and a sentence said that three predicted better than the fourth."""
+    compared = compared_systems()
+    best, elo = compared.results
+    near = [
+        elo._replace(
+            name=name, quality={"log loss": 0.6, "accuracy": right}, log_loss_difference=LogLossDifference(*gap)
+        )
+        for name, right, gap in (("glicko", 0.64, (0.005, 0.003)), ("trueskill", 0.617, (0.006, 0.01)))
+    ]
+    several = compared._replace(results=[best, *near, elo])
+    for name in ("skills", "trueskill"):
+        title = write_comparison_title(several, name)
+        assert title == "Skills, Glicko and TrueSkill predicted about equally well"
+        told = describe_comparison(several, jr.elo()._replace(name=name))[0]
+        assert told == (
+            "By log loss Skills, Glicko and TrueSkill are about equal: the 95% interval of the difference from the "
+            "best reaches zero. They called 617 to 640 of 1,000 matches right. Elo predicted worse."
+        )
+        assert advise_best_system(several, name) == ()
+    title = write_comparison_title(several, "elo")
+    assert title == "Elo called 610 of 1,000 matches right, and Skills, one of the best of 4 systems, 620"
+    right = elo._replace(quality=elo.quality | {"accuracy": 0.63})  # of more matches, with worse chances
+    told = describe_comparison(compared._replace(results=[best, right]), jr.elo())[0]
+    assert told.endswith("Skills called 10 fewer of 1,000 matches right, and its chances were better.")
+    title = write_comparison_title(compared._replace(results=[best, right]), "skills")
+    assert title == "Skills predicted best of 2 systems"
+    level = compared._replace(results=[best, *(x._replace(name=f"system {i}") for i, x in enumerate(near * 2))])
+    assert write_comparison_title(level, "skills") == "All 5 systems predicted about equally well"
 
 
 def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():

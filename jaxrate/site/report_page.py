@@ -157,7 +157,7 @@ def report_html(
             scored_on=comparison.scored_on.replace("contests", context["events"]) if comparison else "",
             comparison_title=write_comparison_title(comparison, rated.system.name),
             behind=draw_system_bars(comparison),
-            comparison_texts=describe_comparison(comparison, rated.system.name),
+            comparison_texts=describe_comparison(comparison, rated.system),
             comparison_notes=[name_systems_in_print(x, [y.name for y in comparison.results]) for x in comparison.notes]
             if comparison
             else [],

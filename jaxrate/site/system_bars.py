@@ -5,16 +5,19 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from jaxrate.league.comparison_notes import format_side_advantage
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
 from jaxrate.league.evaluation import format_metric
 from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.maker_advice import Advice
+from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 from jaxrate.text_format import format_decimals, format_number, join_names, use_minus_sign
 
 BLEND_TITLE = "All blended"
+MAX_NAMED_EQUALS = 4  # systems about equal, in a title
 
 
 class Measure(NamedTuple):
@@ -22,7 +25,8 @@ class Measure(NamedTuple):
 
     metric: str
     heading: str
-    unit: str  # of a difference in a sentence
+    calls: str  # the metric that is the share of right calls
+    calls_text: str  # so many of 1,000, in words
     scale: float  # of differences
     digits: int
     explanation: str  # of the bars
@@ -31,7 +35,8 @@ class Measure(NamedTuple):
 LOG_LOSS = Measure(
     "log loss",
     "log loss",
-    " of log loss",
+    "accuracy",
+    "called {} of 1,000 {} right",
     1.0,
     4,
     "log loss, with 95% intervals; less is better{beaten}. Even chances for everybody have log loss 0.6931.",
@@ -39,7 +44,8 @@ LOG_LOSS = Measure(
 PAIR_ORDER = Measure(
     "pair inversion",
     "pairs in order",
-    " percentage points of pairs in order",
+    "pair inversion",
+    "put {} of 1,000 pairs in order",
     100.0,
     2,
     "the share of pairs of opponents that finished in the predicted order, in percentage points, with 95% intervals. "
@@ -127,34 +133,48 @@ def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) ->
     return text if half is None else f"{text} ± {half:.{measure.digits}f}"
 
 
+def separate_systems_behind(comparison: Comparison) -> tuple[list[SystemResult], list[SystemResult]]:
+    """The systems that are about equal to the best, which is the first of them, and those that are clearly behind.
+
+    The 95% interval of the difference from the best tells: of the first it reaches zero, or is not known.
+    """
+    measure = _measure(comparison)
+    equal: list[SystemResult] = []
+    behind: list[SystemResult] = []
+    for result in comparison.results:
+        gap, half = gap_and_half_width(_difference(result), measure)
+        (equal if half is None or gap <= half else behind).append(result)
+    return equal, behind
+
+
 def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     """What readers of the ratings of this system learn from others, as a finding; "Other systems" without differences.
 
-    That it predicts best and how far ahead of the next, or how often it is right, beside the one that predicts best.
+    Which systems predicted about equally well, or how many matches the best called right, and the next or this one.
     """
     if comparison is None or not _has_differences(comparison):
         return "Other systems"
-    first, second = comparison.results[:2]
-    measure = _measure(comparison)
-    place = _place_behind_best(comparison, name)
-    if place is not None:
-        metric = "accuracy" if measure is LOG_LOSS else measure.metric
-        shown, best = (format_metric(metric, x.quality[metric]) for x in (comparison.results[place - 1], first))
-        those = f"{_label(first)}, the best of {len(comparison.results)} systems"
-        if measure is LOG_LOSS:
-            return f"Favourites score {shown} by {system_title(name)}, and {best} by {those}"
-        return f"{system_title(name)} has {shown} of pairs in order; {those}, {best}"
-    gap, half = gap_and_half_width(_difference(second), measure)
-    if not gap > (math.inf if half is None else half):
-        return f"{_label(first)} and {_label(second)} predict about equally well"
-    ahead = f"{gap:.{measure.digits}f}{measure.unit}"
-    return f"Of these systems {_label(first)} predicts best, {ahead} ahead of {_label(second)}"
+    (best, *others), behind = separate_systems_behind(comparison)
+    number, shown = len(comparison.results), _find_shown_behind(behind, comparison, name)
+    rival = shown if shown is not None or others else behind[0]
+    if rival is None:
+        if len(others) < MAX_NAMED_EQUALS and (behind or number == 2):
+            return f"{_join_labels([best, *others])} predicted about equally well"
+        return f"{f'{len(others) + 1} of' if behind else 'All'} {number} systems predicted about equally well"
+    most, calls = _calls_of_thousand(comparison, best), _calls_of_thousand(comparison, rival)
+    if most <= calls:
+        return f"{_join_labels([best, *others])} predicted best of {number} systems"
+    if shown is not None:
+        those = f"{_label(best)}, {'one of the best' if others else 'the best'} of {number} systems"
+        return f"{_label(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
+    those = f"{_label(rival)}, the {'next best' if number > 2 else 'other system'}"
+    return f"{_label(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
 
 
-def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
-    """Sentences that qualify the title: who alone learns from margins, how others compare, and who is better.
+def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> list[str]:
+    """Sentences that qualify the title: who is equal or behind, who alone learns from margins, and other forecasts.
 
-    `name` is that of the system whose ratings are shown.
+    `system` is that whose ratings are shown.
     """
     if comparison is None or not _has_differences(comparison):
         return []
@@ -167,15 +187,65 @@ def describe_comparison(comparison: Comparison | None, name: str) -> list[str]:
     if comparison.blend is not None:
         others.append(("The blend of all systems", comparison.blend.log_loss_difference))
     texts += [f"{other} {compare_in_words(gap, _label(best))}." for other, gap in others]
-    better = describe_better_systems(comparison, name)
-    return [*filter(None, [" ".join(texts), better])]
+    standing = [_describe_standing(comparison), _describe_shown_system(comparison, system)]
+    return [*filter(None, [" ".join(filter(None, standing)), " ".join(texts)])]
+
+
+def _describe_standing(comparison: Comparison) -> str:
+    """Which systems are about equal to the best, and which predicted worse, by the measure of the comparison."""
+    equal, behind = separate_systems_behind(comparison)
+    measure, best = _measure(comparison), _label(equal[0])
+    if len(equal) == 1:
+        nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
+        unit = " percentage points" if measure is PAIR_ORDER else ""
+        next_best = f": the next, {_label(behind[0])}," if len(behind) > 1 else ","
+        return f"By {measure.heading} {_join_labels(behind)} predicted worse than {best}{next_best} by {nearest}{unit}."
+    gaps = [gap_and_half_width(_difference(x), measure) for x in equal[1:]]
+    reason = (
+        ""
+        if any(half is None for _, half in gaps)
+        else ": the 95% interval of the difference from the best reaches zero"
+    )
+    calls = sorted({_calls_of_thousand(comparison, x) for x in equal})
+    calls_text = _describe_calls(comparison, " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1])))))
+    text = f"By {measure.heading} {_join_labels(equal)} are about equal{reason}. They {calls_text}."
+    return f"{text} {_join_labels(behind)} predicted worse." if behind else text
+
+
+def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
+    """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
+    _, behind = separate_systems_behind(comparison)
+    shown, best = _find_shown_behind(behind, comparison, system.name), comparison.results[0]
+    if shown is None:
+        return ""
+    more = _calls_of_thousand(comparison, best) - _calls_of_thousand(comparison, shown)
+    told = _describe_calls(comparison, f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
+    if more <= 0:
+        told += ", and its chances were better"
+    text = f"The ratings on this page are those of {_label(shown)}. {_label(best)} {told}."
+    here, there = (getattr(x.params, "side_advantage", None) for x in (system, shown.system))
+    if here is None or there is None:
+        return text
+    here, there = map(format_side_advantage, (here, there))
+    if here == there:
+        return text
+    return f"{text} Here the side advantage is {here} points; in the comparison it is {there}, from earlier matches."
+
+
+def _calls_of_thousand(comparison: Comparison, result: SystemResult) -> int:
+    """How many of 1,000 matches a system called right, or of pairs that it put in order."""
+    return round(1000 * result.quality[_measure(comparison).calls])
+
+
+def _describe_calls(comparison: Comparison, number: str) -> str:
+    return _measure(comparison).calls_text.format(number, next(iter(comparison.counts)))
 
 
 def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
-    """How a forecaster compares with the best system, as "is level with Skills"."""
+    """How a forecaster compares with the best system, as "is about equal to Skills"."""
     difference, half = gap_and_half_width(gap)
     if half is None or abs(difference) <= half:
-        return f"is level with {best}, within the 95% interval"
+        return f"is about equal to {best}, within the 95% interval"
     return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
 
 
@@ -184,9 +254,12 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
 
     `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
     """
-    place = _place_behind_best(comparison, name)
-    if comparison is None or place is None:
+    if comparison is None or not _has_differences(comparison):
         return ()
+    _, behind = separate_systems_behind(comparison)
+    if _find_shown_behind(behind, comparison, name) is None:
+        return ()
+    place = [x.name for x in comparison.results].index(name) + 1
     best = comparison.results[0]
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
     rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
@@ -196,14 +269,10 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
 
 
-def _place_behind_best(comparison: Comparison | None, name: str) -> int | None:
-    """The place of a system that is behind the best by more than chance; None of others."""
-    results = [] if comparison is None or not _has_differences(comparison) else comparison.results
-    place = next((i for i, x in enumerate(results) if x.name == name), 0)
-    if comparison is None or not place:
-        return None
-    gap, half = gap_and_half_width(_difference(results[place]), _measure(comparison))
-    return None if half is None or gap <= half else place + 1
+def _find_shown_behind(behind: list[SystemResult], comparison: Comparison, name: str) -> SystemResult | None:
+    """The result of the system of this name if it is clearly behind the best; None of others."""
+    shown = next((x for x in comparison.results if x.name == name), None)
+    return shown if any(x is shown for x in behind) else None
 
 
 def name_systems_in_print(text: str, names: Iterable[str]) -> str:
@@ -213,16 +282,9 @@ def name_systems_in_print(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def describe_better_systems(comparison: Comparison | None, name: str) -> str:
-    """Which systems predicted better than the one of this name, whose ratings are shown; nothing if none did."""
-    names = [] if comparison is None else [result.name for result in comparison.results]
-    if name not in names or comparison is None:
-        return ""
-    better = list(dict.fromkeys(_label(x) for x in comparison.results[: names.index(name)]))
-    if not better:
-        return ""
-    return f"{join_names(better)} predicted better than {system_title(name)}, whose ratings are shown here."
-
-
 def _label(result: SystemResult) -> str:
     return system_result_label(result._replace(name=system_title(result.name)))
+
+
+def _join_labels(results: Iterable[SystemResult]) -> str:
+    return join_names(dict.fromkeys(map(_label, results)))
