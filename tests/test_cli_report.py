@@ -24,7 +24,8 @@ def test_the_command(jaxrate, games, tmp_path):
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
     footer = page.partition("<footer>")[2].partition("</footer>")[0]
-    assert re.fullmatch(r"<p>Made <time>.*</time> with jaxrate .* from <bdi>games.csv</bdi>, 600 matches\.</p>", footer)
+    made = r"<p>Made <time>.*</time> with jaxrate .* from the file <bdi>games.csv</bdi>, 600 matches\.</p>"
+    assert re.fullmatch(made, footer)
     assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")

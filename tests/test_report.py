@@ -60,6 +60,9 @@ def test_a_page_says_what_jaxrate_says(rated):
     assert heads == listed.player.tolist()
     assert "400 matches of 30 players, " in page and "<dt>log loss</dt><dd>0.6</dd>" in page
     assert 'id="systems"' not in page  # no comparison was given
+    before_chart = page.partition('id="quality-title">')[2].partition("<h3>")[0]
+    assert before_chart.count("<p>") == 1 and "%" not in before_chart.partition("</h2>")[2]  # figures stood before it
+    assert page.index("<h3>In figures</h3>") > page.index('class="calibration"')
     assert "#player-" not in page.partition("<script")[0]  # without scripts there are no sections to lead to
     assert "the sections of other players than the first need JavaScript" in page
     assert len(data["sections"]) == len(listed.player) or "player 07" not in listed.player
