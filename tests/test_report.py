@@ -99,11 +99,13 @@ def test_the_line_of_a_long_career_has_points_at_even_distances():
     """As many in the section of the last events as before; the peak is one more."""
     score = np.random.default_rng(0).integers(0, 2, 600).astype(float)
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 600, "b": ["Bo"] * 600, "score": score}))
-    for told in data_of(jr.site.report_html(rated))["sections"].values():
+    page = jr.site.report_html(rated)
+    for told in data_of(page)["sections"].values():
         drawn = [*told["past"]["number"], *(551 + i for i in told["drawn"])]
         assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (95, 96)
         step = np.diff(drawn)
         assert set(step[-8:]) <= {5, 6, 7} and step.max() <= 7 and (step >= 5).sum() >= len(step) - 2
+    assert '<span id="thinning">The line is thinned: the rating after ' in page
 
 
 def test_names_are_shown_literally():
@@ -324,9 +326,15 @@ def test_a_chart_says_what_is_at_the_pointer(opened, history):
     )
     assert tip[1] < box[1] - 10  # what is at the pointer is free
     (note,) = texts(opened, "#note")
+    assert texts(opened, "#thinning") == ["The rating after each match."]
     assert "dot is the peak" not in note and "The bands are" in note
     opened.find_element("css selector", "#other option:nth-child(6)").click()  # whose section was not opened before
     assert texts(opened, "#chart .key") == [name, *texts(opened, "#other option:nth-child(6)")]
+    opened.find_element("css selector", "#other option:nth-last-child(1)").click()  # whose section has ten matches
+    (told,) = texts(opened, "#thinning")  # it said "or in long careers after some" of every chart
+    counts = [len(jr.career(history, x)["rating"]) for x in texts(opened, "#chart .key")]
+    wanted = rf"The lines are thinned: the ratings after {counts[0]} of {counts[0]} and (\d+) of {counts[1]} matches\."
+    assert 18 <= int(re.fullmatch(wanted, told)[1]) < counts[1]
     opened.find_element("css selector", "#choice option:nth-child(1)").click()
     assert texts(opened, "#chart .key") == [first] and opened.find_element("id", "other").get_attribute("value") == ""
 

@@ -1,5 +1,6 @@
 """The charts of all careers, drawn at once: lines with bands as SVG, and labels in percent of its size."""
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
@@ -103,6 +104,15 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
             label = _peak_label(paths[0][1][kept_peak[i]], data, int(careers.peak[player]), axis[-1])
         charts[player] = _frame("".join(parts), label, *axis)
     return charts
+
+
+def describe_thinning(chart: str, count: int, event: str, events: str) -> str:
+    """Which of the events of a career, so many, the first line of its chart goes through."""
+    line = re.search('class="line first" d="(.*?)"', chart)
+    drawn = len(re.findall("[ML]", line[1])) if line else count
+    if drawn == count:
+        return f"The rating after each {event}."
+    return f"The line is thinned: the rating after {drawn:,} of {count:,} {events}."
 
 
 def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:

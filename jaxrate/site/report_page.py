@@ -16,7 +16,12 @@ from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, describe_event_counts, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.calibration_summary import FIELD_WORDS
-from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
+from jaxrate.site.career_charts import (
+    describe_thinning,
+    draw_career_charts,
+    mark_events_after_pauses,
+    write_chart_notes,
+)
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.forecast_tables import format_percentage
@@ -28,7 +33,7 @@ from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categori
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
 from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
+from jaxrate.site.site_data import SiteData, build_site_data, event_nouns, page_template_context, script_settings
 from jaxrate.site.system_bars import (
     BLEND_TITLE,
     describe_comparison,
@@ -277,6 +282,7 @@ def _first_section(
         "summary": summaries[player],
         "note": notes[player],
         "chart": charts[player],
+        "line": describe_thinning(charts[player], end - begin, *event_nouns(site_data.rated)),
         "heads": heading_row(rows.headings),
         "rows": rows.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
     }

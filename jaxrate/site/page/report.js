@@ -1,7 +1,7 @@
 // The report: its ranking, the section of a player, and pairs.
 
 const data = JSON.parse(byId("data").textContent);
-const { board, sections, dated, digits, events, noun } = data;
+const { board, sections, dated, digits, event, events, noun } = data;
 const linked = (_, place) => {
   const shown = make("bdi", {}, joinFigures(board.name[place]));
   return place in sections ? make("a", { href: `#player-${place}` }, shown) : shown;
@@ -28,11 +28,20 @@ for (const career of Object.values(sections)) {
 let chart;
 let table;
 
+function describeThinning(careers) {
+  const counts = careers.map(([, { past, drawn, played }]) => [past && drawn ? past.number.length + drawn.length : played, played]);
+  if (counts.every(([shown, all]) => shown === all)) return `The rating after each ${event}.`;
+  const told = counts.map((x) => x.map((y) => grouped(y, 0)).join(" of ")).join(" and ");
+  return `The ${counts.length > 1 ? "lines are thinned: the ratings" : "line is thinned: the rating"} after ${told} ${events}.`;
+}
+
 function draw() {
   byId("note").textContent = data.notes[sections[choice.value].note];
   const named = (place) => [board.name[place], sections[place]];
   const second = other.value && other.value !== choice.value ? [named(other.value)] : [];
-  showCareers(chart, [named(choice.value), ...second], data);
+  const careers = [named(choice.value), ...second];
+  byId("thinning").textContent = describeThinning(careers);
+  showCareers(chart, careers, data);
 }
 
 function open(place) {
