@@ -123,11 +123,29 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     assert describe_place_in_category("mode", "duo") == "in mode duo"
 
 
-def test_the_chosen_category_counts(courts, browser, tmp_path):
-    jr.site.write_site(courts, tmp_path)
+@pytest.fixture(scope="module")
+def courts_folder(courts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("courts")
+    jr.site.write_site(courts, folder)
+    return folder
+
+
+def test_a_series_is_of_matches_and_says_so(courts_folder, browser):
+    """The choice "best of 5" was taken for five sets of one match."""
+    browser.get((courts_folder / "pairs.html").as_uri())
+    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    options = texts(browser, "#games option")
+    assert options == ["one match", *(f"a series, best of {n} matches" for n in (3, 5, 7))]
+    one = [float(re.search(r"^. ([\d.]+)%$", x)[1]) / 100 for x in texts(browser, "#answer p")]
+    browser.find_elements("css selector", "#games option")[1].click()
+    series = [float(re.search(r"^. wins the series: ([\d.]+)%$", x)[1]) / 100 for x in texts(browser, "#answer p")]
+    assert series == pytest.approx([p * p * (3 - 2 * p) for p in one], abs=0.02)
+
+
+def test_the_chosen_category_counts(courts, courts_folder, browser, tmp_path):
     (tmp_path / "report.html").write_text(jr.site.report_html(courts), encoding="utf-8")
-    for page in ("pairs.html", "report.html"):
-        browser.get((tmp_path / page).as_uri())
+    for page in (courts_folder / "pairs.html", tmp_path / "report.html"):
+        browser.get(page.as_uri())
         wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
         first, second = (browser.find_element("id", x).get_attribute("value") for x in ("first", "second"))
         a, b = (courts.players.tolist().index(name) for name in (first, second))

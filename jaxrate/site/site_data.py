@@ -160,6 +160,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "event": event,
         "events": events,
         "noun": data.noun.one,
+        "is_collective": data.noun.is_collective,
         "sides": side_words(rated),
         "nouns": data.noun.many,
         "summary": f"{format_count(count, event)} of {data.noun.quantify(len(data.names))}{time_span}.",

@@ -24,7 +24,7 @@ const chancesOf = (packed) => {
   };
 };
 
-// The probability to win a series of independent games, from that of one game.
+// The probability to win a series of independent matches, from that of one match.
 
 const series = (p, games) => {
   const need = (games + 1) / 2;
@@ -36,7 +36,7 @@ const series = (p, games) => {
   return total;
 };
 
-// The fields that choose two players, the category, the side and the length of a series, and the prediction; the chances
+// The fields that choose two players, the category, the side and one match or a series, and the prediction; the chances
 // are those of each category, and `noun` is what one of the rated is called.
 
 function pairFields(names, chances, places, noun, who, changed = () => {}) {
@@ -71,7 +71,8 @@ function pairFields(names, chances, places, noun, who, changed = () => {}) {
     }
     const lines = [["win", who(a), win], ...(draw ? [["draw", "draw", draw]] : []), ["loss", who(b), loss]];
     const shown = percents(lines.map(([, , x]) => x));
-    byId("answer").replaceChildren(...lines.map(([kind, name], i) => make("p", { class: kind }, name, ` ${shown[i]}`)));
+    const what = length > 1 ? ` ${games.dataset.wins} the series:` : "";
+    byId("answer").replaceChildren(...lines.map(([kind, name], i) => make("p", { class: kind }, name, `${what} ${shown[i]}`)));
     [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
     changed(a, b);
   };
