@@ -102,7 +102,7 @@ def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch
     page = text_of(tmp_path / "pairs.html")
     assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["hard", "clay"]
     assert "<label>Category <select" in page and ", on hard courts:" in page
-    assert re.search(r"<h1>On hard courts, .+</h1>", page)  # a headline that holds there alone did not say so
+    assert re.search(r"<h1[^>]*>On hard courts, .+</h1>", page)  # a headline that holds there alone did not say so
     monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
     jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
@@ -119,7 +119,7 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     page = text_of(tmp_path / "pairs.html")
     choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]
     assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
-    assert re.search(r"<h1>On hard courts, .+</h1>", page) and ", on hard courts:" in page
+    assert re.search(r"<h1[^>]*>On hard courts, .+</h1>", page) and ", on hard courts:" in page
     assert describe_place_in_category("mode", "duo") == "in mode duo"
 
 
@@ -140,6 +140,25 @@ def test_a_series_is_of_matches_and_says_so(courts_folder, browser):
     browser.find_elements("css selector", "#games option")[1].click()
     series = [float(re.search(r"^. wins the series: ([\d.]+)%$", x)[1]) / 100 for x in texts(browser, "#answer p")]
     assert series == pytest.approx([p * p * (3 - 2 * p) for p in one], abs=0.02)
+
+
+def test_headline_and_table_are_of_the_chosen_category(courts, courts_folder, browser):
+    """They stayed on hard courts."""
+    browser.get((courts_folder / "pairs.html").as_uri())
+    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    shown = (
+        "return [...document.querySelectorAll(arguments[0])].filter((x) => x.checkVisibility()).map((x) => x.innerText)"
+    )
+    for number, (name, place) in enumerate([("hard", "on hard courts"), ("clay", "on clay")]):
+        browser.find_elements("css selector", "#category option")[number].click()
+        (title,), notes, tables = (browser.execute_script(shown, x) for x in ("h1", "section .note", ".matrix"))
+        assert title.lower().startswith(f"{place}, ") and len(notes) == len(tables) == 1 and f", {place}:" in notes[0]
+        names = browser.execute_script(shown, ".matrix tbody bdi")
+        ids = [courts.players.tolist().index(x) for x in names]
+        chance = jr.forecasts.predict_pairs(courts, players=np.array(ids), category=name).probability
+        cells = [float(x) for x in browser.execute_script(shown, ".matrix td.figure")]
+        wanted = [100 * float(chance(i, j)) for i in range(3) for j in range(3) if i != j]
+        assert cells == pytest.approx(wanted, abs=0.6)
 
 
 def test_the_chosen_category_counts(courts, courts_folder, browser, tmp_path):

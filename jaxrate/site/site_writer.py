@@ -45,7 +45,14 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards, render_next_matches
 from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
-from jaxrate.site.wording import choose_title, describe_period, spell_dates
+from jaxrate.site.wording import (
+    category_noun,
+    choose_title,
+    describe_period,
+    describe_place_in_category,
+    format_category,
+    spell_dates,
+)
 from jaxrate.systems.system_titles import describe_system, system_title
 from jaxrate.text_format import join_names
 
@@ -159,22 +166,16 @@ def write_site(
     accuracy = summarise_accuracy(rated, site_data.noun)
     _render_ranking(render_page, site_data, lines, headline, title)
     if matchups:
-        matrix = _win_matrix(site_data, next(iter(matchups.values())))
-        fields = pair_fields(rated, matchups)
-        finding = write_matrix_finding(matrix, context["noun"], context["draws"])
-        if finding and fields["categories"]:  # it holds in this one
-            rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
-            finding = f"{fields['place'][:1].upper()}{fields['place'][1:]}, {rest}"
+        views = [_matrix_view(site_data, context, *item) for item in matchups.items()]
         render_page(
             "pairs.html",
             "pairs",
             dict(pages)["pairs"],
-            **fields,
+            **pair_fields(rated, matchups),
             event=context["event"],
-            matrix=matrix,
-            finding=finding,
+            views=views,
             accuracy=accuracy,
-            page_summary=f"{finding}." if finding else "",
+            page_summary=f"{views[0]['finding']}." if views[0]["finding"] else "",
         )
     next_matches: dict[str, str] = {}
     if tables:
@@ -300,6 +301,19 @@ def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, h
             earlier=paths[number - 1] if number else None,
             later=paths[number + 1] if number + 1 < len(paths) else None,
         )
+
+
+def _matrix_view(site_data: SiteData, context: dict[str, Any], category: Any, tables: Any) -> dict[str, Any]:
+    """The chances of the best players against each other in a category, where that is, and the finding from them."""
+    matrix = _win_matrix(site_data, tables)
+    finding = write_matrix_finding(matrix, context["noun"], context["draws"])
+    if category is None:
+        return {"matrix": matrix, "place": "", "finding": finding}
+    place = describe_place_in_category(category_noun(site_data.rated), format_category(category))
+    if finding:
+        rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
+        finding = f"{place[:1].upper()}{place[1:]}, {rest}"
+    return {"matrix": matrix, "place": place, "finding": finding}
 
 
 def _win_matrix(site_data: SiteData, tables: Any) -> list[tuple[str, str, list[float | None]]]:

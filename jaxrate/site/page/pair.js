@@ -63,6 +63,7 @@ function pairFields(names, chances, places, noun, who, changed = () => {}) {
       byId("answer").replaceChildren(...(unknown ? notFound(unknown) : [same]));
       return;
     }
+    for (const part of document.querySelectorAll("[data-category]")) part.hidden = part.dataset.category !== category.value;
     let { win, draw, loss } = chances[category?.value ?? 0](a, b, side?.value ?? "");
     const length = Number(games?.value ?? 1);
     if (length > 1) {
