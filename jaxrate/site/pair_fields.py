@@ -19,13 +19,13 @@ def equal_partners(rated: Rated, listed: HostArray) -> Partners | None:
     return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
 
 
-def sort_categories(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[Any, MatchupTables]:
-    """The tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
+def sort_categories(rated: Rated, tables: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
 
     One without a name is the last.
     """
     if rated.categories is None:
-        return dict(matchups)
+        return dict(tables)
     ratings = rating_table(rated)
 
     def mean_deviation(category: Any) -> float:
@@ -33,7 +33,7 @@ def sort_categories(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict
         deviations = ratings.get(f"deviation {category}")
         return 0.0 if deviations is None else float(np.mean(deviations))
 
-    return {x: matchups[x] for x in sorted(matchups, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
+    return {x: tables[x] for x in sorted(tables, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
 
 
 def pair_fields(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
