@@ -1,5 +1,6 @@
 """What the page of the method says: settings in words, what points are worth, and where the results come from."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,6 +66,30 @@ def test_points_are_worth_what_predictions_say():
     assert rating_scale(data, tables) == RatingScale(rows, ("60", "59%"), "54")
     assert rating_scale(data, SimpleNamespace(even=LogisticPairs(), home=None)) == RatingScale(rows, None, "54")
     assert rating_scale(data, None) == RatingScale([], None)
+
+
+def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
+    """Tennis had no such table: chances are those of a surface there."""
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.permutation(8)[:2] for _ in range(200)])
+    score = rng.random(200) < 1 / (1 + np.exp(0.5 * (pairs[:, 0] - pairs[:, 1])))
+    court = np.where(rng.random(200) < 0.3, "clay", "hard")
+    table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": score.astype(float), "court": court, "time": np.arange(200)}
+    rated = jr.rate(jr.skills(categories=2), jr.read(table, category="court"))
+    jr.site.write_site(rated, tmp_path)
+    page = re.sub("</?data[^>]*>", "", (tmp_path / "about.html").read_text(encoding="utf-8"))
+    assert "What points are worth among current players on hard courts: the chance of the better one." in page
+    rows = re.findall(r'name="?points ahead"?>([\d,]+)</td><td[^>]*>(\d+)%<', page)
+    assert len(rows) > 1
+    strength = np.asarray(jr.league.category_ratings(rated, "hard").mean)
+    order = np.argsort(-strength)
+    chance = jr.forecasts.predict_pairs(rated, players=np.arange(8), category="hard").probability
+    leads = np.array(
+        [[strength[i] - strength[j], 100 * chance(i, j)] for k, i in enumerate(order) for j in order[:k:-1]]
+    )
+    for points, percent in rows:
+        near = leads[np.argsort(np.abs(leads[:, 0] - float(points.replace(",", ""))))[0]]
+        assert float(percent) == pytest.approx(near[1], abs=6)
 
 
 def test_the_source_of_the_shipped_league_is_named(tmp_path):

@@ -8,9 +8,16 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables
 from jaxrate.league.rated_history import Rated
+from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.contest_sides import has_teammates
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import format_times, learns_from_margins
+from jaxrate.site.wording import (
+    category_noun,
+    describe_place_in_category,
+    format_category,
+    format_times,
+    learns_from_margins,
+)
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
@@ -28,6 +35,7 @@ class RatingScale(NamedTuple):
     rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
     side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
     general_side: str = ""  # the points of the settings, where the system learns each player's own besides
+    place: str = ""  # where points are worth so much, as "on clay", if chances are those of a category
 
 
 def describe_settings(rated: Rated) -> list[tuple[str, str]]:
@@ -76,15 +84,22 @@ def _format_setting(name: str, value: Any, rated: Rated) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
-def rating_scale(data: SiteData, tables: MatchupTables | None) -> RatingScale:
-    """What points are worth, by the predictions for pairs of current players; nothing without any."""
+def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
+    """What points are worth, by the predictions for pairs of current players; nothing without any.
+
+    Where the tables are those of a category, points are those of the strengths in it.
+    """
     places = np.argsort(data.leaderboard_ids)[data.listed]
     if tables is not None:
         places = places[places < tables.even.left.shape[1]][:SCALE_PLAYERS]
     if tables is None or len(places) < 2:
         return RatingScale([], None)
     first, second = (places[i] for i in np.triu_indices(len(places), 1))
-    rating = np.asarray(data.full_leaderboard.rating, float)
+    rating, place = np.asarray(data.full_leaderboard.rating, float), ""
+    if category is not None:
+        place = describe_place_in_category(category_noun(data.rated), format_category(category))
+        if has_modifiers(data.rated.system, data.rated.state):
+            rating = np.asarray(category_ratings(data.rated, category).mean, float)[data.leaderboard_ids]
     lead, even = rating[first] - rating[second], _log_odds(tables.even.probability(first, second))
     is_known = (np.abs(lead) > 1e-9) & np.isfinite(even) & (lead * even > 0)
     lead, odds = np.abs(lead[is_known]), np.abs(even[is_known])
@@ -99,7 +114,7 @@ def rating_scale(data: SiteData, tables: MatchupTables | None) -> RatingScale:
             rows.append((format_number(points), _format_chance(logit)))
     system = data.rated.system
     general = format_number(system.params.side_advantage) if system.settings.get("own_side") else ""
-    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general)
+    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general, place)
 
 
 def _side_worth(

@@ -201,6 +201,7 @@ def write_site(
             explained=explained,
             more_explained=more,
         )
+    category = next(iter(matchups), None)
     found = {"accuracy": accuracy, "reliability": reliability_dot_plot(accuracy.bins)}
     render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
@@ -213,7 +214,7 @@ def write_site(
         system=describe_system(rated.system.name),
         period=describe_period(rated),
         params=describe_settings(rated),
-        scale=rating_scale(site_data, matchups.get(None)),
+        scale=rating_scale(site_data, matchups.get(category), category),
         source=describe_source(rated),
         team_text=describe_teams(rated),
     )
