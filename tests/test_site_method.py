@@ -36,10 +36,19 @@ def test_settings_are_told_in_words():
     rated = SimpleNamespace(system=system, clock="dates", seasons=seasons, categories=None, contests=None)
     told = dict(describe_settings(rated))
     assert told["seasons"] == "2, from 1920" and told["margin"] == "home points less away points"
+    assert (
+        told["growth"]
+        == "10 points in one period, and twice that in four \u2013 growth of the deviation of a common skill"
+    )
+    assert told["own side"] == "worth the same to all"  # it read "no"
     assert "categories" not in told and "team performance" not in told and "covariates" not in told
     assert told["side advantage"].endswith(" points \u2013 rating points that the better side is worth")
     rated.system = jr.skills(margin="goals")  # which learns from wins alone
     assert "margin" not in dict(describe_settings(rated))
+    rated.system = jr.skills("margin", margin=("goals_a", "goals_b"), own_side=True)
+    told = dict(describe_settings(rated))
+    assert told["margin"] == "goals of the first less goals of the second"
+    assert told["own side"] == "what it is worth is learned for each"
     rated.system = system
     rated.seasons = None
     assert dict(describe_settings(rated))["seasons"] == "2, from 1920-09-26"

@@ -2,17 +2,19 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
+from jaxrate.site.line_ups import team_rating_share_column
 from jaxrate.site.pair_fields import equal_partners
 from jaxrate.site.site_data import build_site_data
 from jaxrate.text_format import format_decimals, use_minus_sign
 from tests.browser import findings, pointed, texts, wait_for
 from tests.test_site import inside, page_of
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
 
 
@@ -64,6 +66,19 @@ def test_a_contest_of_two_teams_is_a_match(doubles):
     assert met == {"cy": "1", "ann-lee": "2", "bo": "2"}
     assert "<h2>Team-mates</h2>" in page and "<h2>Opponents</h2>" in page
     assert "Chance: of the team to win, as it was before the match." in page and ">Compare two</a>" in page
+
+
+def test_shares_of_pairs_of_equals_are_left_out(doubles):
+    """In tennis doubles the column held numbers near 50 alone."""
+    pairs = jr.rate(
+        doubles[0].system, jr.data.from_teams([[["Ann", "Bo"], ["Cy", "Di"]], [["Ann", "Cy"], ["Bo", "Di"]]])
+    )
+    assert team_rating_share_column(pairs) == {}
+    table = pairs.predictions
+    at = table.column_names.index("rating")
+    uneven = np.array([3000.0, *table["rating"].to_numpy()[1:]])
+    told = team_rating_share_column(pairs._replace(predictions=table.set_column(at, "rating", pa.array(uneven))))
+    assert told["% of team"][:2].tolist() == [67.0, 33.0]
 
 
 def test_shares_of_teams_are_told_where_they_are_shown(doubles):

@@ -13,6 +13,7 @@ from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading
+EVEN_SHARE_PERCENT = 5  # from one half; shares of pairs that are all nearer say nothing
 
 
 class PlayerLists(NamedTuple):
@@ -94,7 +95,7 @@ def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     """By its heading, [n] the share of the team's rating that is each participant's, in whole percents.
 
     Who played alone has none, and none is told of a team in which a rating is not above 0, or whose strength is not the
-    sum of its members' ratings. A history without teams has no such column.
+    sum of its members' ratings. A history without teams has no such column, nor has one of pairs of about equals.
     """
     if not has_teammates(rated) or rated.system.settings.get("team_performance") == "mean":
         return {}
@@ -109,7 +110,8 @@ def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     share = np.full(len(team), np.nan)
     known = is_told[side] & (team > 0)
     share[known] = np.round(100.0 * rating[known] / total[side[known]])
-    return {TEAM_SHARE: share}
+    is_even = bool((count[side[known]] == 2).all() and (np.abs(share[known] - 50) <= EVEN_SHARE_PERCENT).all())
+    return {} if is_even else {TEAM_SHARE: share}
 
 
 def contest_label_column(rated: Rated) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
+OWN_SIDE_TEXTS = {True: "what it is worth is learned for each", False: "worth the same to all"}
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
 SCALE_STEPS = 4  # differences in it, each twice the one before
 SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
@@ -63,6 +64,8 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
     if about is None:
         return text
     unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
+    for time in ("period", "event"):
+        unit = unit.replace(f"per sqrt({time})", f"in one {time}, and twice that in four")
     unit = "" if unit == "1" else f"\u00d7 {unit}" if unit[:1].isdigit() else unit
     return f"{text}{f' {unit}' if unit else ''} \u2013 {about.meaning}"
 
@@ -75,13 +78,22 @@ def _format_setting(name: str, value: Any, rated: Rated) -> str:
         return f"{len(value):,}, from {begin}"
     if name == "side_since" and rated.clock == "dates":
         return str(format_times(np.array([value]), dates=True)[0])
+    if name == "own_side":
+        return OWN_SIDE_TEXTS[bool(value)]
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        words = [str(x).replace("_", " ") for x in value]
+        words = [_name_column(str(x)) for x in value]
         is_difference = name == "margin" and len(words) == 2 and rated.system.settings.get("outcome") == "margin"
         return " less ".join(words) if is_difference else ", ".join(words)
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    return f"{value:,.6g}" if isinstance(value, float) else str(value).replace("_", " ")
+
+
+def _name_column(column: str) -> str:
+    """A column in words: "goals of the first" for goals_a."""
+    stem, _, end = column.rpartition("_")
+    whose = {"a": " of the first", "b": " of the second"}.get(end) if stem else None
+    return (column if whose is None else f"{stem}{whose}").replace("_", " ")
 
 
 def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:

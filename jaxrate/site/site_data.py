@@ -266,7 +266,8 @@ def _explain_table_columns(data: SiteData, event: str) -> str:
     margins = learns_from_margins(data.rated)
     margin_text = " Margins count too, so a win by less than expected lowers the rating." if margins else ""
     seasons = data.rated.system.settings.get("seasons")
-    fading = f" Leads also fade {'between seasons' if seasons else 'with time'}; no change includes that."
+    time = "Between seasons" if seasons else "With time"
+    fading = f" {time}, leads also shrink; the change by a {event} does not count that."
     fading_text = fading if do_leads_fade(data.rated.system) else ""
     mates = ""
     if TEAM_SHARE in data.columns:
