@@ -22,7 +22,6 @@ from jaxrate.system import RatingSystem
 from jaxrate.text_format import format_number
 
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
-OWN_SIDE_TEXTS = {True: "what it is worth is learned for each", False: "worth the same to all"}
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
 SCALE_STEPS = 4  # differences in it, each twice the one before
 SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
@@ -52,6 +51,7 @@ def describe_settings(rated: Rated) -> list[tuple[str, str]]:
         ("goals" if name == "margin" and is_of_goals else name, _format_setting(name, value, rated))
         for name, value in dict(system.settings).items()
         if value not in (None, (), "") and not (rated.contests is None and name in CONTEST_SETTINGS)
+        if not (name == "own_side" and not value)
         if not (name == "categories" and rated.categories is None)
         if not (name == "margin" and not learns_from_margins(rated))
     ]
@@ -79,7 +79,7 @@ def _format_setting(name: str, value: Any, rated: Rated) -> str:
     if name == "side_since" and rated.clock == "dates":
         return str(format_times(np.array([value]), dates=True)[0])
     if name == "own_side":
-        return OWN_SIDE_TEXTS[bool(value)]
+        return "what it is worth is learned for each"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
