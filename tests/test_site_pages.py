@@ -123,9 +123,9 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     assert describe_place_in_category("mode", "duo") == "in mode duo"
     hard, clay = (jr.league.category_ratings(rated, x) for x in ("hard", "clay"))
     for i, player in enumerate(rated.players.tolist()):  # only the terminal told them
-        told = [f"{x.mean[i]:,.0f} ± {1.96 * x.deviation[i]:,.0f}" for x in (hard, clay)]
+        told = [f"{x.mean[i]:,.0f}\u00a0±\u00a0{1.96 * x.deviation[i]:,.0f}" for x in (hard, clay)]
         page = re.sub("</?data[^>]*>", "", text_of(tmp_path / "players" / f"{player}.html"))
-        assert f'<p class="strengths">Rating on hard courts {told[0]}, on clay {told[1]}.</p>' in page
+        assert f'<p class="by-category">Rating on hard courts {told[0]}, on clay {told[1]}.</p>' in page
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,10 @@ def write_category_strengths(data: SiteData) -> list[str]:
             strengths[_describe_opposition(data, name)] = mean, deviation
     for at, i in enumerate(data.leaderboard_ids.tolist()):
         parts = [
-            f"{place} {use_minus_sign(f'{mean[at]:,.{digits}f}')} ± {1.96 * deviation[at]:,.{digits}f}"
+            f"{place} {use_minus_sign(f'{mean[at]:,.{digits}f}')}\u00a0±\u00a0{1.96 * deviation[at]:,.{digits}f}"
             for place, (mean, deviation) in strengths.items()
         ]
-        texts[i] = f'<p class="strengths">{mark_figures("Rating " + ", ".join(parts))}.</p>' if parts else ""
+        texts[i] = f'<p class="by-category">{mark_figures("Rating " + ", ".join(parts))}.</p>' if parts else ""
     return texts
 
 

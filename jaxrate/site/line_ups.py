@@ -13,7 +13,8 @@ from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading
-EVEN_SHARE_PERCENT = 5  # from one half; shares of pairs that are all nearer say nothing
+EVEN_SHARE_PERCENT = 5  # from one half; shares of pairs that are nearer say nothing
+EVEN_FRACTION = 0.99  # of all shares, from which on there is no column of them
 
 
 class PlayerLists(NamedTuple):
@@ -110,8 +111,8 @@ def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     share = np.full(len(team), np.nan)
     known = is_told[side] & (team > 0)
     share[known] = np.round(100.0 * rating[known] / total[side[known]])
-    is_even = bool((count[side[known]] == 2).all() and (np.abs(share[known] - 50) <= EVEN_SHARE_PERCENT).all())
-    return {} if is_even else {TEAM_SHARE: share}
+    is_even = (count[side[known]] == 2) & (np.abs(share[known] - 50) <= EVEN_SHARE_PERCENT)
+    return {TEAM_SHARE: share} if is_even.sum() < EVEN_FRACTION * len(is_even) else {}
 
 
 def contest_label_column(rated: Rated) -> dict[str, Any]:
