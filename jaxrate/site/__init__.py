@@ -17,6 +17,7 @@ arena_findings.py    what votes make certain about strengths, in sentences
 calibration_summary.py  bins of predictions with what came true and its interval, and what they show, in words
 contest_accuracy.py  the accuracy of predictions of contests of many
 contest_sides.py     the sides of contests: how many there are, and who of two won
+category_strengths.py  the strengths of players in each category, in a sentence
 career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
 scoreline_cards.py   scorelines of matches to come, with heat maps
