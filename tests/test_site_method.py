@@ -87,7 +87,8 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
     rated = jr.rate(jr.skills(categories=2), jr.read(table, category="court"))
     jr.site.write_site(rated, tmp_path)
     page = re.sub("</?data[^>]*>", "", (tmp_path / "about.html").read_text(encoding="utf-8"))
-    assert "What points are worth among current players on hard courts: the chance of the better one." in page
+    told = "What points are worth among current players on hard courts: the chance of the better one."
+    assert told in page and told in re.sub("</?data[^>]*>", "", jr.site.report_html(rated))
     rows = re.findall(r'name="?points ahead"?>([\d,]+)</td><td[^>]*>(\d+)%<', page)
     assert len(rows) > 1
     strength = np.asarray(jr.league.category_ratings(rated, "hard").mean)

@@ -122,6 +122,7 @@ def report_html(
     }
     all_matchups = build_matchup_tables_by_category(rated, site_data.leaderboard_ids, context["partners"])
     matchups = sort_categories(rated, all_matchups)
+    category = next(iter(matchups), None)
     data = {"board": board, "sections": sections, "notes": shown_notes, "pairs": encode_matchups(matchups)}
     data |= script_settings(site_data, context, lines.heading)
     accuracy = summarise_accuracy(rated, site_data.noun)
@@ -140,7 +141,7 @@ def report_html(
             event_counts=describe_event_counts(len(rated.predictions), rated.contests),
             params=describe_settings(rated),
             system=describe_system(rated.system.name),
-            scale=rating_scale(site_data, matchups.get(None)),
+            scale=rating_scale(site_data, matchups.get(category), category),
             source=describe_source(rated),
             team_text=describe_teams(rated),
             heads=ranking_heads(site_data, lines, axis) if axis else "",
