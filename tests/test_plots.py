@@ -322,7 +322,7 @@ def test_new_figures_have_titles_and_own_axes_have_none(ax):
     notes = [artist.get_text() for artist in figure.artists if hasattr(artist, "get_text")]
     assert figure.get_suptitle().strip() == "P5 probably ahead of P7 at the end, by 142 points"
     assert notes == ["Ratings by Glicko before each match, with 95% intervals"]
-    assert figure.get_supxlabel() == "Source: 600 matches to Sep 27, 1972"
+    assert figure.get_supxlabel() == "Data: 600 matches to Sep 27, 1972"
     (own,) = figure.axes
     assert [own.yaxis.get_major_formatter()(x) for x in (1990.0, -1200.5)] == ["1,990", "\N{MINUS SIGN}1,200.5"]
     assert [name for name, spine in own.spines.items() if spine.get_visible()] == ["bottom"]

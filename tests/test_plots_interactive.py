@@ -15,11 +15,13 @@ from matplotlib import pyplot as plt
 
 import jaxrate as jr
 from jaxrate import plots
+from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine, line_chart
 from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.plotted_data_and_checks import describe_source
 from tests.conftest import refused
 
 
@@ -169,9 +171,24 @@ def test_the_source_stands_below_the_chart(kind):
     draw = {"trajectory": {"players": ["P7", "P5"]}}.get(kind, {})
     chart = getattr(plots, kind)(rated(), **draw, backend="altair").to_dict()
     (note,) = [layer for layer in chart["layer"] if "source" in layer.get("data", {}).get("values", [{}])[0]]
-    assert note["data"]["values"][0]["source"].startswith("Source: 600 matches")
+    assert note["data"]["values"][0]["source"].startswith("Data: 600 matches")
     assert note["encoding"]["y"]["value"] > chart["layer"][0].get("height", chart.get("height"))
-    assert "Source" not in str(chart["title"])
+    assert "600 matches" not in str(chart["title"])
+
+
+def test_charts_name_the_source_of_a_history():
+    """A count alone stood there as the source, and the league that ships named none."""
+    source = "Our friends, https://friends.example (CC BY 4.0). All of it."
+    one = rated()._replace(options={"source": source})
+    chart = plots.trajectory(one, players=["P7", "P5"], backend="altair").to_dict()
+    assert any("Source: Our friends. 600 matches to Sep 27, 1972" in str(layer["data"]) for layer in chart["layer"])
+    figure = plots.leaderboard(one, top=3).figure
+    assert figure.get_supxlabel() == "Source: Our friends. 600 matches to Sep 27, 1972"
+    plt.close(figure)
+    assert describe_source(jr.data.datasets.nfl()) == "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"
+    few = jr.data.datasets.nfl()
+    few = few._replace(events=slice_events(few.events, 0, 600), rows=few.rows[:600], seasons=None)
+    assert describe_source(jr.rate(jr.elo(), few)).startswith("Source: FiveThirtyEight. 600 matches to ")
 
 
 def test_other_backends_are_refused(ax):

@@ -38,6 +38,7 @@ class Dataset(NamedTuple):
     statistics: tuple[str, ...] = ()  # columns of counts recorded beside the result
     points: tuple[str, ...] = ()  # the columns of each side's points, where these tell who has won
     expected_goals: tuple[str, ...] = ()  # the columns of both sides' expected goals
+    source: str | None = None  # where the results come from
 
     @property
     def matches(self) -> Matches:

@@ -178,7 +178,8 @@ def build_rated(
         games[: len(onto.games)] += onto.games
         table = _concatenate_predictions(onto.predictions, table)
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
-    options = options | ({} if data.dates is None else {"dates": data.dates})
+    about_data = {"dates": data.dates, "source": data.source}
+    options = options | {name: value for name, value in about_data.items() if value is not None}
     categories = _category_names(system, data)
     seasons = data.seasons
     if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):

@@ -167,7 +167,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     title = (
         f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])}% of simulations"
     )
-    ax = make_axes(ax, size, title, subtitle, source=f"Source: {simulation.samples:,} simulations", grid="none")
+    ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
     set_name_ticks(ax, "y", labels, color=INK)
     set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances], color=INK)

@@ -16,7 +16,7 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
-from jaxrate.plots.plotted_data_and_checks import Z_95, unpack_events_names_and_clock
+from jaxrate.plots.plotted_data_and_checks import Z_95, describe_counted_data, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, group_thousands, make_axes
 from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
@@ -95,7 +95,8 @@ def loss_surface(
     excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
     subtitle = f"Loss of {system_title(fit.system.name)} near its fit; contours: summed loss above that of the fit"
-    ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=_describe_events(count))
+    source = describe_counted_data(_count_predictions(count), data)
+    ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=source)
     excess_loss = _refine_surface(excess_loss)
     grid_values = axis_values(params_on_grid(len(excess_loss)))
     levels = [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
@@ -169,7 +170,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     title = (
         f"{name.replace('_', ' ')} fits best at {format_amount(optimum, '') if optimum >= 100 else f'{optimum:.3g}'}"
     )
-    ax = make_axes(ax, (6.4, 4.4), title, subtitle, source=_describe_events(count))
+    ax = make_axes(ax, (6.4, 4.4), title, subtitle, source=describe_counted_data(_count_predictions(count)))
     if result.likelihood:
         interval_text = f"{low:.4g} to {high:.4g}"
         if np.isinf(ends[1]):
@@ -203,9 +204,9 @@ def _refine_surface(values: Any) -> Any:
     return surface
 
 
-def _describe_events(count: float) -> str:
-    """The line for the source of a fit."""
-    return f"Source: {count:,.15g} predictions"
+def _count_predictions(count: float) -> str:
+    """So many predictions, of which a fit has the loss."""
+    return f"{count:,.15g} predictions"
 
 
 def _upper_likelihood_interval_end(

@@ -1,5 +1,6 @@
 """Helpers of all plots: events and clocks of histories, checks, and limits of what a page can hold."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
+from jaxrate.plots.name_labels import cut_name
 from jaxrate.plots.time_steps import spell_date
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_SYSTEMS = 28  # lines that differ in colour or style
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
+MAX_SOURCE_LENGTH = 60  # characters of the name of a source
+SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an address, licence or note
 Z_95 = 1.96  # deviations to either side: 95%
 
 
@@ -92,9 +96,9 @@ def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tupl
 
 
 def describe_source(history: Any) -> str:
-    """The line for the source of a plot, as "Source: 16,810 matches to Feb 7, 2021"; empty for other arguments.
+    """What a plot is drawn from, as "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"; "" of other arguments.
 
-    Sources are rated and smoothed histories, data sets, matches and rounds.
+    It is drawn from rated and smoothed histories, data sets, matches and rounds.
     """
     last: float | None
     if isinstance(history, Rated):
@@ -113,7 +117,17 @@ def describe_source(history: Any) -> str:
     else:
         return ""
     until = f" to {spell_date(float(last))}" if clock == "dates" and last is not None else ""
-    return f"Source: {count:,} {kind}{until}"
+    return describe_counted_data(f"{count:,} {kind}{until}", history)
+
+
+def describe_counted_data(count: str, history: Any = None) -> str:
+    """The line of so much data below a plot: with the source that a rated history or a data set names, if it does.
+
+    Of a source such as "FiveThirtyEight, https://... (licence)" the line has what is before the first comma or bracket.
+    """
+    named = history.options.get("source") if isinstance(history, Rated) else getattr(history, "source", None)
+    name = " ".join(SOURCE_NAME_END.split(str(named or ""))[0].split())
+    return f"Source: {cut_name(name, MAX_SOURCE_LENGTH)}. {count}" if name else f"Data: {count}"
 
 
 def rates_contests(history: Any, data: Any = None) -> bool:

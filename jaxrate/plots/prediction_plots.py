@@ -26,6 +26,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
     check_drawable_count,
     count_lines,
+    describe_counted_data,
     describe_source,
     recent_player_mask,
     unpack_events_names_and_clock,
@@ -70,7 +71,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in values_by_system(history).items()}
     subtitle = "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right"
     title = loss_title({format_plot_name(name): one for name, one in rows.items()})
-    ax = make_axes(ax, (6.8, 5.2), title, subtitle, source=f"Source: {np.size(score):,} matches")
+    ax = make_axes(ax, (6.8, 5.2), title, subtitle, source=describe_counted_data(f"{np.size(score):,} matches"))
     for name, (difference, loss, error, expected, _, match_loss) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
@@ -214,7 +215,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     title = comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
     if len(labels) > 2:
         subtitle += f"; beyond {comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
-    source = f"Source: {compared_systems.scored:,} matches"
+    source = describe_counted_data(f"{compared_systems.scored:,} matches")
     ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
     draw_intervals(ax, loss_behind[:, 0], half_width, COLOURS[0])

@@ -24,7 +24,12 @@ from jaxrate.plots.player_rows import (
     format_ratings,
     row_name_step,
 )
-from jaxrate.plots.plotted_data_and_checks import Z_95, check_drawable_count, is_altair_backend
+from jaxrate.plots.plotted_data_and_checks import (
+    Z_95,
+    check_drawable_count,
+    describe_counted_data,
+    is_altair_backend,
+)
 from jaxrate.plots.rank_axis import RANK_TICKS
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 
@@ -202,7 +207,7 @@ def _model_name(strengths: Strengths) -> str:
 
 
 def _describe_results(result: Strengths | RankSets) -> str:
-    return f"Source: {result.votes:,.15g} results of {len(result.players):,} contenders"
+    return describe_counted_data(f"{result.votes:,.15g} results of {len(result.players):,} contenders")
 
 
 def _check_type(value: Any, kind: type, expected: str) -> None:

@@ -50,7 +50,8 @@ def nfl() -> Dataset:
     seasons = dict(zip(map(str, table["season"][begin].tolist()), events.time[begin].tolist(), strict=True))
     points = "home_points", "away_points"
     players = team_names[order].astype(object)
-    return Dataset(events, players, np.arange(len(names)), clock="dates", margin=points, seasons=seasons)
+    rows = np.arange(len(names))
+    return Dataset(events, players, rows, clock="dates", margin=points, seasons=seasons, source=NFL_SOURCE)
 
 
 def nfl_columns() -> dict[str, HostArray]:
