@@ -322,3 +322,29 @@ def test_intervals_of_more_than_two_would_hide_each_other(ax):
     figure = plots.trajectory(rated_games(), players=["P7", "P5", "P8"]).figure
     assert not figure.axes[0].collections and "interval" not in figure.artists[0].get_text()
     pyplot.close(figure)
+
+
+@pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
+def test_breaks_of_lines_are_explained(draw):
+    """Lines had gaps, and nothing said why; without a gap nothing is said."""
+    said = []
+    for pause in (1.0, 300.0):
+        time = np.arange(400.0) + (np.arange(400) >= 350) * pause
+        table = {"a": ["x"] * 400, "b": ["y"] * 400, "score": np.arange(400) % 2, "time": time}
+        figure = draw(jr.rate(jr.elo(), jr.read(table)), players=["x"]).figure
+        said.append(
+            "Lines break where somebody did not play for long" in " ".join(figure.artists[0].get_text().split())
+        )
+        pyplot.close(figure)
+    assert said == [False, True]
+
+
+def test_names_beside_the_axes_have_the_last_rating_of_who_has_stopped():
+    """In front of a long history a name stood beside the axes without the rating at which the leader ends."""
+    time = np.arange(1000.0)
+    a = np.where((time >= 940) & (time < 970), "x", "z").astype(object)
+    table = {"a": a, "b": ["y"] * len(a), "score": np.arange(len(a)) % 2, "time": time}
+    figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], others=["y"], step=10.0).figure
+    (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
+    assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
+    pyplot.close(figure)

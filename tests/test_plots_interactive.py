@@ -20,7 +20,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine, line_chart
-from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.line_end_labels import LineEnd, _runs_along, place_line_end_labels
 from jaxrate.plots.plotted_data_and_checks import describe_source
 from tests.conftest import refused
 
@@ -232,6 +232,23 @@ def test_the_label_of_a_line_that_ended_stands_at_its_peak():
     ceiling = x, np.full(301, 60.0)
     (place,) = place_line_end_labels([end._replace(height=20.0)], [hill, ceiling], (300.0, 100.0))
     assert place.x is not None and place.y + 10.0 < 60.0  # no way to it crosses the other line
+
+
+def test_leaders_do_not_look_like_a_piece_of_their_line_and_cross_no_label():
+    """A leader beside the last steep piece of a line made a V of it, and another went through a label."""
+    stub = np.array([100.0, 104.0]), np.array([90.0, 40.0])
+    assert _runs_along((104.0, 40.0), (106.0, 80.0), stub) and not _runs_along((104.0, 40.0), (106.0, 10.0), stub)
+    x = np.linspace(0.0, 300.0, 301)
+    ceiling = x, np.full(301, 62.0)
+    ends = [LineEnd(100.0, 50.0, 60.0, 10.0), LineEnd(100.0, 46.0, 60.0, 10.0)]
+    places = place_line_end_labels(ends, [ceiling], (300.0, 100.0))
+    for one, end in zip(places, ends, strict=True):
+        for other in places:
+            if one is not other and one.leader is not None and one.x is not None and other.x is not None:
+                tip = one.x + one.leader[0] * 60.0, one.y + (one.leader[1] - 0.5) * 10.0
+                way = np.linspace((end.x, end.y), tip, 50)
+                inside = (way[:, 0] > other.x) & (way[:, 0] < other.x + 60.0) & (abs(way[:, 1] - other.y) < 5.0)
+                assert not inside.any()
 
 
 def test_names_stand_beside_interactive_lines_with_their_peaks():

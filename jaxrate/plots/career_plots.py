@@ -11,7 +11,7 @@ from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
-from jaxrate.plots.line_end_labels import label_line_ends
+from jaxrate.plots.line_end_labels import EDGE_SHARE, label_line_ends
 from jaxrate.plots.plotted_data_and_checks import (
     check_drawable_count,
     describe_source,
@@ -23,6 +23,7 @@ from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
     default_steps_of_lines,
+    describe_gaps,
     format_peak_time,
     last_ratings_of_steps,
     peak_point,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
-CURRENT_SHARE = 0.04  # of the time that is drawn, at whose end a rating is one of today
 
 
 @enforce_argument_annotations
@@ -119,20 +119,22 @@ def careers(
             begin_rule = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
     else:
         title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
-    subtitle = (
-        f"Ratings by {system_title(rated.system.name)} {steps.describe()}{begin_rule}{peak_rule}{unnamed.description}"
-    )
+    rules = f"{begin_rule}{peak_rule}{describe_gaps(drawn_lines)}{unnamed.description}"
+    subtitle = f"Ratings by {system_title(rated.system.name)} {steps.describe()}{rules}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
+    times = [times_to_numbers(np.asarray(one.x)) for one in (*unnamed.lines, *unnamed.bands)]
+    drawn_span = last - min([last - span, *(float(x.min()) for x in times if len(x))])
     chart_lines = []
     for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):
         note = ""
         if highest is not None:
             when = format_peak_time(at[highest], span)
             note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
-        if end > last - CURRENT_SHARE * span:
+        if end > last - EDGE_SHARE * drawn_span:  # their label stands beside the axes
             if highest == len(mean) - 1:
                 note = "the peak"
-            note = f"{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
+            is_current = end > last - EDGE_SHARE * span
+            note = f"{'' if is_current else 'last '}{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
         chart_lines.append(ChartLine(name, at, mean, peak=highest, note=note))
     if is_interactive:
         return line_chart([*unnamed.lines, *chart_lines], text, bands=unnamed.bands)
@@ -145,7 +147,7 @@ def careers(
         draw_isolated_points(ax, line.x, line.y, colour, 1.8, layer)
         if line.peak is not None:
             ax.plot(line.x[line.peak], height, "o", color=colour, markersize=5, markeredgecolor="white",
-                    zorder=layer + 1.0)  # fmt: skip
+                    markeredgewidth=0.5, zorder=layer + 1.0)  # fmt: skip
     ax.set_ylabel(rating_axis_label(rated.system))
     group_thousands(ax, "y")
     label_time_axis(ax, clock)

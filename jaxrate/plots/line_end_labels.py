@@ -26,7 +26,10 @@ CLEARANCE = 3.0  # from a label to lines and other labels
 MAX_OFFSET = 90.0  # from the height of a point to that of the label of its line
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
-LEADER_COST = 0.1  # columns of hidden lines that a point of a leader is as bad as
+LEADER_ANGLE = 35.0  # degrees from a leader to its own line, below which it looks like a piece of it
+LEADER_COST = 0.15  # columns of hidden lines that a point of a leader is as bad as
+LEADER_POINTS = 30  # at which labels are sought
+HIDDEN_LINE_COST = 12  # columns that a line is as bad as if the label hides some of it, as steep ones take few
 NUM_COLUMNS = 60  # positions across a label at which lines are sought
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
 
@@ -70,10 +73,14 @@ def place_line_end_labels(
     heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
     places = {i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(beside, heights.tolist(), strict=True)}
     boxes: list[tuple[float, float, float, float]] = []  # left, right, bottom and top of the labels within the axes
+    leaders: list[HostArray] = []  # [k, 2] points of the lines that lead to them
     for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
         if not goes_on[i]:
-            places[i], box = _place_within_axes(ends[i], lines, boxes, (width, height))
+            places[i], box = _place_within_axes(ends[i], lines, boxes, leaders, (width, height))
             boxes.append(box)
+            if (share := places[i].leader) is not None:
+                begin = _labelled_point(ends[i], places[i].is_at_peak)
+                leaders.append(_leader_points(begin, _leader_tip(box, share)))
     return [places[i] for i in range(len(ends))]
 
 
@@ -81,6 +88,7 @@ def _place_within_axes(
     end: LineEnd,
     lines: Sequence[tuple[HostArray, HostArray]],
     boxes: Sequence[tuple[float, float, float, float]],
+    leaders: Sequence[HostArray],
     size: tuple[float, float],
 ) -> tuple[LabelPlace, tuple[float, float, float, float]]:
     """The first place that hides nothing, or a nearer one that hides little; and the box of the label there."""
@@ -89,14 +97,18 @@ def _place_within_axes(
         box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
         if box[0] < 0.0 or box[1] > size[0] or box[2] < 0.0 or box[3] > size[1]:
             continue
-        point = end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
+        point = _labelled_point(end, is_at_peak)
         leader = _leader(point, box)
-        hidden = NUM_COLUMNS * len(lines) * _hides_label(box, boxes) + sum(_hidden_columns(box, line) for line in lines)
+        columns = [_hidden_columns(box, line) for line in lines]
+        hidden = sum(columns) + HIDDEN_LINE_COST * sum(count > 0 for count in columns)
+        is_over_label = _hides_label(box, boxes) or any(_passes(points, box) for points in leaders)
         length = 0.0
         if leader is not None:
-            tip = box[0] + leader[0] * end.width, box[2] + leader[1] * end.height
-            hidden += NUM_COLUMNS * sum(_crosses(point, tip, line) for line in lines)
+            tip = _leader_tip(box, leader)
+            is_over_label |= any(_passes(_leader_points(point, tip), other) for other in boxes)
+            hidden += NUM_COLUMNS * sum(_crosses(point, tip, line) or _runs_along(point, tip, line) for line in lines)
             length = float(np.hypot(tip[0] - point[0], tip[1] - point[1]))
+        hidden += NUM_COLUMNS * len(lines) * is_over_label
         if (cost := hidden + LEADER_COST * length) < best_cost:
             best, best_cost = (LabelPlace(x, y, leader, is_at_peak), box), cost
         if hidden == 0:  # later places are farther away
@@ -136,6 +148,29 @@ def _leader(point: tuple[float, float], box: tuple[float, float, float, float]) 
     return (across - left) / (right - left), (up - bottom) / (top - bottom)
 
 
+def _leader_tip(box: tuple[float, float, float, float], leader: tuple[float, float]) -> tuple[float, float]:
+    """The point of a label that a leader goes to, from its shares of the sides."""
+    left, right, bottom, top = box
+    return left + leader[0] * (right - left), bottom + leader[1] * (top - bottom)
+
+
+def _labelled_point(end: LineEnd, is_at_peak: bool) -> tuple[float, float]:
+    """The point of a line at which its label stands."""
+    return end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
+
+
+def _leader_points(begin: tuple[float, float], tip: tuple[float, float]) -> HostArray:
+    """[k, 2] points along a leader."""
+    return np.linspace(begin, tip, LEADER_POINTS)
+
+
+def _passes(points: HostArray, box: tuple[float, float, float, float]) -> bool:
+    """Whether a leader goes through a label."""
+    left, right, bottom, top = box
+    x, y = points.T
+    return bool(((x > left) & (x < right) & (y > bottom) & (y < top)).any())
+
+
 def _hides_label(box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]) -> bool:
     left, right, bottom, top = box
     return any(left < b + CLEARANCE and a < right + CLEARANCE and bottom < d and c < top for a, b, c, d in boxes)
@@ -162,6 +197,17 @@ def _crosses(begin: tuple[float, float], end: tuple[float, float], line: tuple[H
         return np.sign(across[..., 0] * along[..., 1] - across[..., 1] * along[..., 0])
 
     return bool(((side(a, b, p) * side(a, b, q) < 0) & (side(p, q, a) * side(p, q, b) < 0)).any())
+
+
+def _runs_along(begin: tuple[float, float], end: tuple[float, float], line: tuple[HostArray, HostArray]) -> bool:
+    """Whether the way from a point of this line to its label leaves the point almost as the line does."""
+    points = np.stack(line, axis=1)
+    at = np.flatnonzero((points == np.array(begin)).all(axis=1))
+    neighbours = np.concatenate([at - 1, at + 1])
+    way = points[neighbours[(neighbours >= 0) & (neighbours < len(points))]] - begin
+    leader = np.array(end) - begin
+    length = np.hypot(*way.T) * np.hypot(*leader)
+    return bool((way @ leader > np.cos(np.radians(LEADER_ANGLE)) * length).any())
 
 
 def label_line_ends(

@@ -98,6 +98,12 @@ def last_ratings_of_steps(line: RatingLine, steps: TimeSteps, peak_min_events: i
     return RatingLine(line.name, time, mean, deviation, None if peak is None else peak + int((gaps <= peak).sum()))
 
 
+def describe_gaps(lines: Sequence[RatingLine]) -> str:
+    """The end of a subtitle: why lines are interrupted, if one is."""
+    is_broken = any(np.isnan(line.mean).any() for line in lines)
+    return ". Lines break where somebody did not play for long" if is_broken else ""
+
+
 def collect_rating_lines(
     system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
 ) -> tuple[list[RatingLine], str]:

@@ -27,6 +27,7 @@ from jaxrate.plots.rating_line_data import (
     RatingLine,
     collect_rating_lines,
     default_steps_of_lines,
+    describe_gaps,
     last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
@@ -143,7 +144,7 @@ def trajectory(
         now = [line._replace(deviation=None) for line in now]
     bands = "" if now[0].deviation is None else ", with 95% intervals"
     dashed = ". Dashed: at the time" if after and is_interactive else ""
-    dots = ". Dots mark peaks" if is_thinned else ""
+    dots = f"{'. Dots mark peaks' if is_thinned else ''}{describe_gaps([*now, *before])}"
     subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{dots}{unnamed.description}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rating_system), describe_source(system))
     if is_interactive:
@@ -181,7 +182,7 @@ def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLi
     ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
     if line.peak is not None:
         ax.plot(line.times[line.peak], line.mean[line.peak], "o", color=colour, markersize=5, markeredgecolor="white",
-                zorder=3.0, gid="peak")  # fmt: skip
+                markeredgewidth=0.5, zorder=3.0, gid="peak")  # fmt: skip
     if not is_stepped:
         draw_isolated_points(ax, line.times, line.mean, colour, 1.5)
     if line.deviation is not None:
