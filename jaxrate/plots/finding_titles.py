@@ -207,22 +207,20 @@ class LossBins(NamedTuple):
 def loss_title(bins: Mapping[str, LossBins]) -> str:
     """Which system loses least; of one, at which differences its predictions are too bold or too cautious.
 
-    The mean over all matches decides. It is said if the curve of the best is above another one at large differences.
+    The mean over all matches decides. Curves of several systems are not compared at a difference, as the points of one
+    are not those of another.
     """
     if len(bins) > 1:
         mean = {name: float(one.match_loss.mean()) for name, one in bins.items()}
         best, second = sorted(mean, key=lambda name: mean[name])[:2]
         behind = bins[second].match_loss - bins[best].match_loss
         if behind.mean() <= CLEAR_DEVIATIONS * behind.std() / math.sqrt(len(behind)):
-            return (
-                f"{best} and {second} lose about equally over all matches, {mean[best]:.3f} and {mean[second]:.3f} nats"
-            )
-        is_higher = any(_is_higher_at_large_differences(bins[best], one) for one in bins.values())
-        where = ", but more at large differences" * is_higher
+            amounts = f"log loss {mean[best]:.3f} and {mean[second]:.3f}"
+            return f"{best} and {second} lose about equally over all matches, {amounts}"
         if len(bins) == 2:
-            amounts = f"{mean[best]:.3f} rather than {mean[second]:.3f} nats"
-            return f"{best} loses less than {second} over all matches, {amounts}{where}"
-        return f"{best} loses least over all matches, {mean[best]:.3f} nats a match{where.replace('more', 'not')}"
+            amounts = f"log loss {mean[best]:.3f} rather than {mean[second]:.3f}"
+            return f"{best} loses less than {second} over all matches, {amounts}"
+        return f"{best} loses least over all matches, log loss {mean[best]:.3f}"
     ((difference, loss, error, expected, _, _),) = bins.values()
     z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
@@ -230,15 +228,6 @@ def loss_title(bins: Mapping[str, LossBins]) -> str:
         return "Predictions right at every difference, within chance"
     manner = "bold" if z[worst] > 0 else "cautious"
     return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(difference[worst]), '')}"
-
-
-def _is_higher_at_large_differences(one: LossBins, other: LossBins) -> bool:
-    """Whether one curve is above the other, beyond their bars, at the largest difference that both reach."""
-    at = min(one.difference[-1], other.difference[-1])
-    (loss, error), (other_loss, other_error) = (
-        [float(np.interp(at, x.difference, y)) for y in (x.loss, x.error)] for x in (one, other)
-    )
-    return loss - other_loss > CLEAR_DEVIATIONS * math.hypot(error, other_error)
 
 
 def surprise_limit(count: int) -> float:
