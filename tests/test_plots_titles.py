@@ -116,8 +116,13 @@ def test_predictions_are_bold_or_cautious_or_true():
     assert title(home) == "Scores higher than predicted where that is below 50%"
     assert title(p - 0.08) == "Scores higher than predicted, of underdogs and of favourites"
     two = {"right": calibration(p, score), "half": calibration(0.5 + 0.5 * (p - 0.5), score)}
-    assert titles.calibration_title(two).startswith("right is better calibrated than half, off by ")
-    assert titles.calibration_title(two | {"one": two["half"]}).startswith("right is calibrated best, off by ")
+    errors = [f"{100.0 * one.error:.1f}" for one in two.values()]
+    assert titles.calibration_title(two) == (
+        f"right is better calibrated than half, off by {errors[0]} rather than {errors[1]} percentage points on average"
+    )
+    assert titles.calibration_title(two | {"one": two["half"]}) == (
+        f"right is calibrated best, off by {errors[0]} percentage points on average"
+    )
     for score, is_clear in ((0.63, False), (0.65, True)):  # 1.5 and 2.5 standard errors of 600 matches
         assert titles._misprediction(np.array([0.6]), np.array([score]), np.array([600.0])) == (1, is_clear)
 

@@ -162,9 +162,10 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
         best = min(calibrations, key=lambda name: calibrations[name].error)
         if len(calibrations) == 2:
             (other,) = (name for name in calibrations if name != best)
-            errors = f"{100.0 * calibrations[best].error:.1f}% rather than {100.0 * calibrations[other].error:.1f}%"
-            return f"{best} is better calibrated than {other}, off by {errors} on average"
-        return f"{best} is calibrated best, off by {100.0 * calibrations[best].error:.1f}% on average"
+            errors = f"{100.0 * calibrations[best].error:.1f} rather than {100.0 * calibrations[other].error:.1f}"
+            return f"{best} is better calibrated than {other}, off by {errors} percentage points on average"
+        error = f"{100.0 * calibrations[best].error:.1f} percentage points"
+        return f"{best} is calibrated best, off by {error} on average"
     (one,) = calibrations.values()
     filled = one.weight > 0
     predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
