@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from scipy.stats import chi2
 
 import jaxrate as jr
@@ -106,6 +107,17 @@ def test_profile(ax):
     ax.figure.canvas.draw()
     shown = [x.get_text() for x in ax.get_xticklabels() if 8.0 <= x.get_position()[0] <= 100.0]
     assert shown == ["10", "20", "50", "100"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("initial_deviation", "Initial deviation fits best at 2"), ("c", "Best fit at c 2")]
+)
+def test_titles_of_profiles_begin_with_a_capital(name, title):
+    value = np.array([1.0, 2.0, 4.0])
+    loss = 0.6 + np.log(value / 2.0) ** 2
+    figure = plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), name, 1000)).figure
+    assert figure.get_suptitle().strip() == title and figure.get_supxlabel() == "Data: 1,000 predictions"
+    pyplot.close(figure)
 
 
 def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):

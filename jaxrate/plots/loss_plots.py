@@ -167,9 +167,11 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     dense = np.linspace(nodes[0], nodes[-1], 401)
     subtitle = f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters"
     optimum = float(np.exp(best) if log else best)
-    title = (
-        f"{name.replace('_', ' ')} fits best at {format_amount(optimum, '') if optimum >= 100 else f'{optimum:.3g}'}"
-    )
+    best_value = format_amount(optimum, "") if optimum >= 100 else f"{optimum:.3g}"
+    words = name.replace("_", " ")  # a symbol of one letter, as c, keeps its case
+    title = f"Best fit at {words} {best_value}"
+    if len(words) > 1:
+        title = f"{words[0].upper()}{words[1:]} fits best at {best_value}"
     ax = make_axes(ax, (6.4, 4.4), title, subtitle, source=describe_counted_data(_count_predictions(count)))
     if result.likelihood:
         interval_text = f"{low:.4g} to {high:.4g}"
