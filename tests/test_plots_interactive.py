@@ -264,7 +264,7 @@ def test_ranks_of_several_have_a_chart_each():
     assert [panel["title"]["text"] for panel in chart["concat"]] == ["P7", "P5", "P3"]
     assert all(panel["title"]["subtitle"].startswith(("first", "best")) for panel in chart["concat"])
     names = [{row["name"] for row in panel["layer"][-2]["data"]["values"]} for panel in chart["concat"]]
-    assert names == [{"P7"}, {"P5"}, {"P3"}]
+    assert names == [{"P7"}, {"P5"}, {"P3"}] and chart["columns"] == 1  # with two a place was empty
 
 
 def test_ticks_of_ranks_are_those_of_matplotlib(ax):

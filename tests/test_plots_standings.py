@@ -166,7 +166,7 @@ def test_ranks_begin_when_ratings_are_settled():
 
 
 def test_ranks_at_ticks_do_not_lie_on_the_panel_beside():
-    rank = {f"P{i}": np.array([1.0, 12345.0]) for i in range(3)}
+    rank = {f"P{i}": np.array([1.0, 12345.0]) for i in range(4)}
     lines = [ChartLine(name, np.arange(2.0), y) for name, y in rank.items()]
     ax = plots.make_axes(size=(8.5, 4.0), title="x")
     _draw_panels(ax, lines, UnnamedPlayers(), "time")
@@ -174,6 +174,18 @@ def test_ranks_at_ticks_do_not_lie_on_the_panel_beside():
     left, right = ax.child_axes[:2]
     assert min(x.get_window_extent().x0 for x in right.get_yticklabels()) > left.bbox.x1
     pyplot.close(ax.figure)
+
+
+@pytest.mark.parametrize(("count", "columns"), [(3, 1), (4, 2), (5, 1)])
+def test_no_place_for_a_panel_is_empty(ax, count, columns):
+    """The last of an odd number stood beside an empty place, and years at two heights."""
+    lines = [ChartLine(f"P{i}", np.arange(2.0), np.array([1.0, 9.0])) for i in range(count)]
+    _draw_panels(ax, lines, UnnamedPlayers(), "time")
+    ax.figure.draw_without_rendering()
+    left, bottom = (np.unique(np.round([getattr(x.bbox, side) for x in ax.child_axes], 3)) for side in ("x0", "y0"))
+    assert (len(left), len(left) * len(bottom)) == (columns, count)
+    dated = [x for x in ax.child_axes if x.get_xlabel()]
+    assert len(dated) == columns and all(abs(x.bbox.y0 - bottom[0]) < 0.01 for x in dated)
 
 
 def test_ranks_of_three_or_more_have_a_panel_each(ax):

@@ -17,14 +17,13 @@ from jaxrate.plots.altair_charts import (
     style_chart,
 )
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
-from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
+from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
 from jaxrate.plots.rating_line_data import times_to_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, PALE, TEXT_COLOURS, is_isolated
 
 LABEL_LINE_HEIGHT = 14  # pixels
 NAME_GAP = 14  # pixels between a chart and the names beside it
-PANEL_COLUMNS = 2
-PANEL_WIDTH = 300  # pixels of one of several small charts
+PANEL_WIDTHS = {1: WIDTH, 2: 300}  # pixels of one of several small charts, by the number of columns
 PANEL_HEIGHT = 110
 PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
@@ -122,7 +121,9 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
     """A small chart of the ranks of each named line, in front of all others in grey."""
     altair = import_altair()
     named = [line for line in lines if line.is_named]
-    axes = _chart_axes(lines, bands, text, True, (PANEL_WIDTH, PANEL_HEIGHT))
+    num_columns = count_panel_columns(len(named))
+    width = PANEL_WIDTHS[num_columns]
+    axes = _chart_axes(lines, bands, text, True, (width, PANEL_HEIGHT))
     unnamed_layers = _background_layers([line for line in lines if not line.is_named], bands, axes, "linear")
     panels: list[Any] = []
     for line, colour in zip(named, NAMED_COLOURS, strict=False):
@@ -134,8 +135,8 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
         layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
         title = altair.TitleParams(line.name, subtitle=line.note, anchor="start", color=TEXT_COLOURS.get(colour, GREY),
                                    fontSize=12, subtitleColor=GREY, subtitleFontSize=11)  # fmt: skip
-        panels.append(altair.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT, title=title))
-    return style_chart(altair.concat(*panels, columns=PANEL_COLUMNS), text)
+        panels.append(altair.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title))
+    return style_chart(altair.concat(*panels, columns=num_columns), text)
 
 
 def _chart_axes(
@@ -150,7 +151,7 @@ def _chart_axes(
     shown = np.concatenate([*edges, *(edge for band in bands for edge in (band.low, band.high))])
     begin, end, low, high = times.min(), times.max(), float(np.nanmin(shown)), float(np.nanmax(shown))
     end = max(end, begin + 1.0)
-    is_small = size[0] < WIDTH
+    is_small = size[1] < HEIGHT
     y_axis: dict[str, Any]
     if is_rank:
         low, high = rank_range(shown)
@@ -168,7 +169,7 @@ def _chart_axes(
     x = altair.X(
         "x:T" if is_dated else "x:Q", title=None if is_dated else text.x,
         scale=altair.Scale(domain=[begin * unit, end * unit], nice=False),
-        axis=altair.Axis(grid=False, tickCount=PANEL_TICKS if is_small else LINE_TICKS),
+        axis=altair.Axis(grid=False, tickCount=PANEL_TICKS if size[0] < WIDTH else LINE_TICKS),
     )  # fmt: skip
     y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **y_axis))
     return _Axes(size, float(begin), float(end), low, high, is_rank, x, y)

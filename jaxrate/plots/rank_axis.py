@@ -13,6 +13,11 @@ MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of 
 PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
 
 
+def count_panel_columns(num_panels: int) -> int:
+    """Two columns of panels, or one of an odd number: no place is empty, and years stand at one height."""
+    return 1 if num_panels % 2 else 2
+
+
 def rank_range(ranks: HostArray) -> tuple[float, float]:
     """The best and the worst rank at an axis of these ranks, NaN apart."""
     best = float(np.nanmin(ranks))

@@ -11,7 +11,7 @@ from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
 from jaxrate.league.rated_history import Rated, days_to_dates, format_time
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
 from jaxrate.plots.altair_charts import ChartText
-from jaxrate.plots.altair_line_charts import PANEL_COLUMNS, ChartLine, line_chart, rank_panels_chart
+from jaxrate.plots.altair_line_charts import ChartLine, line_chart, rank_panels_chart
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.name_labels import fit_names, player_labels_by_id, text_width
@@ -21,7 +21,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     describe_source,
     is_altair_backend,
 )
-from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, rank_range, rank_ticks
+from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
 RANK_WIDTH = 1.5  # points of a line
 END_DOT_SIZE = 6.0
-PANEL_HEIGHT = 1.5  # inches of a panel and its heading
+PANEL_HEIGHTS = {1: 1.25, 2: 1.5}  # inches of a panel and its heading, by the number of columns
 PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
 TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
 
@@ -171,8 +171,9 @@ def ranks(
         return ax
     if is_interactive:
         return rank_panels_chart([*unnamed.lines, *lines], text, unnamed.bands)
-    num_rows = -(-len(lines) // PANEL_COLUMNS)
-    ax = make_axes(ax, (8.5, 1.0 + PANEL_HEIGHT * num_rows), text.title, text.subtitle, source=text.source)
+    num_columns = count_panel_columns(len(lines))
+    size = 8.5, 1.0 + PANEL_HEIGHTS[num_columns] * (len(lines) // num_columns)
+    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source)
     _draw_panels(ax, lines, unnamed, clock)
     return ax
 
@@ -217,15 +218,16 @@ def _draw_rank_line(ax: "Axes", line: ChartLine, colour: str) -> None:
 def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
     """Draw each player into axes of their own, the others in grey behind them; all these axes have the same limits."""
     ax.set_axis_off()
-    num_rows = -(-len(lines) // PANEL_COLUMNS)
-    width, height = 1.0 / PANEL_COLUMNS, 1.0 / num_rows
+    num_columns = count_panel_columns(len(lines))
+    width, height = 1.0 / num_columns, num_columns / len(lines)
     worst = max(float(np.nanmax(line.y)) for line in [*lines, *unnamed.lines])
     room = (text_width([f"{worst:,.0f}"], SMALL_FONT) + TICK_ROOM) / (width * ax.bbox.width * points_per_pixel(ax))
+    share = min(PANEL_SHARE[0], 1.0 - room) if num_columns > 1 else 1.0
     panels: list[Axes] = []
     for i, (line, colour) in enumerate(zip(lines, (*COLOURS, GREY), strict=False)):
-        row, column = divmod(i, PANEL_COLUMNS)
+        row, column = divmod(i, num_columns)
         left, bottom = column * width, 1.0 - (row + 1.0) * height
-        panel = ax.inset_axes((left, bottom, min(PANEL_SHARE[0], 1.0 - room) * width, PANEL_SHARE[1] * height))
+        panel = ax.inset_axes((left, bottom, share * width, PANEL_SHARE[1] * height))
         style_axes(panel)
         draw_unnamed_players(panel, unnamed)
         for other in lines:
@@ -248,10 +250,10 @@ def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers
     limits = [panel.get_xlim() for panel in panels]
     for i, panel in enumerate(panels):
         panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-        if i + PANEL_COLUMNS < len(panels):
+        if i + num_columns < len(panels):
             panel.tick_params(labelbottom=False)
             panel.set_xlabel("")
-        if i % PANEL_COLUMNS:
+        if i % num_columns:
             panel.set_ylabel("")
 
 
