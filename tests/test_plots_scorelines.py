@@ -23,8 +23,14 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
     assert plots.scorelines(table, 1, most_goals=3, ax=ax) is ax
     (image,) = ax.images
     np.testing.assert_allclose(image.get_array(), 100.0 * table.probability[1, :4, :4])
-    assert plots.scorelines(table).figure.artists[0].get_text() == "Ada 54%, draw 25%, Bo 21%; more goals 1%"
-    pyplot.close()
+    figure = plots.scorelines(table).figure
+    subtitle = " ".join(figure.artists[0].get_text().split())
+    assert subtitle == "Ada 54%, draw 25%, Bo 21%; more goals 1%. Framed: draws"
+    assert figure.get_supxlabel() == "Forecast of scorelines up to 15 goals of a side"
+    pyplot.close(figure)
+    dated = plots.scorelines(table._replace(time=np.array(["2021-02-07", "2021-02-08"], "datetime64[us]")), 1).figure
+    assert dated.get_supxlabel().endswith("goals of a side, for Feb 8, 2021")
+    pyplot.close(dated)
     assert ax.get_xlabel() == "goals of Di" and ax.get_ylabel() == "goals of Cy"
     assert sum(patch.get_gid() == "draw" for patch in ax.patches) == 4
 

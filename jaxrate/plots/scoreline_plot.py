@@ -11,7 +11,8 @@ from jaxrate.hyperparameter_definitions import check_whole_number
 from jaxrate.plots.name_labels import format_plot_name, set_name_ticks
 from jaxrate.plots.percent_matrix import CELL_SIDE, draw_percent_cells
 from jaxrate.plots.scoreboard_style import INK, make_axes
-from jaxrate.text_format import format_percent
+from jaxrate.plots.time_steps import spell_date
+from jaxrate.text_format import format_number, format_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +61,9 @@ def scorelines(
     title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
     subtitle = f"{first} {percent[1]}, draw {percent[2]}, {second} {percent[3]}"
     subtitle += f"; more goals {percent[4]}" if 1.0 - shown.sum() >= 5e-4 else ""
+    subtitle += ". Framed: draws"
     side = 1.8 + 1.3 * CELL_SIDE * len(shown)
-    ax = make_axes(ax, (side + 0.6, side), title, subtitle, grid="none")
+    ax = make_axes(ax, (side + 0.6, side), title, subtitle, source=_describe_forecast(forecast, match), grid="none")
     draw_percent_cells(ax, 100.0 * shown, "probability (%)", is_diverging=False)
     _frame_draws(ax, len(shown))
     labels = [str(number) for number in range(len(shown))]
@@ -69,6 +71,17 @@ def scorelines(
     set_name_ticks(ax, "y", labels, color=INK)
     ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
     return ax
+
+
+def _describe_forecast(forecast: Scorelines, match: int) -> str:
+    """The line below the picture: what its numbers are a forecast of, and for when."""
+    goals = f"Forecast of scorelines up to {forecast.probability.shape[-1] - 1} goals of a side"
+    if forecast.time is None:
+        return goals
+    at = np.asarray(forecast.time)[match]
+    is_dated = isinstance(at, np.datetime64)
+    when = spell_date(float(at.astype("datetime64[D]").astype(float))) if is_dated else format_number(float(at))
+    return f"{goals}, for {when if is_dated else f'time {when}'}"
 
 
 def _goals_to_show(probability: HostArray, largest: int) -> int:
