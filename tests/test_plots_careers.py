@@ -348,3 +348,16 @@ def test_names_beside_the_axes_have_the_last_rating_of_who_has_stopped():
     (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
     assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
     pyplot.close(figure)
+
+
+def test_years_of_a_trajectory_end_on_the_day_that_the_source_tells():
+    """The subtitle had the last match of the players who are drawn, and the line below that of everybody."""
+    date = np.arange(np.datetime64("2000-01-24"), np.datetime64("2021-01-25"), 18)
+    date = np.append(date, np.datetime64("2021-02-07"))
+    a, b = (np.array([name] * (len(date) - 1) + [last], object) for name, last in (("x", "z"), ("y", "w")))
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": np.arange(len(a)) % 2, "date": date}))
+    figure = plots.trajectory(rated, players=["x"]).figure
+    subtitle = " ".join(figure.artists[0].get_text().split())
+    assert "at the end of each year and on Feb 7, 2021" in subtitle
+    assert figure.get_supxlabel() == f"Data: {len(a)} matches to Feb 7, 2021"
+    pyplot.close(figure)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_before_and_after_events import History
@@ -31,6 +33,7 @@ from jaxrate.plots.rating_line_data import (
     last_ratings_of_steps,
     skip_first_events,
     smoothed_rating_lines,
+    time_span,
     times_to_numbers,
 )
 from jaxrate.plots.scoreboard_style import (
@@ -42,6 +45,7 @@ from jaxrate.plots.scoreboard_style import (
     label_time_axis,
     make_axes,
 )
+from jaxrate.plots.time_steps import TimeSteps
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -125,6 +129,7 @@ def trajectory(
     ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
     last = max([max(ends), *(float(times_to_numbers(line.times)[-1]) for line in other_lines)])
     steps = default_steps_of_lines(before, last, max(ends) - min(ends), clock)
+    steps = _end_with_history(steps, system)
     thin = partial(last_ratings_of_steps, steps=steps)
     first_rule = f", from the tenth {event} on" if early else ""
     thin_to_peak = partial(thin, peak_min_events=early + 1)
@@ -161,6 +166,15 @@ def trajectory(
     ax.margins(x=0.01)
     _label_line_ends(ax)
     return ax
+
+
+def _end_with_history(steps: TimeSteps, history: Any) -> TimeSteps:
+    """Steps of years that end on the day of the history's last event, which the source tells, if that is this year."""
+    last = time_span(history)[1] if isinstance(history, (Rated, Smoothed)) and steps.years else None
+    if last is None:
+        return steps
+    same_year = steps._replace(last=last)
+    return same_year if same_year.numbers(np.array([steps.last]))[0] == 0 else steps
 
 
 def _chart_line(line: RatingLine) -> ChartLine:
