@@ -122,7 +122,8 @@ def careers(
     rules = f"{begin_rule}{peak_rule}{describe_gaps(drawn_lines)}{unnamed.description}"
     subtitle = f"Ratings by {system_title(rated.system.name)} {steps.describe()}{rules}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
-    times = [times_to_numbers(np.asarray(one.x)) for one in (*unnamed.lines, *unnamed.bands)]
+    unnamed_times = [*(line.x for line in unnamed.lines), *(band.x for band in unnamed.bands)]
+    times = [times_to_numbers(np.asarray(x)) for x in unnamed_times]
     drawn_span = last - min([last - span, *(float(x.min()) for x in times if len(x))])
     chart_lines = []
     for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):
