@@ -344,10 +344,11 @@ def test_names_beside_the_axes_have_the_last_rating_of_who_has_stopped():
     time = np.arange(1000.0)
     a = np.where((time >= 940) & (time < 970), "x", "z").astype(object)
     table = {"a": a, "b": ["y"] * len(a), "score": np.arange(len(a)) % 2, "time": time}
-    figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], others=["y"], step=10.0).figure
-    (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
-    assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
-    pyplot.close(figure)
+    for others in (["y"], []):
+        figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], others=others, step=10.0).figure
+        (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
+        assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
+        pyplot.close(figure)
 
 
 def test_years_of_a_trajectory_end_on_the_day_that_the_source_tells():

@@ -123,15 +123,15 @@ def careers(
     subtitle = f"Ratings by {system_title(rated.system.name)} {steps.describe()}{rules}"
     text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
     unnamed_times = [*(line.x for line in unnamed.lines), *(band.x for band in unnamed.bands)]
-    times = [times_to_numbers(np.asarray(x)) for x in unnamed_times]
-    drawn_span = last - min([last - span, *(float(x.min()) for x in times if len(x))])
+    times = np.concatenate([*edges, *(times_to_numbers(np.asarray(x)) for x in unnamed_times)])
+    drawn_end, drawn_span = float(times.max()), float(np.ptp(times))
     chart_lines = []
     for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):
         note = ""
         if highest is not None:
             when = format_peak_time(at[highest], span)
             note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
-        if end > last - EDGE_SHARE * drawn_span:  # their label stands beside the axes
+        if end > drawn_end - EDGE_SHARE * drawn_span:  # their label stands beside the axes
             if highest == len(mean) - 1:
                 note = "the peak"
             is_current = end > last - EDGE_SHARE * span

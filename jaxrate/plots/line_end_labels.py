@@ -27,9 +27,9 @@ MAX_OFFSET = 90.0  # from the height of a point to that of the label of its line
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
 LEADER_ANGLE = 35.0  # degrees from a leader to its own line, below which it looks like a piece of it
-LEADER_COST = 0.15  # columns of hidden lines that a point of a leader is as bad as
+LEADER_COST = 0.1  # columns of hidden lines that a point of a leader is as bad as
 LEADER_POINTS = 30  # at which labels are sought
-HIDDEN_LINE_COST = 12  # columns that a line is as bad as if the label hides some of it, as steep ones take few
+HIDDEN_LINE_COST = 20  # columns that a line is as bad as if the label hides some of it, as steep ones take few
 NUM_COLUMNS = 60  # positions across a label at which lines are sought
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
 
