@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.site.wording import describe_place_in_category
+from jaxrate.site.wording import category_phrase
 from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
@@ -120,7 +120,7 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]
     assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
     assert re.search(r"<h1[^>]*>On hard courts, .+</h1>", page) and ", on hard courts:" in page
-    assert describe_place_in_category("mode", "duo") == "in mode duo"
+    assert category_phrase("mode", "duo") == "in mode duo"
     hard, clay = (jr.league.category_ratings(rated, x) for x in ("hard", "clay"))
     for i, player in enumerate(rated.players.tolist()):  # only the terminal told them
         told = [f"{x.mean[i]:,.0f}\u00a0±\u00a0{1.96 * x.deviation[i]:,.0f}" for x in (hard, clay)]

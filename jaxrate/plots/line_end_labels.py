@@ -79,7 +79,7 @@ def place_line_end_labels(
             places[i], box = _place_within_axes(ends[i], lines, boxes, leaders, (width, height))
             boxes.append(box)
             if (share := places[i].leader) is not None:
-                begin = _labelled_point(ends[i], places[i].is_at_peak)
+                begin = _label_anchor(ends[i], places[i].is_at_peak)
                 leaders.append(_leader_points(begin, _leader_tip(box, share)))
     return [places[i] for i in range(len(ends))]
 
@@ -97,7 +97,7 @@ def _place_within_axes(
         box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
         if box[0] < 0.0 or box[1] > size[0] or box[2] < 0.0 or box[3] > size[1]:
             continue
-        point = _labelled_point(end, is_at_peak)
+        point = _label_anchor(end, is_at_peak)
         leader = _leader(point, box)
         columns = [_hidden_columns(box, line) for line in lines]
         hidden = sum(columns) + HIDDEN_LINE_COST * sum(count > 0 for count in columns)
@@ -154,7 +154,7 @@ def _leader_tip(box: tuple[float, float, float, float], leader: tuple[float, flo
     return left + leader[0] * (right - left), bottom + leader[1] * (top - bottom)
 
 
-def _labelled_point(end: LineEnd, is_at_peak: bool) -> tuple[float, float]:
+def _label_anchor(end: LineEnd, is_at_peak: bool) -> tuple[float, float]:
     """The point of a line at which its label stands."""
     return end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
 

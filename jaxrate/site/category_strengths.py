@@ -7,11 +7,11 @@ from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, describe_place_in_category, format_category
+from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category
 from jaxrate.text_format import use_minus_sign
 
 
-def write_category_strengths(data: SiteData) -> list[str]:
+def describe_player_strengths_by_category(data: SiteData) -> list[str]:
     """A paragraph about each player, by id, in HTML; empty where strengths are the same in all categories."""
     rated, board, digits = data.rated, data.full_leaderboard, data.digits
     texts = [""] * len(data.names)
@@ -22,7 +22,7 @@ def write_category_strengths(data: SiteData) -> list[str]:
     for name in sort_categories(rated, dict.fromkeys(names)):
         mean, deviation = (np.asarray(x, float)[data.leaderboard_ids] for x in category_ratings(rated, name)[:2])
         if format_category(name) != UNKNOWN and np.any(np.abs(mean - board.rating) >= 0.5 * 10.0**-digits):
-            strengths[_describe_opposition(data, name)] = mean, deviation
+            strengths[_opponents_or_category_phrase(data, name)] = mean, deviation
     for at, i in enumerate(data.leaderboard_ids.tolist()):
         parts = [
             f"{place} {use_minus_sign(f'{mean[at]:,.{digits}f}')}\u00a0±\u00a0{1.96 * deviation[at]:,.{digits}f}"
@@ -32,9 +32,9 @@ def write_category_strengths(data: SiteData) -> list[str]:
     return texts
 
 
-def _describe_opposition(data: SiteData, category: object) -> str:
+def _opponents_or_category_phrase(data: SiteData, category: object) -> str:
     """What a player meets, as "on clay", "in mode duo" or, in category Glicko, "against Zerg"."""
     name = format_category(category)
     if data.rated.system.name == "category_glicko" and name.casefold() not in SURFACES:
         return f"against {name}"
-    return describe_place_in_category(category_noun(data.rated), name)
+    return category_phrase(category_noun(data.rated), name)

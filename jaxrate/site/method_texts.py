@@ -13,7 +13,7 @@ from jaxrate.site.contest_sides import has_teammates
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import (
     category_noun,
-    describe_place_in_category,
+    category_phrase,
     format_category,
     format_times,
     learns_from_margins,
@@ -109,7 +109,7 @@ def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = N
     first, second = (places[i] for i in np.triu_indices(len(places), 1))
     rating, place = np.asarray(data.full_leaderboard.rating, float), ""
     if category is not None:
-        place = describe_place_in_category(category_noun(data.rated), format_category(category))
+        place = category_phrase(category_noun(data.rated), format_category(category))
         if has_modifiers(data.rated.system, data.rated.state):
             rating = np.asarray(category_ratings(data.rated, category).mean, float)[data.leaderboard_ids]
     lead, even = rating[first] - rating[second], _log_odds(tables.even.probability(first, second))

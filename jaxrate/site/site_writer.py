@@ -47,9 +47,9 @@ from jaxrate.site.site_data import SiteData, build_site_data, page_template_cont
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import (
     category_noun,
+    category_phrase,
     choose_title,
     describe_period,
-    describe_place_in_category,
     format_category,
     spell_dates,
 )
@@ -310,7 +310,7 @@ def _matrix_view(site_data: SiteData, context: dict[str, Any], category: Any, ta
     finding = write_matrix_finding(matrix, context["noun"], context["draws"])
     if category is None:
         return {"matrix": matrix, "place": "", "finding": finding}
-    place = describe_place_in_category(category_noun(site_data.rated), format_category(category))
+    place = category_phrase(category_noun(site_data.rated), format_category(category))
     if finding:
         rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
         finding = f"{place[:1].upper()}{place[1:]}, {rest}"

@@ -155,7 +155,7 @@ def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     if comparison is None or not _has_differences(comparison):
         return "Other systems"
     (best, *others), behind = separate_systems_behind(comparison)
-    number, shown = len(comparison.results), _find_shown_behind(behind, comparison, name)
+    number, shown = len(comparison.results), _find_system_of_page(behind, comparison, name)
     rival = shown if shown is not None or others else behind[0]
     if rival is None:
         if len(others) < MAX_NAMED_EQUALS and (behind or number == 2):
@@ -215,7 +215,7 @@ def _describe_standing(comparison: Comparison) -> str:
 def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
     """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
     _, behind = separate_systems_behind(comparison)
-    shown, best = _find_shown_behind(behind, comparison, system.name), comparison.results[0]
+    shown, best = _find_system_of_page(behind, comparison, system.name), comparison.results[0]
     if shown is None:
         return ""
     more = _calls_of_thousand(comparison, best) - _calls_of_thousand(comparison, shown)
@@ -257,7 +257,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     if comparison is None or not _has_differences(comparison):
         return ()
     _, behind = separate_systems_behind(comparison)
-    if _find_shown_behind(behind, comparison, name) is None:
+    if _find_system_of_page(behind, comparison, name) is None:
         return ()
     place = [x.name for x in comparison.results].index(name) + 1
     best = comparison.results[0]
@@ -269,7 +269,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
 
 
-def _find_shown_behind(behind: list[SystemResult], comparison: Comparison, name: str) -> SystemResult | None:
+def _find_system_of_page(behind: list[SystemResult], comparison: Comparison, name: str) -> SystemResult | None:
     """The result of the system of this name if it is clearly behind the best; None of others."""
     shown = next((x for x in comparison.results if x.name == name), None)
     return shown if any(x is shown for x in behind) else None

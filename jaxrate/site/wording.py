@@ -103,7 +103,7 @@ def format_category(category: Any) -> str:
     return text if any(x.isalnum() for x in text) else UNKNOWN
 
 
-def describe_place_in_category(noun: str, name: str) -> str:
+def category_phrase(noun: str, name: str) -> str:
     """Where a match of a category is played, as "on hard courts", "on clay" or "in mode duo"."""
     return SURFACES.get(name.casefold(), f"in {noun} {name}")
 
