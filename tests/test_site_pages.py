@@ -121,6 +121,7 @@ def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_
     assert re.findall("<option[^>]*>(.*?)</option>", choice) == ["hard", "clay", "unknown"]
     assert re.search(r"<h1[^>]*>On hard courts, .+</h1>", page) and ", on hard courts:" in page
     assert category_phrase("mode", "duo") == "in mode duo"
+    assert re.search("<h1[^>]*>Where no court type is known, .+</h1>", page)  # it read "In court type unknown"
     hard, clay = (jr.league.category_ratings(rated, x) for x in ("hard", "clay"))
     for i, player in enumerate(rated.players.tolist()):  # only the terminal told them
         told = [f"{x.mean[i]:,.0f}\u00a0±\u00a0{1.96 * x.deviation[i]:,.0f}" for x in (hard, clay)]

@@ -167,7 +167,7 @@ def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     if shown is not None:
         those = f"{_label(best)}, {'one of the best' if others else 'the best'} of {number} systems"
         return f"{_label(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
-    those = f"{_label(rival)}, the {'next best' if number > 2 else 'other system'}"
+    those = f"{_label(rival)}, the {'next best system' if number > 2 else 'other system'}"
     return f"{_label(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
 
 

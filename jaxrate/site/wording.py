@@ -104,7 +104,9 @@ def format_category(category: Any) -> str:
 
 
 def category_phrase(noun: str, name: str) -> str:
-    """Where a match of a category is played, as "on hard courts", "on clay" or "in mode duo"."""
+    """Where a match of a category is played, as "on clay", "in mode duo", "where no mode is known"."""
+    if name == UNKNOWN:
+        return f"where no {noun} is known"
     return SURFACES.get(name.casefold(), f"in {noun} {name}")
 
 
