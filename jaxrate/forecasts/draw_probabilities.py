@@ -81,8 +81,10 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray, num_past: int | 
     `num_past`: of the first matches alone. Of more than `DRAW_SAMPLE_LIMIT` the last ones count.
     """
     end = len(score) if num_past is None else num_past
-    number = np.arange(len(score))
-    is_fitted = (number < end) & (number >= end - DRAW_SAMPLE_LIMIT)
+    begin = max(0, end - DRAW_SAMPLE_LIMIT)
+    window = slice(begin, begin + DRAW_SAMPLE_LIMIT)  # of one size for all ends, so that it compiles once
+    score, expected_scores = score[window], expected_scores[window]
+    is_fitted = np.arange(begin, begin + len(score)) < end
     weight = jnp.asarray(is_fitted / is_fitted.sum(), float)
     result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(expected_scores, float)
     low, high, golden = MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS, (5**0.5 - 1) / 2
