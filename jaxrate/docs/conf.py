@@ -15,7 +15,7 @@ from jaxrate.docs.example_outputs import example_outputs, functions_with_example
 from jaxrate.docs.page_sources import guides_that_call
 from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
 
-# Examples and scripts of the gallery run once: what is compiled quickly is the sooner done.
+# Examples and scripts of the gallery run once, so quick compilation saves time.
 os.environ["JAXRATE_COMPILE"] = "quick"
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"])
 HERE = Path(__file__).parent

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
@@ -168,3 +169,13 @@ def test_bad_team_after_dropped_rows():
     columns = {name: ["0", *values] for name, values in CONTESTS.items()} | {"rank": [0, *CONTESTS["rank"]]}
     with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4 .contest"):
         read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")
+
+
+def test_a_team_whose_members_have_ranks_of_their_own_is_not_hinted_at():
+    """Drivers of a team finish apart, and the hint named --team for them."""
+    table = {"contest": [1] * 4, "player": [*"abcd"], "team": [*"xxyy"]}
+    with pytest.warns(ColumnsRecognisedWarning, match="the column team is not used; if those of a team share a rank"):
+        read(table | {"rank": [1, 1, 2, 2]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnsRecognisedWarning)
+        read(table | {"rank": [1, 2, 3, 4]})

@@ -342,13 +342,3 @@ def test_a_day_that_is_no_date_is_no_time(games):
 
 def test_players_may_be_called_na(games):
     assert read(games("a,b,score\nNA,P,1\nP,-,0\n")).players.tolist() == ["NA", "P", "-"]
-
-
-def test_a_team_whose_members_have_ranks_of_their_own_is_not_hinted_at():
-    """Drivers of a team finish apart, and the hint named --team for them."""
-    table = {"contest": [1] * 4, "player": [*"abcd"], "team": [*"xxyy"]}
-    with pytest.warns(ColumnsRecognisedWarning, match="the column team is not used; if those of a team share a rank"):
-        read(table | {"rank": [1, 1, 2, 2]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ColumnsRecognisedWarning)
-        read(table | {"rank": [1, 2, 3, 4]})

@@ -39,7 +39,6 @@ CALL_PRIMITIVES = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
     "eval_jaxpr": "call_jaxpr",
-    EXPANDED_CALL: "",
 }
 ROOT = 0.5**0.5
 
@@ -68,8 +67,8 @@ def unsupported_operations(closed_jaxpr: Any) -> set[str]:
     found: set[str] = set()
     for equation in closed_jaxpr.jaxpr.eqns:
         name = equation.primitive.name
-        if name in CALL_PRIMITIVES:
-            found |= unsupported_operations(_inner_jaxpr(equation))
+        if (inner := _inner_jaxpr(equation)) is not None:
+            found |= unsupported_operations(inner)
         elif (
             name not in ARITHMETIC
             and name not in REDUCTIONS
@@ -118,8 +117,8 @@ def _evaluate_equation(
     equation: Any, operand_indices: list[ScalarIndices], scalars: list[Array]
 ) -> list[ScalarIndices]:
     name, params = equation.primitive.name, equation.params
-    if name in CALL_PRIMITIVES:
-        return _evaluate_jaxpr(_inner_jaxpr(equation), operand_indices, scalars)
+    if (inner := _inner_jaxpr(equation)) is not None:
+        return _evaluate_jaxpr(inner, operand_indices, scalars)
     if name in REARRANGEMENTS:
         found = REARRANGEMENTS[name](params, *operand_indices)
         return found if isinstance(found, list) else [found]
@@ -130,10 +129,14 @@ def _evaluate_equation(
 
 
 def _inner_jaxpr(equation: Any) -> Any:
-    if equation.primitive.name == EXPANDED_CALL:
+    """The function that an equation calls; None if it calls none."""
+    name = equation.primitive.name
+    if name == EXPANDED_CALL:
         operation = partial(equation.primitive.to_lojax, **equation.params)
         return jax.make_jaxpr(operation)(*(x.aval for x in equation.invars))
-    inner = equation.params[CALL_PRIMITIVES[equation.primitive.name]]
+    if name not in CALL_PRIMITIVES:
+        return None
+    inner = equation.params[CALL_PRIMITIVES[name]]
     return inner if hasattr(inner, "consts") else ClosedJaxpr(inner, ())
 
 
