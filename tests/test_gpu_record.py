@@ -174,6 +174,11 @@ def test_the_kernel_and_the_host_stand_beside_the_loop(parts):
     assert {name: row["times_the_host"] for name, row in ahead.items()} == {"scan": 0.5, "kernel": 2.0}
     answers = {row["part"]: row["answer"] for row in parts("answers").answer_questions(both)}
     assert answers["replays"] == "ahead of the host for elo tennis by the kernel"
+    fit = {"table": "fits", "system": "glicko", "starts": 64, "history": "tennis"}
+    both = records((fit, {"seconds": 2.0}), part="fit")
+    both |= records((fit | {"table": "host: fits", "part": "fit"}, {"seconds": 6.0}), part="host")
+    answers = {row["part"]: row["answer"] for row in parts("answers").answer_questions(both)}
+    assert answers["fit"] == "glicko from 64: 3 times the host"
 
 
 def test_preferences_of_blat_mmr_are_measured_as_a_whole(parts):

@@ -93,7 +93,7 @@ def compare_with_host(records):
     found = []
     for part in ("replays", "settings", "fit", "chunks"):
         for row in rows_without_error(records, part):
-            other = host.get(identity(row | {"engine": "scan"}))
+            other = host.get(identity(row | ({"engine": "scan"} if "engine" in row else {})))
             if other is None:
                 continue
             rates = [x.get("million_per_second") or 1.0 / x["seconds"] for x in (row, other)]

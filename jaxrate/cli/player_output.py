@@ -129,5 +129,6 @@ def head_to_head_sections(meetings: Any, clock: str | None) -> list[str | TextTa
     total = len(meetings.matches["score"])
     if not total:
         return [meetings.summary]
-    caption = f"and {total - PRINTED_MATCHES:,} before" if total > PRINTED_MATCHES else ""
+    earlier = f"and {total - PRINTED_MATCHES:,} before\n" if total > PRINTED_MATCHES else ""
+    caption = f"{earlier}The latest match comes first. Ratings are those before the match."
     return [meetings.summary, to_match_table(meetings.matches, clock, caption, PRINTED_MATCHES)]
