@@ -12,6 +12,7 @@ import numpy as np
 
 import jaxrate as jr
 from gpu_parts.histories import keep_history
+from jaxrate.data.simulate import contests
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import random_draw_rule
 from jaxrate.testing import match_properties, replay_properties, round_properties
@@ -38,9 +39,16 @@ GRID = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}}
 QUICK = ("elo", "levels"), ("topcoder", "rounds")
 TOLERANCE = {"float64": 1e-8, "float32": 2e-4}  # of ratings and deviations, relative; of predictions
 OTHERS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"  # rated by other programs too
+LARGE = 1_986, 3_000  # participants: padded to 2,048, the most that are compared in pairs; and more than that
+LARGE_TOLERANCE = {"trueskill": 5e-3}  # of its sweeps over so many players a CPU's float32 leaves 1.7e-3
 
 
 def cases(options):
+    for name in ("topcoder",) if options.quick else jr.extend.SYSTEMS:
+        if jr.Rounds in jr.extend.SYSTEMS[name]().events:
+            for players in LARGE[: 1 if options.quick else None]:
+                about = {"system": name, "precision": "float32", "rounds": 2, "players": players}
+                yield {"table": "large rounds"} | about
     for name, make in jr.extend.SYSTEMS.items():
         for form, kind in FORMS.items():
             if kind not in make().events or (form == "stream" and name not in STREAMS):
@@ -64,6 +72,8 @@ def run(case, options):
     if case["table"] == "ratings of other programs":
         return compare_with_others(case["system"], double)
     system = system_of(case["system"])
+    if case["table"] == "large rounds":
+        return compare_large_rounds(system, case["players"], case["rounds"])
     here = SystemFormPrecision(system, case["form"], double)
     found = final_numbers(system, replay_properties.replay_first_season(here), double)
     is_random = random_draw_rule(system.rules) is not None  # what is drawn hangs on the precision
@@ -72,6 +82,21 @@ def run(case, options):
         done = replay_properties.replay_case_events(there, split_seasons(there)[0])
         wanted = final_numbers(system, done, there.double)
     return compare(found, wanted, TOLERANCE[case["precision"]])
+
+
+def compare_large_rounds(system, players, rounds):
+    """Rounds in which everybody takes part, in float32 as users compile them, with float64 on the CPU.
+
+    The first has equals only; what it says is learned before the second.
+    """
+    events = contests(players, rounds, size=players, seed=0).rounds
+    found = final_numbers(system, jr.run(system, events), False)
+    with jax.default_device(jax.local_devices(backend="cpu")[0]), jax.enable_x64(True):
+        done = jr.run(system, events, policy=CompilePolicy(quick=True))
+        wanted = final_numbers(system, done, True)
+    pairs = [(x, y) for x, y in zip(found, wanted, strict=True) if not np.isnan(y).all()]  # some have no deviations
+    assert all(np.isfinite(x).all() for x, _ in pairs), "a rating, a deviation or a prediction is not finite"
+    return compare(*zip(*pairs, strict=True), LARGE_TOLERANCE.get(system.name, TOLERANCE["float32"]))
 
 
 @keep_history(None)

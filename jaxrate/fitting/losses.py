@@ -98,7 +98,10 @@ def elementwise_log_loss(prediction: Array, score: Array) -> Array:
 
 def elementwise_brier(prediction: Array, score: Array) -> Array:
     """[n] the squared distance of each expected score from the score."""
-    mean = prediction if prediction.ndim == 1 else prediction @ jnp.linspace(0.0, 1.0, prediction.shape[1])
+    if prediction.ndim == 1:
+        mean = prediction
+    else:
+        mean = jnp.matmul(prediction, jnp.linspace(0.0, 1.0, prediction.shape[1]), precision="highest")
     return (mean - score) ** 2
 
 

@@ -111,7 +111,7 @@ def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: 
     picked = jnp.zeros(rows.mean.shape[1]).at[jnp.array([0, 1 + number])].set(1.0)
     if getattr(params, "form_deviation", None) is not None:
         picked = picked.at[-1].set(1.0)
-    variance = jnp.einsum("i,nij,j->n", picked, rows.covariance, picked)
+    variance = jnp.einsum("i,nij,j->n", picked, rows.covariance, picked, precision="highest")
     return Rating(rating.mean + rows.mean[:, 1 + number], _deviation(variance))
 
 

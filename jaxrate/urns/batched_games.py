@@ -14,7 +14,7 @@ from jaxrate.systems.urnings.system import (
     draw_mock_score,
     unnormalised_simulated_score_probabilities,
 )
-from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarityTables, count_urn_values
+from jaxrate.urns.matchmakers import Matchmaker, UrnSimilarityTables, count_urn_values, full_precision_matmul
 
 TRIES_PER_STEP = 32  # proposals in a batch
 
@@ -150,13 +150,13 @@ def _total_similarity_changes(
     similarity: UrnSimilarityTables, count: Array, a: Array, b: Array, gain: Array
 ) -> tuple[Array, Array]:
     """[width] the change of S by each move, and S, for values a and b of the urns."""
-    near = similarity.table_of_others @ count
-    total = 0.5 * (count @ near + jnp.sum(count * (count - 1.0)))
+    near = full_precision_matmul(similarity.table_of_others, count)
+    total = 0.5 * (full_precision_matmul(count, near) + jnp.sum(count * (count - 1.0)))
     near = near + count
     ends = jnp.stack([a, a + gain, b, b - gain])
     sign = np.array([-1.0, 1.0, -1.0, 1.0], np.float32).astype(count.dtype)
     own = similarity.table[ends[:, None], ends[None, :]] * (sign[:, None] * sign[None, :])[:, :, None]
-    return sign @ near[ends] + 0.5 * jnp.sum(own, axis=(0, 1)), total
+    return full_precision_matmul(sign, near[ends]) + 0.5 * jnp.sum(own, axis=(0, 1)), total
 
 
 def _bound_earlier_moves_error(moves: Array, change: Array, total: Array) -> Array:

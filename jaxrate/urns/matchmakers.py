@@ -10,10 +10,12 @@ sums go over counts of values, not over pairs of players.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array
@@ -21,6 +23,8 @@ from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.systems.urnings.state_and_prediction import State, urn_logit
 
 MAX_URN_VALUES = 4096  # values of urns: rows and columns of the table of similarities
+
+full_precision_matmul = partial(jnp.matmul, precision=lax.Precision.HIGHEST)  # some devices round factors to 10 bits
 
 
 class Matchmaker(NamedTuple):
@@ -68,7 +72,7 @@ def count_urn_values(similarity: UrnSimilarityTables, state: State) -> Array:
 def total_similarity(similarity: UrnSimilarityTables, count: Array) -> Array:
     """The sum of f over all pairs of players."""
     same = jnp.sum(count * (count - 1.0))
-    return 0.5 * (same + count @ (similarity.table_of_others @ count))
+    return 0.5 * (same + full_precision_matmul(count, full_precision_matmul(similarity.table_of_others, count)))
 
 
 def log_similarity(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
@@ -109,7 +113,7 @@ def log_uniform_pair_probability(table: None, state: State, pair: Array) -> Arra
 def pick_similar_pair(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:
     """[2] two players in proportion to their similarity."""
     count, value = count_urn_values(similarity, state), similarity.first + state.green
-    near = similarity.table_of_others @ count + count - 1.0
+    near = full_precision_matmul(similarity.table_of_others, count) + count - 1.0
     first = draw_player(near[value], uniforms[0])
     return jnp.stack([first, draw_player(similarity_to_others(similarity, state, first), uniforms[1])])
 
@@ -130,7 +134,8 @@ def pick_pair_by_chooser(similarity: UrnSimilarityTables, state: State, uniforms
 def log_chooser_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     """The log probability that the first of a pair is picked and chooses the second."""
     chooser_value = similarity.first[pair[0]] + state.green[pair[0]]
-    near = similarity.table[chooser_value] @ count_urn_values(similarity, state).at[chooser_value].add(-1.0)
+    others = count_urn_values(similarity, state).at[chooser_value].add(-1.0)
+    near = full_precision_matmul(similarity.table[chooser_value], others)
     return log_similarity(similarity, state, pair) - jnp.log(near) - jnp.log(jnp.asarray(len(state.green), near.dtype))
 
 

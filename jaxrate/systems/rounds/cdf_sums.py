@@ -108,8 +108,9 @@ def rating_interval(centre: Array, margin: Array, mask: Array) -> tuple[Array, A
     farthest = jnp.max(jnp.where(mask, jnp.abs(centre), 0.0))
     margin = jnp.maximum(margin, 16.0 * float(np.finfo(centre.dtype).eps) * farthest)
     margin = jnp.where(some, margin, 1.0)
-    low = jnp.min(jnp.where(mask, centre, jnp.inf))
-    high = jnp.max(jnp.where(mask, centre, -jnp.inf))
+    largest = float(np.finfo(centre.dtype).max)  # no infinity, which may not meet a 0
+    low = jnp.min(jnp.where(mask, centre, largest))
+    high = jnp.max(jnp.where(mask, centre, -largest))
     return jnp.where(some, low, 0.0) - margin, jnp.where(some, high, 0.0) + margin
 
 
@@ -190,7 +191,11 @@ def direct_cdf_sums(
     centre, inverse = (jnp.expand_dims(y, range(x.ndim)) for y in (participants.centre, participants.inverse))
     z = (x[..., None] - centre) * inverse
     value, _, density, _ = distribution(jnp.where(jnp.asarray(below)[..., None], z, -z))
-    return value @ participants.gain, density @ (participants.gain * participants.inverse)
+    gains = participants.gain, participants.gain * participants.inverse
+    sums, slopes = (
+        jnp.matmul(y, gain, precision=lax.Precision.HIGHEST) for y, gain in zip((value, density), gains, strict=True)
+    )
+    return sums, slopes
 
 
 def _tabulate_cdf_sums(distribution: DistributionFunction, participants: Participants, grid: Array) -> list[Array]:

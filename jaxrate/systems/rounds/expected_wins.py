@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
@@ -96,7 +97,8 @@ def expected_wins_by_integrals(
     if len(mask) <= cdf_sums.max_pairwise_participants(integrals.each):
         return pairwise_wins.all_expected_wins_and_losses(integrals.beats, all_of, mask)[0]
     scale = lax.stop_gradient(deviation) / integrals.coarse.deviation
-    least, most = jnp.min(jnp.where(mask, scale, jnp.inf)), jnp.max(jnp.where(mask, scale, 0.0))
+    widest = float(np.finfo(scale.dtype).max)
+    least, most = jnp.min(jnp.where(mask, scale, widest)), jnp.max(jnp.where(mask, scale, 0.0))
     low, high = cdf_sums.rating_interval(centre, integrals.reach * most, mask)
 
     def too_coarse(factor: int) -> Array:
@@ -123,7 +125,8 @@ def expected_wins_by_integrals(
             sums, *_ = cdf_sums.make_cdf_sum_functions(distribution.shape, everyone, table_points, len(nodes))
 
             def expect(centre: Array, scale: Array) -> Array:
-                return sums(centre[:, None] + scale[:, None] * nodes[None, :], True)[0] @ weights
+                at_nodes, _ = sums(centre[:, None] + scale[:, None] * nodes[None, :], True)
+                return jnp.matmul(at_nodes, weights, precision=lax.Precision.HIGHEST)
 
             below = padding_skipping_row_tiles.map_row_tiles(expect, count, performances.centre, scale)
             return jnp.clip(below - 0.5, 0.0, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0))

@@ -174,7 +174,8 @@ def _tabulate_and_interpolate_wins(
         for shift in shifts:
             index, u = cell((centre + shift)[:, None] + rest[:, None] * nodes[None])
             c = jnp.moveaxis(cells[side[:, None], index], -1, 0)
-            total += cdf_sums.evaluate_quintic(c, u) @ weights / len(shifts)
+            at_nodes = cdf_sums.evaluate_quintic(c, u)
+            total += jnp.matmul(at_nodes, weights, precision=lax.Precision.HIGHEST) / len(shifts)
         return side == 1, total
 
     is_below, smaller = padding_skipping_row_tiles.map_row_tiles(expect, count, performances, mask)

@@ -65,7 +65,7 @@ def win_probabilities(
         margin = unit_margin * jnp.sqrt(margin_square + margin_square[k])
         behind = log_ndtr((at[:, None] - (mean + margin)[None, :]) / deviation[None, :])
         behind = jnp.where((mask & (number != k))[None, :], behind, 0.0)
-        return jnp.exp(jnp.sum(behind, axis=1)) @ weights
+        return jnp.matmul(jnp.exp(jnp.sum(behind, axis=1)), weights, precision=lax.Precision.HIGHEST)
 
     return lax.map(one, number)
 
