@@ -262,15 +262,18 @@ def test_the_leaderboard_is_searched_and_sorted(opened):
     wait_for(page, lambda: texts(page, "h1") == ["player 03"])
 
 
-def test_moves_are_those_among_current_players_on_every_list(opened):
-    page, moves = opened("index.html"), {}
+def test_findings_and_moves_are_those_of_the_list(opened):
+    """The headline and the moves of current players stood over lists of all."""
+    page, headings = opened("index.html"), {}
     for which in ("current", "all", "best"):
         page.find_element("css selector", f"#who option[value='{which}']").click()
         key = page.find_element("css selector", ".reading .of-best")  # the key did not say what lone marks are
         wait_for(page, lambda which=which, key=key: key.text == ("Peak." if which == "best" else ""))
         wait_for(page, lambda which=which: (len(texts(page, "#board tbody tr")) == 23) == (which == "current"))
-        names, found = (texts(page, f"#board td.{kind}") for kind in ("name", "move"))
-        moves[which] = {x: y for x, y in zip(names, found, strict=True) if y}
+        headings[which] = page.find_element("tag name", "h1").text
+        for part in ("td.move", "td.change", "th.move", ".of-move", ".of-change"):
+            assert page.find_element("css selector", part).is_displayed() == (which == "current"), (which, part)
+        assert page.find_element("css selector", ".lead").is_displayed() == (which == "current")
     board = page.execute_script("return window.jaxrateBoard")
     few, peak = np.array(board["games"]) < 30, np.array(board["peak"], float)
     order = np.lexsort((-np.nan_to_num(peak, nan=-np.inf), few))
@@ -278,7 +281,12 @@ def test_moves_are_those_among_current_players_on_every_list(opened):
     marks = "[...document.querySelectorAll('#board .bar path + path')].map((x) => x.getAttribute('d').split(/[M ]/)[1])"
     at, drawn = np.array(page.execute_script(f"return {marks}"), float), peak[order][~np.isnan(peak[order])]
     np.testing.assert_allclose(np.diff(at), np.diff(drawn) * np.ptp(at) / np.ptp(drawn), atol=3)
-    assert moves["best"] == moves["all"] == moves["current"] and len(moves["current"]) == 23
+    first = order[0]
+    year = str(np.datetime64(board["peaked"][first], "D"))[:4]
+    assert (
+        headings["best"] == f"All players by peak rating: {board['name'][first]} reached {peak[first]:,.0f} in {year}"
+    )
+    assert headings["all"] == "All players by last rating" and headings["current"] not in headings["best"]
 
 
 def test_a_page_of_a_player(opened, rated):

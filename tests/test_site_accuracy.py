@@ -171,7 +171,7 @@ def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
     score = np.repeat([1, 0] * 3, wins)
     found = _summarise_two_sided(chances, score)
     assert ", and favourites won less often than predicted: the chances are too bold. Of the 900 " in found.texts[2]
-    assert found.verdict == "1 of 3 does; those at 70% and 90% do not."
+    assert found.verdict == "1 of 3 does; those at 70.0% and 90.0% do not."
     assert found.caveat == "Chances have been too bold so far: favourites did worse than predicted."
     turned = _summarise_two_sided(1.0 - chances, 1 - score)  # those listed second are the favourites
     assert turned.texts[2] == found.texts[2]

@@ -22,6 +22,7 @@ from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import (
     build_forecast_tables,
     closest_match_sentence,
+    format_odds,
     format_percentages,
     write_matrix_finding,
 )
@@ -146,7 +147,7 @@ def test_predictions_have_a_finding():
     near = [("ada", "Ada", [None, 51.3, 61.4]), ("bo", "Bo", [48.7, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])]
     told = "Ada would be favoured against all others of the top 3, but only narrowly against Bo,"
     assert write_matrix_finding(near, "team") == f"{told} at 51%"
-    assert write_matrix_finding(near, "team", has_draws=True) == f"{told} with an expected score of 51%"
+    assert write_matrix_finding(near, "team", has_draws=True) == f"{told} with an expected score of 51%, draws as half"
     told = "Ada would be narrowly favoured against the other one, at 51%"  # as titles of plots say
     assert write_matrix_finding(level, "team") == told
     level = [("ada", "Ada", [None, 50.4]), ("bo", "Bo", [49.6, None])]
@@ -231,8 +232,8 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     assert told.title == "Bo \u2013 Ada L." and told.heads == ["", "Bo", "Ada", "difference"] and more == 0
     assert told.rows == [
         ["strength", "+200", "+300", "\u2212100"],
-        ["home form, away form", "\u22125", "+11", "\u221216"],
-        ["home advantage", "+54", "", "+54"],
+        ["own form at home and away", "\u22125", "+11", "\u221216"],
+        ["home advantage of all", "+54", "0", "+54"],
         ["sum", "+249", "+311", "\u221262"],
         ["chance", "40%", "60%", ""],
     ]
@@ -242,6 +243,8 @@ def test_percents_of_a_match_add_up():
     assert format_percentages([0.478, 0.264, 0.258]) == ["48%", "26%", "26%"]
     assert format_percentages([0.625, 0.375]) == ["63%", "37%"]
     assert format_percentages([0.985, 0.01, 0.005]) == ["98.5%", "1.0%", "0.5%"]
+    assert format_percentages([0.016, 0.09, 0.894]) == ["1.6%", "9.0%", "89.4%"]  # 1.6% stood beside 9%
+    assert [*map(format_odds, (2.268, 9.996, 12.46, 62.34))] == ["2.27", "10.0", "12.5", "62"]
 
 
 def test_tables_of_matches_say_who_was_at_home():

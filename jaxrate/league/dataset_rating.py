@@ -69,7 +69,8 @@ def rate(
     after the period.
 
     Where the data say who has the side, `side` follows: 1 for a, -1 for b, 0 for nobody. Where they have the points of
-    both players as their margin, these follow as `points_a` and `points_b`.
+    both players as their margin, these follow as `points_a` and `points_b`. Where they have categories, as surfaces,
+    `category_a` and `category_b` are the names of those of both players, and `category` is that of a participation.
 
     Systems of `add_outcomes` add probabilities. The prediction is still the expected score, or the share. For a match
     they are those that a wins, draws and loses; for a contest, those that the player's team wins and that none does.
@@ -210,7 +211,18 @@ def match_prediction_table_columns(data: Dataset, result: History, names: Any) -
         columns |= {
             f"points_{side}": matches.context.columns[name] for side, name in zip("ab", data.margin, strict=True)
         }
+    category: Any = matches.context.category
+    category_names = _storable_category_names(data)
+    if category_names is not None and np.ndim(category) == 2:  # no shares of several
+        columns |= {f"category_{side}": category_names.take(category[:, i]) for i, side in enumerate("ab")}
     return columns
+
+
+def _storable_category_names(data: Dataset) -> Any:
+    """The names of categories in order of id, as a table can hold them; None if there are none."""
+    if data.categories is None or not has_pyarrow():
+        return data.categories
+    return _to_arrow_names_or_none(data.categories)
 
 
 def _rating_columns(result: History) -> dict[str, HostArray]:
@@ -260,6 +272,9 @@ def contest_prediction_table_columns(
     columns |= contest_prediction_columns(result.prediction, data.rounds) | _rating_columns(result)
     if performances is not None:
         columns |= performances._asdict()
+    category_names = _storable_category_names(data)
+    if category_names is not None and np.ndim(rounds.category) == 1:
+        columns["category"] = category_names.take(rounds.category)
     return columns
 
 

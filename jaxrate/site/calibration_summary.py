@@ -198,7 +198,7 @@ def find_miscalibration(
 
 def describe_agreement(bins: list[CalibrationBin]) -> str:
     """How many of the bins have their predictions in their intervals, and which do not."""
-    missed = [f"{x.predicted:.0%}" for x in bins if not x.agrees]
+    missed = [f"{x.predicted:.1%}" for x in bins if not x.agrees]
     if len(bins) < 2:
         return "It does not." if missed else "It does."
     if not missed:

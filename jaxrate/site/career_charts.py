@@ -19,6 +19,8 @@ BINS = 200  # of the width; each shows its last event
 EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them, so that dots and bands are seen whole
 LABEL_ROOM = 0.2  # of the width, within which the label of a peak is written towards the middle
 YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
+MONTH_STEPS = 1, 2, 3, 4, 6
+MIN_MARKS, MAX_MONTHS = 3, 5  # labels of years, or of months, that have room on a phone
 MAX_YEARS = 9  # labels
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
 EPOCH = date(1970, 1, 1).toordinal()
@@ -52,7 +54,8 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     lines = [_Line(x.style, x.mean[row], None if x.half_width is None else x.half_width[row]) for x in lines]
     count = counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
-    across, left, right, by_date = _horizontal_positions_and_axis_ends(data, careers.time[row], begin, count)
+    across, left, right, is_timed = _horizontal_positions_and_axis_ends(careers.time[row], begin, count)
+    by_date = is_timed & (data.rated.clock == "dates")
     low, high = _lowest_and_highest_ratings_by_chart(lines, begin, count)
     x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
@@ -80,7 +83,7 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
         if line.half_width is not None:
             band = points(line.mean + line.half_width), points(line.mean - line.half_width)
         paths.append((line.style, points(line.mean), band))
-    axes = zip(low.tolist(), high.tolist(), left.tolist(), right.tolist(), by_date.tolist(), strict=True)
+    axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
     for i, (player, axis) in enumerate(zip(drawn.tolist(), axes, strict=True)):
         some = slice(start[i], start[i + 1])
         parts = []
@@ -101,7 +104,7 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
             parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
         label = ""
         if has_peak[i]:
-            label = _peak_label(paths[0][1][kept_peak[i]], data, int(careers.peak[player]), axis[-1])
+            label = _peak_label(paths[0][1][kept_peak[i]], data, int(careers.peak[player]), axis[-2])
         charts[player] = _frame("".join(parts), label, *axis)
     return charts
 
@@ -133,7 +136,10 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
             )
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
+    at_once = counts > 1
+    at_once[at_once] = careers.time[careers.start[1:][at_once] - 1] == careers.time[careers.start[:-1][at_once]]
     texts = {
+        f"All {events} were at one time: they are numbered from the left.": at_once,
         f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
         f"The dot is the peak from the {PEAK_MIN_EVENTS}th {event} on.": careers.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
@@ -162,15 +168,14 @@ def mark_events_after_pauses(data: SiteData) -> HostArray:
 
 
 def _horizontal_positions_and_axis_ends(
-    data: SiteData, time: HostArray, begin: HostArray, count: HostArray
+    time: HostArray, begin: HostArray, count: HostArray
 ) -> tuple[HostArray, HostArray, HostArray, HostArray]:
-    """Positions [M]: times, or numbers of events; the ends of each axis, and whether it is of dates."""
+    """Positions [M]: times, or numbers of events; the ends of each axis, and whether it is of times."""
     number = np.arange(len(time)) - np.repeat(begin, count) + 1.0
     first, last = time[begin], time[begin + count - 1]
     is_timed = last > first  # neither NaN nor equal
     across = np.where(np.repeat(is_timed, count), time, number)
-    dated = is_timed & (data.rated.clock == "dates")
-    return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), dated
+    return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), is_timed
 
 
 def _lowest_and_highest_ratings_by_chart(
@@ -201,15 +206,26 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
 
-def _frame(paths: str, peak_label: str, low: float, high: float, left: float, right: float, by_date: bool) -> str:
-    """The chart around its lines: grid and labels."""
+def _frame(
+    paths: str,
+    peak_label: str,
+    low: float,
+    high: float,
+    left: float,
+    right: float,
+    by_date: bool,
+    is_counted: bool,
+) -> str:
+    """The chart around its lines: grid and labels; of events that are counted, labels are whole numbers."""
     heights = [
         ((high - y) / (high - low), use_minus_sign(f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}"))
         for y in round_marks(low, high, 6)
     ]
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in heights)
     tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in heights)
-    widths = _year_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
+    widths = _date_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
+    if is_counted:
+        widths = [(x, text) for x, text in widths if x == round(x)]
     ends = {left: " begin", right: " end"}  # where labels of whole dates would stick out of the chart
     wide = "".join(
         f'<b class="wide{ends.get(x, "")}" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>'
@@ -218,10 +234,19 @@ def _frame(paths: str, peak_label: str, low: float, high: float, left: float, ri
     return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}{peak_label}</span>'
 
 
-def _year_marks(left: float, right: float) -> list[tuple[float, str]]:
-    """Years within the axis, or where there are fewer than two, its ends as dates."""
-    first, last = date.fromordinal(EPOCH + int(left)).year + 1, date.fromordinal(EPOCH + int(right)).year
-    if last - first < 1:
-        return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in (left, right)]
+def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
+    """Years within the axis; where there are fewer than three, months, or else its ends and its middle as dates."""
+    begin, end = (date.fromordinal(EPOCH + int(x)) for x in (left, right))
+    first, last = begin.year + 1, end.year
     step = next((k for k in YEAR_STEPS if (last - first) / k <= MAX_YEARS), 100)
-    return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in range(-(-first // step) * step, last + 1, step)]
+    years = range(-(-first // step) * step, last + 1, step)
+    if len(years) >= MIN_MARKS:
+        return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in years]
+    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)  # that begin within
+    for step in MONTH_STEPS:
+        some = [divmod(x, 12) for x in months if x % step == 0]
+        if MIN_MARKS <= len(some) <= MAX_MONTHS:
+            starts = [date(year, month + 1, 1) for year, month in some]
+            return [(float(x.toordinal() - EPOCH), f"<time>{x:%Y-%m}</time>") for x in starts]
+    days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
+    return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]

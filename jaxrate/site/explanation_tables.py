@@ -82,7 +82,7 @@ def _tabulate_match(
     ]
     if "category" in one.parts:
         rows.append(["category", *(str(one.parts["category"][i]) for i in order), ""])
-    rows.append(["sum", *(_format_points(x, digits) or "0" for x in shown.sum(axis=0).tolist())])
+    rows.append(["sum", *(_format_points(x, digits) for x in shown.sum(axis=0).tolist())])
     chances = [float(one.sides["expected"][i]) for i in order]
     rows.append([expected, *map(format_percentage, chances), ""])
     title = " \u2013 ".join(names.get(players[i], players[i]) for i in order)
@@ -91,15 +91,15 @@ def _tabulate_match(
 
 def _format_points(points: float, digits: int) -> str:
     text = use_minus_sign(format_decimals(points, digits, signed=True))
-    return text if text.strip("0.") else ""
+    return text if text.strip("0.") else "0"
 
 
 def _name_part(name: str, words: SideWords | None) -> str:
     """A part in words; `words` are those of sides, if somebody has one."""
     if words is not None and name == "own_side":
-        return f"{words.names[1]} form, {words.names[2]} form"
+        return f"own form {words.with_and_without}"
     if words is not None and name == "side_advantage":
-        return f"{words.names[1]} advantage"
+        return f"{words.names[1]} advantage of all"
     return PART_NAMES.get(name, name.replace("_", " "))
 
 

@@ -115,7 +115,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
     shown = format_percentages([float(row[kind]) for kind in kinds])
     words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
-    odds = [f"{row[f'odds_{kind}']:.2f}" for kind in kinds if row.get(f"odds_{kind}") is not None]
+    odds = [format_odds(row[f"odds_{kind}"]) for kind in kinds if row.get(f"odds_{kind}") is not None]
     day, _, clock = ("" if row.get("time") is None else str(row["time"])).replace("T", " ").partition(" ")
     return MatchForecast(
         day,
@@ -194,13 +194,15 @@ def write_matrix_finding(
     if least[best] <= EVEN_PERCENT:
         return f"No {noun} of the top {len(matrix)} would be favoured against all others"
     others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    score = f"{'with an expected score of' if has_draws else 'at'} {format_percentage(least[best] / 100)}"
-    if least[best] < 100 * CLEAR_FAVOURITE_CHANCE:
+    percent, clear = format_percentage(least[best] / 100), least[best] >= 100 * CLEAR_FAVOURITE_CHANCE
+    percent += " or more" * (clear and len(matrix) > 2)
+    score = f"with an expected score of {percent}, draws as half" if has_draws else f"at {percent}"
+    if not clear:
         chances = [math.inf if x is None else x for x in matrix[best][2]]
         rival = matrix[int(np.argmin(chances))][1]
         but = "" if len(matrix) == 2 else f", but only narrowly against {rival}"
         return f"{matrix[best][1]} would be {'narrowly ' * (not but)}favoured against {others}{but}, {score}"
-    return f"{matrix[best][1]} would be favoured against {others}, {score}{' or more' * (len(matrix) > 2)}"
+    return f"{matrix[best][1]} would be favoured against {others}, {score}"
 
 
 def _level_leaders(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
@@ -214,16 +216,23 @@ def _level_leaders(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] 
     return None
 
 
-def format_percentage(chance: float) -> str:
-    """A probability in percent, as text."""
-    unit = Decimal(1 if 0.02 < chance < 0.98 else "0.1")
+def format_odds(odds: float) -> str:
+    """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
+    return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
+
+
+def format_percentage(chance: float, *, with_tenths: bool = False) -> str:
+    """A probability in percent, as text; with tenths near 0 and 1, and where they are asked for."""
+    unit = Decimal(1 if 0.02 < chance < 0.98 and not with_tenths else "0.1")
     text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
     return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
 
 
 def format_percentages(chances: Sequence[float]) -> list[str]:
-    """Probabilities of all that may happen in percent, as text: whole ones add up to 100."""
-    if not all(0.02 < x < 0.98 for x in chances) or abs(sum(chances) - 1.0) > 0.005:
+    """Probabilities of all that may happen in percent, as text: whole ones add up to 100, or all have tenths."""
+    if not all(0.02 < x < 0.98 for x in chances):
+        return [format_percentage(x, with_tenths=True) for x in chances]
+    if abs(sum(chances) - 1.0) > 0.005:
         return [format_percentage(x) for x in chances]
     return [f"{x:.0f}%" for x in round_to_sum(100.0 * np.array(chances), 0)]
 
@@ -244,7 +253,7 @@ def _format_value(name: str, value: Any) -> str:
     if name in PROBABILITY_COLUMNS:
         return format_percentage(value)
     if name.startswith("odds_"):
-        return f"{value:.2f}"
+        return format_odds(value)
     if name in ("expected_points", "expected_rank"):
         return f"{value:.1f}"
     if name == "goal_difference":

@@ -1,6 +1,6 @@
 """The headline of a site: a finding made from the data, and one sentence: who leads, who rose most, what comes next."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +40,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     current, noun, names = data.current, data.noun, [data.names[i] for i in data.listed[:2]]
     if len(names) < 2:
         return Headline(f"{names[0]} {'are' if noun.is_collective else 'is'} on top" if names else "", "")
-    gap = float(current.rating[0] - current.rating[1])
-    gap_text = f"{gap:,.{data.digits}f} point{'' if round(gap, data.digits) == 1 else 's'}"
-    if round(gap, data.digits) == 0:
-        gap_text = f"less than {'a point' if data.digits == 0 else f'{10.0**-data.digits:g} points'}"
+    gap_text = format_points(float(current.rating[0] - current.rating[1]), data.digits)
     rated = data.rated
     since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
     held = None if since is None or rated.last is None else rated.last - since
@@ -108,17 +105,30 @@ def _write_title(
         return f"{on_top} \N{EN DASH} too close to call"
     if certainty == "level" and fallen is None and _is_news(held):
         return f"{takes}, {gap_text} ahead of {second} \N{EN DASH} too close to call"
-    if certainty == "level":
-        return f"{leader} and {second} are almost level at the top"
-    if certainty == "probably ahead":
-        return f"{leader} {'lead' if plural else 'leads'} by {gap_text}, probably ahead of {second}"
-    if certainty == "probably best":
-        return f"{leader} {'are' if plural else 'is'} probably the best, {gap_text} ahead of {second}"
-    if _is_news(held):
+    if certainty in ("ahead", "best") and _is_news(held):
         return on_top or takes
     if held is not None and held >= LONG_DAYS and certainty == "best":
         return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
-    return f"{leader} {'lead' if plural else 'leads'} {second} by {gap_text}"
+    return describe_lead(names, gap_text, certainty, is_plural=plural)
+
+
+def describe_lead(names: Sequence[str], gap_text: str, certainty: FirstPlace, *, is_plural: bool) -> str:
+    """Who leads whom by how much, and how surely, for two names, the leader first."""
+    leader, second = names
+    if certainty == "level":
+        return f"{leader} and {second} are almost level at the top"
+    if certainty == "probably ahead":
+        return f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}, probably ahead of {second}"
+    if certainty == "probably best":
+        return f"{leader} {'are' if is_plural else 'is'} probably the best, {gap_text} ahead of {second}"
+    return f"{leader} {'lead' if is_plural else 'leads'} {second} by {gap_text}"
+
+
+def format_points(gap: float, digits: int) -> str:
+    """A difference of ratings in words, as "12 points"."""
+    if round(gap, digits) == 0:
+        return f"less than {'a point' if digits == 0 else f'{10.0**-digits:g} points'}"
+    return f"{gap:,.{digits}f} point{'' if round(gap, digits) == 1 else 's'}"
 
 
 def _is_news(held: float | None) -> bool:

@@ -10,8 +10,10 @@ from jaxrate.forecasts.matchup_tables import MatchupTables
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.contest_sides import has_teammates
+from jaxrate.site.home_sides import SideWords
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import (
+    PlayerOrTeamNoun,
     category_noun,
     category_phrase,
     format_category,
@@ -19,7 +21,7 @@ from jaxrate.site.wording import (
     learns_from_margins,
 )
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number
+from jaxrate.text_format import format_number, join_names
 
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
@@ -125,7 +127,7 @@ def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = N
             logit = points * float(np.median(odds[is_near] / lead[is_near]))
             rows.append((format_number(points), _format_chance(logit)))
     system = data.rated.system
-    general = format_number(system.params.side_advantage) if system.settings.get("own_side") else ""
+    general = _format_points(system.params.side_advantage) if system.settings.get("own_side") else ""
     return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general, place)
 
 
@@ -139,9 +141,11 @@ def _side_worth(
     if not len(gains) or np.median(gains) <= 0:
         return None
     gain = float(np.median(gains))
-    return f"{gain * points_per_logit:.2g}" if gain * points_per_logit < 10 else f"{gain * points_per_logit:.0f}", (
-        _format_chance(gain)
-    )
+    return _format_points(gain * points_per_logit), _format_chance(gain)
+
+
+def _format_points(points: float) -> str:
+    return f"{points:.2g}" if points < 10 else f"{points:.0f}"
 
 
 def _log_odds(probability: HostArray) -> HostArray:
@@ -171,6 +175,16 @@ def describe_teams(rated: Rated) -> str:
         f"The strength of a team is the {formed} of the strengths of its members. Its result changes the ratings of "
         "all of them, and most those of whom least is known."
     )
+
+
+def describe_model(rated: Rated, noun: PlayerOrTeamNoun, sides: SideWords) -> str:
+    """What skills holds of everybody, as a sentence; nothing of other systems."""
+    if rated.system.name != "skills":
+        return ""
+    gains = [f"what they gain or lose by the {category_noun(rated)}"] if rated.categories is not None else []
+    gains += [f"what it is worth to them to {sides.having}"] if rated.system.settings.get("own_side") else []
+    parts = ["how strong they are", *gains, "how sure that is"]
+    return f"The model, Skills, is statistical. It estimates of every {noun.one} {join_names(parts)}."
 
 
 def describe_source(rated: Rated) -> str:

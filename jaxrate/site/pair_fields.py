@@ -10,7 +10,7 @@ from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_table
 from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated
-from jaxrate.site.wording import UNKNOWN, category_noun, format_category
+from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, format_category
 
 
 def equal_partners(rated: Rated, listed: HostArray) -> Partners | None:
@@ -48,6 +48,7 @@ def pair_fields(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[str
         "drawn": bool(tables) and all(x.draw is not None for x in tables),
         "categories": categories,
         "category_noun": category_noun(rated),
+        "in_series": not any(x.casefold() in SURFACES for x in categories),  # tennis has none
     }
 
 

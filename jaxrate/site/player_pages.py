@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
-from jaxrate.site.category_strengths import describe_player_strengths_by_category
+from jaxrate.site.category_strengths import CategoryStrengths, draw_player_tables
 from jaxrate.site.event_rows import (
     EventTableCells,
     build_event_table_cells,
@@ -68,7 +68,12 @@ def count_latest_events(line_ups: LineUps) -> int:
 
 
 def write_player_pages(
-    site_data: SiteData, environment: Any, context: dict[str, Any], folder: Path, next_matches: Mapping[str, str]
+    site_data: SiteData,
+    environment: Any,
+    context: dict[str, Any],
+    folder: Path,
+    next_matches: Mapping[str, str],
+    category_strengths: list[CategoryStrengths],
 ) -> list[str]:
     """Write the pages of all players below a folder, and remove those of former builds.
 
@@ -82,7 +87,7 @@ def write_player_pages(
     rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     notes = write_chart_notes(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
-    strengths, most = describe_player_strengths_by_category(site_data), count_latest_events(site_data.line_ups)
+    strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(site_data.line_ups)
     count = len(site_data.slugs)
     mates, opponents, _ = site_data.line_ups
     nobody = [""] * count, [0] * count

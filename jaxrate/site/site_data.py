@@ -188,7 +188,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
 
 def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
-    settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "peak")}
+    settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
     since = f"since {context['since']}" if context["since"] else None
     return settings | {
         "digits": data.digits,

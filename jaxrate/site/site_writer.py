@@ -17,18 +17,18 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.category_rankings import list_rankings, render_category_rankings
+from jaxrate.site.category_strengths import build_category_strengths, category_column, describe_overall_rating
 from jaxrate.site.data_files import leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.explanation_tables import build_explanation_tables
-from jaxrate.site.forecast_tables import (
-    build_forecast_tables,
-    closest_match_sentence,
-    write_matrix_finding,
-)
+from jaxrate.site.forecast_tables import build_forecast_tables, closest_match_sentence
+from jaxrate.site.head_to_head_matrix import build_matrix_views
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
 from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.method_texts import (
+    describe_model,
     describe_settings,
     describe_source,
     describe_teams,
@@ -45,20 +45,12 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards, render_next_matches
 from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
-from jaxrate.site.wording import (
-    category_noun,
-    category_phrase,
-    choose_title,
-    describe_period,
-    format_category,
-    spell_dates,
-)
-from jaxrate.systems.system_titles import describe_system, system_title
+from jaxrate.site.wording import category_noun, choose_title, describe_period, plural, spell_dates
+from jaxrate.systems.system_titles import describe_system
 from jaxrate.text_format import join_names
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking
-MATRIX_PLAYERS = 12  # the best, against each other
 
 
 @enforce_argument_annotations
@@ -122,11 +114,12 @@ def write_site(
     folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
     options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
-    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | dict(columns or {})
+    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | category_column(rated)
+    shown_columns |= dict(columns or {})
     site_data = build_site_data(
         rated, names or {}, shown_columns, points, smoothed, options, noun, load_permalinks(folder)
     )
-    headline = write_headline(site_data, coming)
+    headline, strengths = write_headline(site_data, coming), build_category_strengths(site_data)
     context = page_template_context(site_data, title) | {"address": address, "mark": site_mark(), "icon": site_icon()}
     board, lines = leaderboard_columns(site_data), build_career_lines(site_data)
     board["course"] = [""] * len(board["name"])
@@ -141,7 +134,11 @@ def write_site(
         files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
-    context["paired"] = bool(matchups)
+    context |= {"paired": bool(matchups), "lists": list_rankings(site_data, strengths), "overall_text": ""}
+    if context["lists"]:
+        first_path = context["lists"][1]["path"].removesuffix(".html")
+        pages.insert(1, (first_path, plural(category_noun(rated)).capitalize()))
+        context["overall_text"] = describe_overall_rating(site_data)
     context["leaders"] = join_names([site_data.names[i] for i in site_data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     tables = build_forecast_tables(add_scoreline_columns(coming, scorelines), season, site_data.noun)
     if tables:
@@ -165,8 +162,9 @@ def write_site(
 
     accuracy = summarise_accuracy(rated, site_data.noun)
     _render_ranking(render_page, site_data, lines, headline, title)
+    render_category_rankings(render_page, site_data, strengths)
     if matchups:
-        views = [_matrix_view(site_data, context, *item) for item in matchups.items()]
+        views = build_matrix_views(site_data, matchups, strengths, has_draws=context["draws"])
         render_page(
             "pairs.html",
             "pairs",
@@ -178,6 +176,8 @@ def write_site(
             page_summary=f"{views[0]['finding']}." if views[0]["finding"] else "",
         )
     next_matches: dict[str, str] = {}
+    category = next(iter(matchups), None)
+    scale = rating_scale(site_data, matchups.get(category), category)
     if tables:
         keys = map(str, rated.players.tolist())
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
@@ -185,7 +185,7 @@ def write_site(
         cards = build_scoreline_cards(scorelines, tables[-1].matches) if coming is not None else []
         next_matches = render_next_matches(cards, places, templates)
         closest = closest_match_sentence(tables[-1].matches, display_names)
-        expected = "expected score" if context["draws"] else "chance"
+        expected = "expected score, draws as half" if context["draws"] else "chance"
         explained, more = build_explanation_tables(
             explanations, tables[-1].matches, display_names, site_data.digits, expected, context["sides"]
         )
@@ -196,12 +196,13 @@ def write_site(
             tables=tables,
             places=places,
             finding=closest,
+            accuracy=accuracy,
+            scale=scale,
             page_summary=closest,
             scorelines=cards,
             explained=explained,
             more_explained=more,
         )
-    category = next(iter(matchups), None)
     found = {"accuracy": accuracy, "reliability": reliability_dot_plot(accuracy.bins)}
     render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
@@ -209,12 +210,13 @@ def write_site(
         "about",
         "Method",
         page_summary=f"How the ratings are made. {context['summary']}",
-        title=f"{system_title(rated.system.name)} rates {site_data.noun.many} by {context['evidence']}",
+        title=f"How strong each {site_data.noun.one} is, from {context['evidence']}",
         spread=site_data.careers.deviation is not None,
         system=describe_system(rated.system.name),
         period=describe_period(rated),
+        model_text=describe_model(rated, site_data.noun, context["sides"]),
         params=describe_settings(rated),
-        scale=rating_scale(site_data, matchups.get(category), category),
+        scale=scale,
         source=describe_source(rated),
         team_text=describe_teams(rated),
     )
@@ -237,7 +239,7 @@ def write_site(
     files[SITE_MARKER] = script_safe_json({"made": context["made"], "title": title, "feed": entries})
     for name, text in (files | pages_html).items():
         (folder / name).write_text(text, encoding="utf-8")
-    written = write_player_pages(site_data, templates, context, folder, next_matches)
+    written = write_player_pages(site_data, templates, context, folder, next_matches, strengths)
     if address is not None:
         for name, text in site_map_files(address, [*pages_html, *written], context["made"]).items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -289,6 +291,7 @@ def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, h
             "index",
             title if number == 0 else f"Ranks {begin + 1:,} to {end:,}",
             headline=headline,
+            current="index.html",
             spread=site_data.current.deviation is not None,
             heads=ranking_heads(site_data, lines, axis),
             grid=axis.grid,
@@ -302,28 +305,3 @@ def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, h
             earlier=paths[number - 1] if number else None,
             later=paths[number + 1] if number + 1 < len(paths) else None,
         )
-
-
-def _matrix_view(site_data: SiteData, context: dict[str, Any], category: Any, tables: Any) -> dict[str, Any]:
-    """The chances of the best players against each other in a category, where that is, and the finding from them."""
-    matrix = _win_matrix(site_data, tables)
-    finding = write_matrix_finding(matrix, context["noun"], context["draws"])
-    if category is None:
-        return {"matrix": matrix, "place": "", "finding": finding}
-    place = category_phrase(category_noun(site_data.rated), format_category(category))
-    if finding:
-        rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
-        finding = f"{place[:1].upper()}{place[1:]}, {rest}"
-    return {"matrix": matrix, "place": place, "finding": finding}
-
-
-def _win_matrix(site_data: SiteData, tables: Any) -> list[tuple[str, str, list[float | None]]]:
-    """The best players, each with their slug, their name and their chances in percent against each other."""
-    places = np.argsort(site_data.leaderboard_ids)[site_data.listed]
-    places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
-    pairs = np.repeat(places, len(places)), np.tile(places, len(places))
-    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)
-    return [
-        (site_data.slugs[i], site_data.names[i], [None if x == y else float(chance[x, y]) for y in range(len(places))])
-        for x, i in enumerate(site_data.leaderboard_ids[places].tolist())
-    ]

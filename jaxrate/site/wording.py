@@ -7,6 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.leaderboard_table import Leaderboard
 from jaxrate.league.rated_history import Rated, days_to_dates
+from jaxrate.site.contest_sides import has_two_sides
 from jaxrate.text_format import format_number, join_names, replace_dates, use_minus_sign
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
@@ -110,23 +111,30 @@ def category_phrase(noun: str, name: str) -> str:
     return SURFACES.get(name.casefold(), f"in {noun} {name}")
 
 
+def plural(noun: str) -> str:
+    """Many of a noun, as "surfaces" or "categories"."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
 def learns_from_margins(rated: Rated) -> bool:
     """Whether the system learns by how much a match was won."""
     return dict(rated.system.settings).get("outcome") in ("margin", "points", "goals")
 
 
 def describe_learned_columns(rated: Rated) -> str:
-    """What ratings are learned from, as "results, margins and who is at home"."""
+    """What ratings are learned from, as "results, winning margins and who is at home"."""
     settings, params = dict(rated.system.settings), rated.system.params._asdict()
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
     evidence = {
         "goals": settings.get("outcome") == "goals",
-        "margins": settings.get("outcome") == "margin",
+        "winning margins": settings.get("outcome") == "margin",
         "points": settings.get("outcome") == "points",
         "expected goals": settings.get("expected_goals"),
         "who has White" if rated.options.get("colours") else "who is at home": is_sided,
-        "seasons": rated.seasons or settings.get("seasons"),
-        "categories" if category_noun(rated) == "category" else f"the {category_noun(rated)}": rated.categories
+        "the breaks between seasons": rated.seasons or settings.get("seasons"),
+        f"the {category_noun(rated)} of each {'match' if has_two_sides(rated) else 'contest'}": rated.categories
         is not None,
         "other columns of the file": settings.get("covariates"),
     }

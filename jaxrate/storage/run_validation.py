@@ -46,6 +46,7 @@ OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
     **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b", "side"), "floating"),
     **dict.fromkeys(("rating_after_a", "rating_after_b", "deviation_after_a", "deviation_after_b"), "floating"),
     **dict.fromkeys(("teams", "team"), "integer"),
+    **dict.fromkeys(("category", "category_a", "category_b"), "name"),
     **PERFORMANCE_KINDS,
 }
 COLUMN_PAIRS = (  # of both players, in predictions of matches
@@ -53,6 +54,7 @@ COLUMN_PAIRS = (  # of both players, in predictions of matches
     ("rating_after_a", "rating_after_b"),
     ("deviation_after_a", "deviation_after_b"),
     ("points_a", "points_b"),
+    ("category_a", "category_b"),
     ("win", "loss"),
 )
 NAME_TYPES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")

@@ -43,7 +43,7 @@ function showCareers(chart, careers, { dated, firstEvents, events }) {
     lines.push(line("in hindsight", "second now", career, "known", "knownSpread", () => ""));
   }
   if (other) byId("note").textContent = describeComparison(lines, firstEvents, events);
-  chart.show(lines, dated && byTime);
+  chart.show(lines, dated && byTime, !byTime);
 }
 
 // What the chart of two shows besides the lines.

@@ -6,14 +6,23 @@
 const UNITS = 1000;
 const PEAK_ROOM = 16; // pixels to the right of the chart and above it into which the label of a peak may reach
 const EDGE_ROOM = 0.05; // of the height of lines and bands: free above and below them
-const years = (low, high, most) => {
-  const year = (x) => new Date(x * 864e5).getUTCFullYear();
-  const [first, last] = [year(low) + 1, year(high)];
-  if (last - first < 1) return [low, high].map((x) => [x, spelledDate(day(x))]);
+const MONTH_STEPS = [1, 2, 3, 4, 6];
+
+// Marks of dates: years, or where there are fewer than three, months, or else the ends and the middle.
+
+const dateMarks = (low, high, most) => {
+  const [begin, end] = [low, high].map((x) => new Date(Math.floor(x) * 864e5));
+  const [first, last] = [begin.getUTCFullYear() + 1, end.getUTCFullYear()];
   const step = [1, 2, 5, 10, 20, 50].find((k) => (last - first) / k <= most) ?? 100;
   const marks = [];
   for (let y = Math.ceil(first / step) * step; y <= last; y += step) marks.push([Date.UTC(y, 0) / 864e5, String(y)]);
-  return marks;
+  if (marks.length >= 3) return marks;
+  const months = (date) => 12 * date.getUTCFullYear() + date.getUTCMonth();
+  const starts = [];
+  for (let m = months(begin) + (begin.getUTCDate() > 1); m <= months(end); m++) starts.push(m);
+  const some = MONTH_STEPS.map((k) => starts.filter((m) => m % k === 0)).find((x) => x.length >= 3 && x.length <= 5);
+  if (some) return some.map((m) => Date.UTC(Math.floor(m / 12), m % 12) / 864e5).map((x) => [x, spelledDate(day(x).slice(0, 7))]);
+  return [...new Set([low, Math.floor((Math.floor(low) + Math.floor(high)) / 2), high])].map((x) => [x, spelledDate(day(x))]);
 };
 
 const piecesOf = (points) => {
@@ -24,7 +33,7 @@ const piecesOf = (points) => {
 
 class Chart {
   constructor(figure, { title, digits }) {
-    Object.assign(this, { digits, dated: false, lines: [], dots: [] });
+    Object.assign(this, { digits, dated: false, counted: false, lines: [], dots: [] });
     this.svg = svgElement("svg", { viewBox: `0 0 ${UNITS} ${UNITS}`, preserveAspectRatio: "none", role: "img", "aria-label": title });
     this.labels = make("span", { "aria-hidden": "true" });
     this.tip = make("p", { class: "tip", "aria-hidden": "true" });
@@ -39,8 +48,8 @@ class Chart {
     this.frame.addEventListener("pointerleave", () => this.leave());
   }
 
-  show(lines, dated) {
-    this.dated = dated;
+  show(lines, dated, counted) {
+    Object.assign(this, { dated, counted });
     this.lines = lines.filter((line) => line.points.length);
     this.legend.hidden = this.lines.length < 2;
     this.legend.replaceChildren(...this.lines.map((line) => make("span", { class: `key ${line.class}` }, make("bdi", {}, line.name))));
@@ -64,7 +73,8 @@ class Chart {
     const put = (p, y) => `${(UNITS * this.x(p.x)).toFixed(1)} ${(UNITS * this.y(y)).toFixed(1)}`;
     const heights = roundMarks(y0, y1, 6);
     const wide = this.frame.clientWidth / 70;
-    const marks = this.dated ? years(x0, x1, wide) : roundMarks(x0, x1, Math.max(wide, 2)).map((x) => [x, shortNumber(x)]);
+    const numbers = () => roundMarks(x0, x1, Math.max(wide, 2)).filter((x) => !this.counted || Number.isInteger(x));
+    const marks = this.dated ? dateMarks(x0, x1, wide) : numbers().map((x) => [x, shortNumber(x)]);
     this.labels.replaceChildren(
       ...heights.map((y) => make("b", { class: "tall", style: `top:${100 * this.y(y)}%` }, shortNumber(y))),
       ...marks.map(([x, text]) => make("b", { class: `wide${x === x0 ? " begin" : x === x1 ? " end" : ""}`, style: `left:${100 * this.x(x)}%` }, text)),

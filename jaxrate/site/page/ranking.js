@@ -35,7 +35,7 @@ function ranking(table, about, { source, linked }) {
   }
   for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
 
-  // The move among current players, on whichever list the row stands.
+  // The move among current players; on lists of all it is not shown.
 
   function moveOf({ i }) {
     const then = board.then?.[i];
@@ -56,6 +56,19 @@ function ranking(table, about, { source, linked }) {
     axis = axisOf(rows.map(({ i }) => barOf(i)).filter((x) => x.rating !== null));
     showAxis(table, axis);
   };
+  const headings = ["h1", ".lead"].map((x) => document.querySelector(`[data-page="index"] main > ${x}`));
+  const finding = headings[0]?.textContent;
+
+  // The finding at the head of the page is one about current players.
+
+  function nameList(rows) {
+    if (!headings[0]) return;
+    const kind = table.dataset.list;
+    const [first] = rows;
+    const best = first && kind === "best" && board.peak[first.i] !== null ? `: ${board.name[first.i]} reached ${rating(board.peak[first.i])}${dated ? ` in ${day(board.peaked[first.i]).slice(0, 4)}` : ""}` : "";
+    headings[0].textContent = kind === "current" ? finding : `All ${about.nouns} by ${kind === "best" ? "peak" : "last"} rating${best}`;
+    headings[1].hidden = kind !== "current";
+  }
   const chosen = () => {
     const isWhole = byPeak() || choice?.value === "all";
     const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => isWhole || board.current[i]);
@@ -64,6 +77,7 @@ function ranking(table, about, { source, linked }) {
     if (isWhole) rows.sort((a, b) => isSettled(b) - isSettled(a));
     table.dataset.list = choice?.value ?? "current";
     rows.forEach((row, i) => (row.rank = i + 1));
+    nameList(rows);
     return rows;
   };
   rank.value = (row) => row.rank;

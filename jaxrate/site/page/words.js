@@ -28,15 +28,16 @@ const grouped = (x, digits, options = {}) => {
 };
 const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
 const percentage = (x, digits) => grouped(x / 100, digits, { style: "percent" });
-const percent = (p) => {
-  const digits = p > 0.02 && p < 0.98 ? 0 : 1;
+const percentTo = (p, digits) => {
   const text = (100 * p).toFixed(digits);
   return text === "100.0" ? `> ${percentage(99.9, 1)}` : text === "0.0" ? `< ${percentage(0.1, 1)}` : percentage(Number(text), digits);
 };
-// Probabilities of all that may happen: whole percents add up to 100.
+const isClear = (p) => p > 0.02 && p < 0.98;
+const percent = (p) => percentTo(p, isClear(p) ? 0 : 1);
+// Probabilities of all that may happen: whole percents add up to 100, or all have tenths.
 
 const percents = (chances) => {
-  if (!chances.every((p) => p > 0.02 && p < 0.98)) return chances.map(percent);
+  if (!chances.every(isClear)) return chances.map((p) => percentTo(p, 1));
   const whole = chances.map((p) => Math.floor(100 * p));
   const byRest = chances.map((_, i) => i).sort((i, j) => whole[i] - 100 * chances[i] - (whole[j] - 100 * chances[j]));
   for (const i of byRest.slice(0, 100 - whole.reduce((a, b) => a + b))) whole[i] += 1;

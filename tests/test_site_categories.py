@@ -1,0 +1,133 @@
+"""Rankings by surface or other category: a page for each, on which the rating of that category counts."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from tests.browser import findings, texts
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+
+PLAYERS = [f"p{i}" for i in range(8)]
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tennis():
+    """The first half of the players win on clay, the second half on hard courts; p7 never plays on clay."""
+    generator = np.random.default_rng(4)
+    a, b = generator.permuted(np.tile(range(8), (240, 1)), axis=1)[:, :2].T
+    surface = np.where(generator.random(240) < 0.5, "Clay", "Hard").astype(object)
+    surface[(a == 7) | (b == 7)] = "Hard"
+    surface[0] = "Carpet"  # long ago, and never again
+    day = np.array("2020-01-01", "datetime64[D]") + np.append(0, np.arange(1400, 1639))
+    lead = np.where(surface == "Clay", b - a, a - b)
+    score = (lead + 0.5 + generator.normal(size=240) > 0).astype(float)
+    names = np.array(PLAYERS)
+    table = {"a": names[a], "b": names[b], "score": score, "surface": surface, "date": day}
+    rated = jr.rate(jr.skills(categories=3), jr.read(table, category="surface"))
+    return rated._replace(options={"columns": {"category": "surface"}})
+
+
+@pytest.fixture(scope="module")
+def folder(tennis, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tennis")
+    jr.site.write_site(tennis, folder, title="Tennis", min_games=0)
+    return folder
+
+
+def names_on(page):
+    return re.findall(r"<td class=\"words name\"[^>]*><a href=players/(\w+)\.html>", page)
+
+
+def test_predictions_keep_the_category_of_each_player(tennis, tmp_path):
+    table = tennis.predictions
+    assert table["category_a"].to_pylist() == table["category_b"].to_pylist()
+    assert table["category_a"].to_pylist()[0] == "Carpet"
+    jr.save(tmp_path / "run", tennis)
+    assert jr.load(tmp_path / "run").predictions["category_b"].equals(table["category_b"])
+    shares = {"a": [*"xxx"], "b": [*"yyy"], "score": [1, 1, 0], "on": ["clay", "hard", "?"]}
+    mixed = jr.rate(jr.skills(categories=2), jr.read(shares, category="on", mixtures={"?": None}))
+    assert "category_a" not in mixed.predictions.column_names
+    rounds = {"contest": [1, 1, 2, 2], "player": [*"xyxy"], "rank": [1, 2, 2, 1], "mode": [*"ffgg"]}
+    rated = jr.rate(jr.skills(categories=2), jr.read(rounds, category="mode"))
+    assert rated.predictions["category"].to_pylist() == [*"ffgg"]
+
+
+def test_each_surface_has_a_ranking_of_those_who_played_on_it(tennis, folder):
+    """The site had one list, and nobody could learn who is the best on clay."""
+    for name, place in (("Hard", "hard courts"), ("Clay", "clay")):
+        page = text_of(folder / f"surface-{name.lower()}.html")
+        mean, deviation = (np.asarray(x) for x in jr.league.category_ratings(tennis, name)[:2])
+        ids = [int(x[1]) for x in names_on(page)]
+        players = [tennis.players.tolist().index(f"p{i}") for i in ids]
+        assert mean[players].tolist() == sorted(mean[players].tolist(), reverse=True)
+        assert ids[0] == {"Hard": 7, "Clay": 0}[name] and (7 in ids) == (name == "Hard")
+        best = players[0]
+        assert f'data-name="rating">{mean[best]:,.0f}<' in page
+        low, high = (f"{mean[best] + sign * 1.96 * deviation[best]:,.0f}" for sign in (-1, 1))
+        assert f'aria-label="95% interval {low} to {high}"' in page
+        assert re.search(f"<h1>On {place}, p{ids[0]} ", page)
+    assert not (folder / "surface-carpet.html").exists()  # nobody has played on it since
+
+
+def test_rankings_of_surfaces_are_linked_from_everywhere(folder):
+    for path in ("index.html", "surface-clay.html"):
+        page = text_of(folder / path)
+        part = page.partition('<nav class="lists"')[2].partition("</nav>")[0]
+        assert re.findall('href="([^"]+)"', part) == ["index.html", "surface-hard.html", "surface-clay.html"]
+        assert f'href="{path}" aria-current="page"' in part
+    assert 'href="../surface-hard.html">Surfaces</a>' in text_of(folder / "players" / "p1.html")
+
+
+def test_pages_say_what_the_rating_over_all_surfaces_is(folder):
+    said = "every surface counts the same in it, however many matches there were"
+    assert all(said in text_of(folder / f"{x}.html") for x in ("index", "about"))
+
+
+def test_players_have_ratings_on_the_surfaces_on_which_they_played(tennis, folder):
+    """A rating on carpet of those who never played on it repeated the one over all."""
+    rows = re.findall(r"<tr><td>(?:<a[^>]*>)?(\w+)", by_surface(folder, "p7"))
+    assert rows == ["Hard"]
+    page = by_surface(folder, "p1")
+    table = tennis.predictions
+    is_clay = np.array(table["category_a"].to_pylist()) == "Clay"
+    own = [np.array(table[x].to_pylist()) == "p1" for x in "ab"]
+    score = table["score"].to_numpy()
+    won = (is_clay & ((own[0] & (score == 1)) | (own[1] & (score == 0)))).sum()
+    row = next(x for x in page.split("<tr>") if "surface-clay.html" in x)
+    met = (is_clay & (own[0] | own[1])).sum()
+    assert f"<td class=figure>{won}\u2013{met - won}" in row
+
+
+def by_surface(folder, player):
+    page = text_of(folder / "players" / f"{player}.html")
+    return re.search('class="rows static narrow by-category".*?</table>', page)[0]
+
+
+def test_head_to_head_is_of_the_best_on_its_surface(folder):
+    """The order was that of the ranking over all surfaces, which the chances contradicted."""
+    sections = text_of(folder / "pairs.html").split("<section")[1:]
+    for name, section in zip(("hard", "clay"), sections, strict=False):
+        rows = re.findall(r'<th scope="row">\d+ <a href="players/(\w+)\.html', section)
+        assert rows == names_on(text_of(folder / f"surface-{name}.html"))
+    assert "Top 8 on hard courts, head to head</h2>" in sections[0]
+    assert "Top 7 on clay, head to head</h2>" in sections[1]
+
+
+def test_matches_tell_their_surface(folder):
+    assert '<th scope="col" class="words">surface</th>' in text_of(folder / "players" / "p1.html")
+
+
+def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
+    for path in ("surface-clay.html", "index.html", "players/p1.html"):
+        browser.get((folder / path).as_uri())
+        assert findings(browser) == {}
+    browser.get((folder / "players" / "p1.html").as_uri())
+    assert "SURFACE" in [x.upper() for x in texts(browser, "#events th")]
