@@ -177,6 +177,16 @@ def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
     assert turned.texts[2] == found.texts[2]
 
 
+def test_fixtures_say_that_chances_were_too_timid(tmp_path):
+    """The page of accuracy and the one of pairs said so, and not the one on which chances are read most."""
+    names, generator = np.array([f"p{i}" for i in range(20)]), np.random.default_rng(2)
+    a, b = generator.permuted(np.tile(range(20), (2000, 1)), axis=1)[:, :2].T
+    rated = jr.rate(jr.elo(k=4.0), jr.read({"a": names[a], "b": names[b], "score": (a > b).astype(float)}))
+    jr.site.write_site(rated, tmp_path, coming=jr.forecasts.predict_fixtures(rated, [("p1", "p9")]))
+    caveat = "Chances have been too timid so far: favourites did better than predicted."
+    assert all(caveat in (tmp_path / f"{x}.html").read_text(encoding="utf-8") for x in ("coming", "pairs"))
+
+
 def test_a_miss_of_chance_alone_has_no_direction():
     """Seven points of 60 matches are less than two standard errors."""
     found = _summarise_two_sided(np.full(60, 0.75), np.repeat([1, 0], [41, 19]))

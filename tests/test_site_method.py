@@ -9,7 +9,10 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.site.method_texts import RatingScale, describe_settings, rating_scale
+from jaxrate.cli.hyperparameters import FittedParams, fitted_share
+from jaxrate.site.home_sides import HOME
+from jaxrate.site.method_texts import RatingScale, describe_fit, describe_model, describe_settings, rating_scale
+from jaxrate.site.wording import PlayerOrTeamNoun
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
 from tests.browser import texts
@@ -122,3 +125,25 @@ def test_the_side_is_chosen_by_name(browser, tmp_path):
     browser.get(page.as_uri())
     chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
     assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)
+
+
+def test_pages_say_to_which_matches_settings_were_fitted():
+    """The accuracy of predictions was told as if the settings had not seen the results."""
+    told = [describe_fit(SimpleNamespace(options={"fitted_share": x}), "matches") for x in (0.8, 1.0)]
+    assert told == [
+        "The settings of the system, though, were fitted to the first 80% of the matches.",
+        "The settings of the system, though, were fitted to all matches.",
+    ]
+    fit = FittedParams("fitted.toml", "skills", {}, None, "games.csv", 0.8, ())
+    assert fitted_share(fit, "data/games.csv") == {"fitted_share": 0.8}
+    assert describe_fit(SimpleNamespace(options=fitted_share(fit, "others.csv")), "matches") == ""
+
+
+def test_the_method_says_what_the_model_estimates():
+    """The title was "Skills rates players by results and the surface"."""
+    rated = SimpleNamespace(system=jr.skills(own_side=True), categories=np.array(["clay"]), options={})
+    assert describe_model(rated, PlayerOrTeamNoun("team", "teams"), HOME) == (
+        "Skills is a statistical model. For every team it estimates how strong they are, what they gain or lose by the "
+        "category, what it is worth to them to be at home and how sure all this is."
+    )
+    assert describe_model(SimpleNamespace(system=jr.elo()), PlayerOrTeamNoun("team", "teams"), HOME) == ""

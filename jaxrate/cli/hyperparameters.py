@@ -116,3 +116,8 @@ def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams],
             extent = "all" if fit.data_share == 1 else f"the first {100 * fit.data_share:g}%"
             message = f"{fit.path} was fitted to {extent} of {fit.file}, of which some are scored here"
             report.note(f"{message}; fit with --data-share 0.8 and score with --last 0.2")
+
+
+def fitted_share(fit: FittedParams | None, file: str) -> dict[str, float]:
+    """For the options of a run: the first share of its file to which the hyperparameters were fitted, if they were."""
+    return {"fitted_share": fit.data_share} if fit is not None and fit.file == Path(file).name else {}

@@ -21,7 +21,7 @@ from jaxrate.cli.as_of_and_since import (
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
 from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
+from jaxrate.cli.hyperparameters import fitted_share, hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
     is_about_colours,
@@ -237,7 +237,7 @@ def rate(
         columns = columns_of_saved_run(rated.system, data, request.columns)
         teams = is_about_teams(file, request.columns) and not dataset_has_teams(data)  # whose members are rated
         teams = teams or bool(rated.options.get("teams"))
-        about_file = {"columns": columns, "sided": has_sides(data), "teams": teams}
+        about_file = {"columns": columns, "sided": has_sides(data), "teams": teams} | fitted_share(request.fitted, file)
         about_file["colours"] = is_about_colours(file, request.columns) or bool(rated.options.get("colours"))
         rated = rated._replace(options=rated.options | about_file)
         rated.options.setdefault("title", title_from_file(file))

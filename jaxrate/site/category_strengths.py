@@ -9,6 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
 from jaxrate.league.rated_history import Rated
 from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
+from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.site_data import SiteData, event_nouns, has_draws
@@ -52,8 +53,9 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
             continue  # nobody has played in it
         results, listed, min_events = None, data.listed, 0
         if met is not None:
-            results = _count_results(data, met == category)
-            listed, min_events = _list_current_players(data, results, met == category)
+            is_met = met == names.index(category)
+            results = _count_results(data, is_met)
+            listed, min_events = _list_current_players(data, results, is_met)
         listed = listed[np.argsort(-mean[listed], kind="stable")]
         name, place = format_category(category), _opponents_or_category_phrase(data, category)
         path = f"{slug}.html" if len(listed) > 1 else ""
@@ -63,21 +65,28 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
 
 def category_column(rated: Rated) -> dict[str, Any]:
     """By its heading, [n] the categories of the rows of the predictions, where both players have the same."""
-    table = rated.predictions
-    names = [x for x in ("category", "category_a", "category_b") if x in table.column_names]
-    columns = [table[name].to_numpy(zero_copy_only=False) for name in names]
-    if not columns or any((x != columns[0]).any() for x in columns):
+    columns = _category_numbers(rated, ("category",)) or _category_numbers(rated, ("category_a", "category_b"))
+    if not columns or any((x != columns[0]).any() for x in columns) or rated.categories is None:
         return {}
-    return {category_noun(rated): np.array([format_category(x) for x in columns[0].tolist()], object)}
+    names = np.array([format_category(x) for x in rated.categories.tolist()], object)
+    return {category_noun(rated): names[columns[0]]}
+
+
+def _category_numbers(rated: Rated, names: tuple[str, ...]) -> list[HostArray]:
+    """[n] the numbers of categories in columns of the predictions; nothing if the history does not keep them all."""
+    table = rated.predictions
+    if rated.categories is None or not set(names) <= set(table.column_names):
+        return []
+    columns = [table[name] for name in names]
+    return [] if any(x.null_count for x in columns) else [lookup_ids(x, rated.categories) for x in columns]
 
 
 def _categories_met(data: SiteData) -> HostArray | None:
-    """[M] the category that the player of each row of the careers met; None if the history does not keep it."""
-    table, careers = data.rated.predictions, data.careers
-    names = ("category",) if careers.first is None else ("category_b", "category_a")
-    if not set(names) <= set(table.column_names):
+    """[M] the number of the category that the player of each row of the careers met; None if it is not kept."""
+    careers = data.careers
+    columns = _category_numbers(data.rated, ("category",) if careers.first is None else ("category_b", "category_a"))
+    if not columns:
         return None
-    columns = [table[name].to_numpy(zero_copy_only=False) for name in names]
     return careers.gather(columns[0]) if careers.first is None else careers.select_own_side(*columns)
 
 
@@ -120,16 +129,15 @@ def draw_player_tables(data: SiteData, strengths: list[CategoryStrengths]) -> li
         rank = np.zeros(len(texts), int)
         rank[one.listed] = np.arange(1, len(one.listed) + 1)
         name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
-        ratings = zip(one.mean.tolist(), (1.96 * one.deviation).tolist(), rank.tolist(), strict=True)
-        for i, (mean, half, place) in enumerate(ratings):
-            results = [0] if one.results is None else one.results[i].tolist()
-            if one.results is not None and not sum(results):
-                continue
+        played = np.arange(len(texts)) if one.results is None else np.flatnonzero(one.results.sum(axis=1))
+        results = np.zeros((len(texts), 3), int) if one.results is None else one.results
+        columns = (x[played].tolist() for x in (one.mean, 1.96 * one.deviation, rank, results))
+        for i, mean, half, place, record in zip(played.tolist(), *columns, strict=True):
             rating = use_minus_sign(f"{mean:,.{data.digits}f} ± {half:,.{data.digits}f}")
             figures = [rating, f"{place:,}" if place else ""]
             if with_results:
-                record = [f"{x:,}" for x, is_shown in zip(results, (True, with_draws, True), strict=True) if is_shown]
-                figures.append("\N{EN DASH}".join(record))
+                won, drawn, lost = (f"{x:,}" for x in record)
+                figures.append("\N{EN DASH}".join([won, drawn, lost] if with_draws else [won, lost]))
             texts[i] += f"<tr><td>{name}{''.join(f'<td class=figure>{x}' for x in figures)}"
     return [f"{head}{text}</tbody></table>" if text else "" for text in texts]
 

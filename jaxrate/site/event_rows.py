@@ -13,6 +13,7 @@ from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import PlayerLists
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
+from jaxrate.site.wording import category_noun
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
@@ -107,6 +108,8 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
             if x not in known:
                 text = f"<bdi>{escape(x)}</bdi>" if is_text else f"{x:.12g}"
                 known[x] = f'<td class="{kind}" data-name="{heading}">{text}'
+                if is_text and name == category_noun(data.rated):
+                    known[x] = f"<td class=h>{escape(x)}"
         add(heading, np.array([known[x] for x in values], object), figure=not is_text)
     if cells:
         cells[0] = np.array(["<tr>"], object) + cells[0]

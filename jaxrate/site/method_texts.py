@@ -183,8 +183,17 @@ def describe_model(rated: Rated, noun: PlayerOrTeamNoun, sides: SideWords) -> st
         return ""
     gains = [f"what they gain or lose by the {category_noun(rated)}"] if rated.categories is not None else []
     gains += [f"what it is worth to them to {sides.having}"] if rated.system.settings.get("own_side") else []
-    parts = ["how strong they are", *gains, "how sure that is"]
-    return f"The model, Skills, is statistical. It estimates of every {noun.one} {join_names(parts)}."
+    parts = ["how strong they are", *gains, "how sure all this is"]
+    return f"Skills is a statistical model. For every {noun.one} it estimates {join_names(parts)}."
+
+
+def describe_fit(rated: Rated, events: str) -> str:
+    """To which of the events the settings were fitted, if `jaxrate rate` saved it; else nothing."""
+    share = rated.options.get("fitted_share")
+    if not share:
+        return ""
+    extent = "all" if share >= 1 else f"the first {100 * share:g}% of the"
+    return f"The settings of the system, though, were fitted to {extent} {events}."
 
 
 def describe_source(rated: Rated) -> str:

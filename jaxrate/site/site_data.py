@@ -22,6 +22,7 @@ from jaxrate.site.pair_fields import equal_partners
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,
+    category_noun,
     choose_player_or_team_noun,
     describe_current_players,
     describe_draw_chances,
@@ -194,6 +195,7 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
         "digits": data.digits,
         "since": since,
         "course": course,
+        "category": category_noun(data.rated),
         "sides": {"head": context["sides"].head, "names": context["sides"].names},
         "firstEvents": FIRST_EVENTS,
         "settledEvents": SETTLED_EVENTS,

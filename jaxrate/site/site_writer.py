@@ -28,6 +28,7 @@ from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
 from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.method_texts import (
+    describe_fit,
     describe_model,
     describe_settings,
     describe_source,
@@ -203,7 +204,8 @@ def write_site(
             explained=explained,
             more_explained=more,
         )
-    found = {"accuracy": accuracy, "reliability": reliability_dot_plot(accuracy.bins)}
+    dots, fit_text = reliability_dot_plot(accuracy.bins), describe_fit(rated, context["events"])
+    found = {"accuracy": accuracy, "reliability": dots, "fit_text": fit_text}
     render_page("quality.html", "quality", "Accuracy", page_summary=accuracy.texts[0], **found)
     render_page(
         "about.html",

@@ -84,7 +84,7 @@ function eventColumns(career, about, linked) {
   columns.push({ name: "change", title: `by the ${event}`, value: of("change"), show: (x) => signed(x, digits) });
   for (const [name, values] of Object.entries(career.columns ?? {})) {
     const text = values.some((x) => typeof x === "string");
-    columns.push({ name, text, value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
+    columns.push({ name, text, kind: name === about.category ? "h" : "", value: (row) => values[row.i], show: (x) => (x === null ? "" : text ? make("bdi", {}, x) : String(x)) });
   }
   return columns;
 }
