@@ -17,11 +17,13 @@ arena_findings.py    what votes make certain about strengths, in sentences
 calibration_summary.py  bins of predictions with what came true and its interval, and what they show, in words
 contest_accuracy.py  the accuracy of predictions of contests of many
 contest_sides.py     the sides of contests: how many there are, and who of two won
-category_strengths.py  the strengths of players in each category, in a sentence
+category_rankings.py  the pages of the ranking of each category, as of each surface
+category_strengths.py  the strengths and results of players in each category, and who is ranked in it
 career_charts.py     the charts of all careers, drawn at once
 drawings.py          drawings of one line each as SVG
 scoreline_cards.py   scorelines of matches to come, with heat maps
 event_rows.py        rows of the tables of all careers as HTML: matches or contests, opponents, and the biggest upsets
+head_to_head_matrix.py  chances of the best players against each other, in each category
 headline.py          the headline of a site
 home_sides.py        who was at home in each match
 line_ups.py          who played with whom in contests of teams, and their shares of the team's rating

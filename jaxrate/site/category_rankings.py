@@ -12,7 +12,7 @@ from jaxrate.site.headline import describe_lead, format_points
 from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns
-from jaxrate.site.wording import category_noun, plural
+from jaxrate.site.wording import category_noun, pluralise
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 RANKING_ROWS = 50  # on each page
@@ -31,7 +31,7 @@ def list_rankings(data: SiteData, strengths: list[CategoryStrengths]) -> list[di
     def leader(ids: Any, rating: Any) -> str:
         return f"{data.names[int(ids[0])]} {use_minus_sign(format_decimals(float(rating), data.digits))}"
 
-    everything = f"All {plural(category_noun(data.rated))}"
+    everything = f"All {pluralise(category_noun(data.rated))}"
     return [
         {"path": "index.html", "name": everything, "leader": leader(data.listed, data.current.rating[0])},
         *({"path": x.path, "name": x.name, "leader": leader(x.listed, x.mean[x.listed[0]])} for x in ranked),
@@ -56,7 +56,7 @@ def render_category_rankings(render_page: Any, data: SiteData, strengths: list[C
                 current=one.path,
                 sentence=sentence if number == 0 else "",
                 place=one.place,
-                nouns=plural(category_noun(data.rated)),
+                nouns=pluralise(category_noun(data.rated)),
                 has_results=one.results is not None,
                 grid=grid,
                 heads=heads,

@@ -13,7 +13,7 @@ from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.site_data import SiteData, event_nouns, has_draws
-from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, plural
+from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, pluralise
 from jaxrate.text_format import use_minus_sign
 
 MIN_EVENTS, MIN_PLAYERS = 10, 20  # a ranking is of those with so many events in the category, if so many have them
@@ -154,7 +154,7 @@ def describe_overall_rating(data: SiteData) -> str:
     if data.rated.system.name == "category_glicko":
         meaning = f"the average of a {who}\N{RIGHT SINGLE QUOTATION MARK}s ratings in all of them"
     return (
-        f"The rating over all {plural(noun)} is {meaning}: every {noun} counts the same in it, "
+        f"The rating over all {pluralise(noun)} is {meaning}: every {noun} counts the same in it, "
         f"however many {events} there were."
     )
 

@@ -46,7 +46,7 @@ from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.scoreline_cards import add_scoreline_columns, build_scoreline_cards, render_next_matches
 from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
-from jaxrate.site.wording import category_noun, choose_title, describe_period, plural, spell_dates
+from jaxrate.site.wording import category_noun, choose_title, describe_period, pluralise, spell_dates
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.text_format import join_names
 
@@ -138,7 +138,7 @@ def write_site(
     context |= {"paired": bool(matchups), "lists": list_rankings(site_data, strengths), "overall_text": ""}
     if context["lists"]:
         first_path = context["lists"][1]["path"].removesuffix(".html")
-        pages.insert(1, (first_path, plural(category_noun(rated)).capitalize()))
+        pages.insert(1, (first_path, pluralise(category_noun(rated)).capitalize()))
         context["overall_text"] = describe_overall_rating(site_data)
     context["leaders"] = join_names([site_data.names[i] for i in site_data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     tables = build_forecast_tables(add_scoreline_columns(coming, scorelines), season, site_data.noun)

@@ -111,7 +111,7 @@ def category_phrase(noun: str, name: str) -> str:
     return SURFACES.get(name.casefold(), f"in {noun} {name}")
 
 
-def plural(noun: str) -> str:
+def pluralise(noun: str) -> str:
     """Many of a noun, as "surfaces" or "categories"."""
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
