@@ -150,18 +150,6 @@ def test_what_is_coming(rated, folder):
     assert rows[1]["second"] == NAMES[0] and rows[0]["first wins"] == pytest.approx(float(wanted["win"][0]), abs=1e-6)
 
 
-def test_contests_without_dates(tmp_path):
-    table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
-    rated = jr.rate(jr.elo_mmr(), jr.read(table))
-    jr.site.write_site(rated, tmp_path)
-    told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
-    assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
-    np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.056)
-    assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="points are for matches of two"):
-        jr.site.write_site(rated, tmp_path, points=([1] * 5, [1] * 5))
-
-
 def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("dear")

@@ -154,3 +154,15 @@ def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
     assert formed in about and "of the better one, a draw as half, with equal partners." in about
     report = jr.site.report_html(rated)
     assert lead in report and formed in report and "Length <select" not in report
+
+
+def test_contests_without_dates(tmp_path):
+    table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
+    rated = jr.rate(jr.elo_mmr(), jr.read(table))
+    jr.site.write_site(rated, tmp_path)
+    told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
+    assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
+    np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.056)
+    assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="points are for matches of two"):
+        jr.site.write_site(rated, tmp_path, points=([1] * 5, [1] * 5))
