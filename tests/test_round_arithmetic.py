@@ -57,3 +57,17 @@ def test_products_of_floats_are_asked_for_in_full_precision(name, backend):
         for product in products_of(jax.make_jaxpr(rule)().jaxpr):
             exact = (jax.lax.Precision.HIGHEST,) * 2
             assert product.params["precision"] == exact, product.source_info.traceback
+
+
+def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
+    system = share()
+    predict = system.rules.predict
+    rules = system.rules._replace(predict=lambda *given: jnp.nan * predict(*given))
+    system, rounds = system._replace(rules=rules), jr.rounds([0, 0, 1, 1], [0, 1, 1, 2], [1, 2, 1, 2])
+    if backend == "cpu":
+        assert np.isnan(jr.run(system, rounds).prediction).all()
+    else:
+        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+            jr.run(system, rounds)
+        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+            jr.league.rating_history(system, rounds)

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import check_finite_unless_on_cpu
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
@@ -109,8 +110,7 @@ def run(
       engine: "scan", a loop that XLA compiles and that launches several kernels for each level; or on a GPU "kernel", a
         single kernel for all levels. The kernel takes matches only and has no derivatives. It needs a system with a few
         numbers for each player, none of them random. Its numbers are those of the loop but for rounding. On an H100 it
-        was 7 to 16 times as fast for a history of narrow levels, such as tennis, and 23 times slower for one of wide
-        levels.
+        was 7 to 16 times as fast for narrow levels, as of tennis, and 23 times slower for wide ones.
       record: a function that returns what to keep of each event in place of its prediction. It takes a `RatedEvent`,
         which has the hyperparameters, the constants, the rows of the event's players before and after it, the
         prediction and the event. For a match it returns leaves of any shape, for a period [pairs, ...], for a round
@@ -131,6 +131,7 @@ def run(
         ids beyond the state, a schedule of other events, hyperparameters out of their range, no key where one is
         needed, numbers that the system could not have drawn, or an engine that does not fit. Also for traced events,
         which `scan` takes.
+      FloatingPointError: for rounds, if a GPU predicted what is not a finite number.
     """
     history: Any = events
     if isinstance(events, Dataset):
@@ -186,6 +187,8 @@ def run(
     else:
         rules = make_replay_rules(system.rules, params, record)
         state, prediction = replay(rules, params, state, plan, key, policy=policy)
+    if isinstance(flat, Rounds) and record is None and not is_traced(prediction):
+        check_finite_unless_on_cpu(prediction)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 

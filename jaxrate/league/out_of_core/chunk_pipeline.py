@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
+from jaxrate.backend_dependent_operations import check_finite_unless_on_cpu
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
@@ -121,6 +122,8 @@ def rate_chunks(
             key = None if run.key is None else jax.random.fold_in(run.key, chunk.number)
             state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
+            if run.has_contests:
+                check_finite_unless_on_cpu(jax.tree.leaves(predictions)[0])  # the predictions, whatever else there is
             snapshot, (checkpoint_due, stop) = None, poll_requests()
             if checkpoint_due or stop or chunk.first_row + n == run.opened.table.row_count:
                 snapshot = jax.tree.map(lambda x, rows=chunk.num_players: np.array(np.asarray(x)[:rows]), state)
