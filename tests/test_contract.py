@@ -17,7 +17,6 @@ from jaxrate.testing import (
     gradient_properties,
     match_properties,
     replay_properties,
-    round_properties,
 )
 from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
 from tests.conftest import mark_full
@@ -101,19 +100,14 @@ BY_RUNNER = {
     compilation_properties.another_length_compiles_nothing,
     match_properties.a_column_that_nobody_reads_changes_nothing,
 }
-# Settings change the rules, which the streams of other systems show to be those of levels.
-BY_SETTINGS = {
-    replay_properties.the_order_of_players_in_an_event_does_not_matter,
-    round_properties.a_contest_of_one_changes_nothing,
-    match_properties.win_draw_and_loss_agree_with_the_expected_score,
-}
 # Slopes are those of one step, below, but of the simplest system.
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
-# What these say has no settings of its own: time between seasons, bounds and other numbers are those of another line.
-ALIKE = {"elo_fide", "glicko_fading", "glicko2_fading", "trueskill_fading", "glicko2_bounded", "elo_mmr_inf"}
-# Settings with formulas of their own that are differentiated in every run; what others add is in tests of theirs.
-OTHER_SLOPES = {"skills_points", "skills_goals", "glicko2_bounded", "blat_mmr_laplace"}
-OVERFLOWING = {"glicko2", "category_glicko", "trueskill", "blat_mmr", "elo_mmr"}  # exponents or hazards in their slopes
+# The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
+EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
+SINGLE = EVERY_FORM | {"glicko2", "category_glicko", "trueskill", "weng_lin"}
+# Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
+SLOPES = {"elo", "glicko2_bounded", "category_glicko", "skills", "blat_mmr", "weng_lin", "elo_mmr"}
+OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -123,23 +117,25 @@ def by_default(name, holds, form):
         return form in RUNNER.get(name, "").split()
     if holds in BY_STEP:
         return name == "elo" and form == "levels"
-    if EVERY[name].name == "skills" and (form == "rounds") != (name == "skills_teams"):
+    if name in VARIANTS:
         return False
     if form == "stream":
-        return name in SYSTEMS and name not in ("elo_mmr", "elo_mmx") and holds is match_properties.streams_equal_levels
-    if name == "elo_mmr_gumbel" or (name in ALIKE and holds in BY_SETTINGS):
-        return False  # all that hangs on a density has tests of its own
-    if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score and form == "periods":
-        return jr.Matches not in EVERY[name].events
-    of_two = name in CONTEST_SYSTEMS and form != "rounds"  # the rules of rounds
-    return holds in BY_SETTINGS or not (name in VARIANTS or of_two)
+        return name in EVERY_FORM and holds is match_properties.streams_equal_levels
+    if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
+        return name == "trueskill" or (name not in CONTEST_SYSTEMS and form == forms_of_outcomes(name))
+    return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
 
 
-def precision_by_default(holds, double, is_main):
+def forms_of_outcomes(name):
+    """The form in which matches are predicted: one by one, if the system rates them so."""
+    return "levels" if jr.Matches in EVERY[name].events else "periods"
+
+
+def precision_by_default(name, holds, double, is_main):
     """Whether a precision is in every run: what is finite in single precision is in double; the rest is double."""
     if holds is replay_properties.states_are_finite_and_predictions_are_probabilities:
-        return is_main and not double
-    return double or (is_main and holds not in BY_SETTINGS)
+        return double != (is_main and name in SINGLE)
+    return double or (is_main and name in SINGLE)
 
 
 def main_events(name):
@@ -153,7 +149,7 @@ def contract():
     for name, system in EVERY.items():
         for one, case in testing.contract_cases(system):
             default = by_default(name, one.assert_holds, case.form) and precision_by_default(
-                one.assert_holds, case.double, FORMS[case.form] is main_events(name)
+                name, one.assert_holds, case.double, FORMS[case.form] is main_events(name)
             )
             marks = () if default else pytest.mark.full
             yield pytest.param(name, one.assert_holds, case.form, case.double, marks=marks)
@@ -169,17 +165,16 @@ def test_contract(name, holds, form, double, default_policy):
 
 
 def steps():
-    """Systems that draw no random numbers, in the events of many players that they know; simple ones in levels too.
+    """Systems that draw no random numbers, in the events of many players that they know.
 
-    Those of a line are tested in the events that are tested most. Of skills one line is tested in contests, and only
-    there.
+    Of skills one line is tested in contests, and only there.
     """
     for name, system in EVERY.items():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
             if kind in system.events and random_draw_rule(system.rules) is None:
                 if system.name == "skills" and (form == "rounds") != (name == "skills_teams"):
                     continue  # newcomers, whose variance is the highest, are at a kink in the larger contests
-                default = kind is main_events(name) and (name in SYSTEMS or name in OTHER_SLOPES)
+                default = kind is main_events(name) and name in SLOPES
                 yield pytest.param(name, form, marks=() if default else pytest.mark.full)
 
 
@@ -207,7 +202,9 @@ def of_matches(system):
     return jr.Matches in system.events and exact and not system.settings.get("seasons")
 
 
-@pytest.mark.parametrize("name", [name for name, system in EVERY.items() if of_matches(system)])
+@pytest.mark.parametrize(
+    "name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo", "glicko", "urnings")
+)
 def test_stream_equals_levels_to_the_bit(name, default_policy):
     """Quickly compiled the two would be rounded differently."""
     system, random = EVERY[name], np.random.default_rng(0)

@@ -1,10 +1,6 @@
-"""Properties of a replay as a pure function of hyperparameters and events: in batches, in chunks and in its slopes.
-
-All tests of a case use one program, since compiling takes most of their time.
-"""
+"""Properties of a replay as a pure function of hyperparameters and events: in batches, in chunks and in its slopes."""
 
 import math
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +11,7 @@ from jax import lax
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
 from jaxrate.rules import Params
-from jaxrate.system import RatingSystem, random_draw_rule
+from jaxrate.system import RatingSystem
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     as_float_arrays,
@@ -133,48 +129,18 @@ def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> 
     return directions | {columns_label: zero._replace(chunks=jax.tree.unflatten(structure, leaves))}
 
 
-class BatchReplayOutputs(NamedTuple):
-    """The outputs of the program of a case."""
-
-    slopes: Any  # slopes in the float leaves of the base inputs, None if the system draws random numbers
-    values: Any  # [3 + 2 directions] summaries of the histories, then of the base inputs moved back and forth
-    runs: Run  # leaves [3 + 2 directions, ...]
-
-
-@lru_cache(maxsize=4)
-def replay_histories_and_perturbations_in_batch(case: SystemFormPrecision) -> BatchReplayOutputs:
-    """Three histories in chunks and the perturbed base inputs in one batch; with slopes of the base in reverse mode."""
-    random = random_draw_rule(case.system.rules) is not None
-    with strict_precision(case.double):
-        center = make_base_replay_inputs(case)
-        replay_inputs = [
-            ReplayInputs(as_float_arrays(params), stack_trees(split_in_chunks(case, events)))
-            for events, params in make_histories_for_batch(case)
-        ]
-        for direction in () if random else perturbation_directions(case, center).values():
-            replay_inputs += [
-                jax.tree.map(lambda x, y, by=by: x + (by * y).astype(x.dtype), center, direction)
-                for by in DIFFERENCE_STEPS
-            ]
-        leaves, structure = jax.tree.flatten(center)
-        float_indices = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
-
-        def summary_of_leaves(float_leaves: list[Any]) -> Any:
-            filled = dict(enumerate(leaves)) | dict(zip(float_indices, float_leaves, strict=True))
-            return replay_and_summarise(case, jax.tree.unflatten(structure, filled.values()))[0]
-
-        def run_batch(float_leaves: list[Any], replay_inputs: ReplayInputs) -> BatchReplayOutputs:
-            slopes = None if random else jax.grad(summary_of_leaves)(float_leaves)
-            return BatchReplayOutputs(slopes, *jax.vmap(partial(replay_and_summarise, case))(replay_inputs))
-
-        return jax.tree.map(
-            np.asarray, jit_quickly(run_batch)([leaves[i] for i in float_indices], stack_trees(replay_inputs))
-        )
+def stack_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
+    """The histories of a batch, in chunks; leaves [3, ...]."""
+    histories = make_histories_for_batch(case)
+    chunks = [(as_float_arrays(params), stack_trees(split_in_chunks(case, events))) for events, params in histories]
+    return stack_trees([ReplayInputs(*x) for x in chunks])
 
 
 def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
-    runs = replay_histories_and_perturbations_in_batch(case).runs
+    with strict_precision(case.double):
+        replay_batch = jit_quickly(jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[1]))
+        runs = jax.tree.map(np.asarray, replay_batch(stack_replay_inputs(case)))
     for i, (events, params) in enumerate(make_histories_for_batch(case)):
         with strict_precision(case.double):
             expected = replay_case_events(case, events, params=as_float_arrays(params))
@@ -186,17 +152,35 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecisio
 
 def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
     """In every hyperparameter and in every column of floats: scores, weights, times and others."""
-    batch = replay_histories_and_perturbations_in_batch(case)
     with strict_precision(case.double):
-        directions = perturbation_directions(case, make_base_replay_inputs(case))
-    low, high = batch.values[len(make_histories_for_batch(case)) :].reshape(-1, 2).T
+        center = make_base_replay_inputs(case)
+        directions = perturbation_directions(case, center)
+        moved = [
+            jax.tree.map(lambda x, y, by=by: x + (by * y).astype(x.dtype), center, direction)
+            for direction in directions.values()
+            for by in DIFFERENCE_STEPS
+        ]
+        leaves, structure = jax.tree.flatten(center)
+        float_indices = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
+
+        def summary_of_leaves(float_leaves: list[Any]) -> Any:
+            filled = dict(enumerate(leaves)) | dict(zip(float_indices, float_leaves, strict=True))
+            return replay_and_summarise(case, jax.tree.unflatten(structure, filled.values()))[0]
+
+        def slopes_and_values(float_leaves: list[Any], moved: ReplayInputs) -> tuple[list[Any], Any]:
+            values = jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[0])(moved)
+            return jax.grad(summary_of_leaves)(float_leaves), values
+
+        program = jit_quickly(slopes_and_values)  # one program, since compiling takes most of the time
+        slopes, values = jax.tree.map(np.asarray, program([leaves[i] for i in float_indices], stack_trees(moved)))
+    low, high = values.reshape(-1, 2).T
     differences = dict(zip(directions, (high - low) / (2.0 * DIFFERENCE_STEP), strict=True))
     for name, direction in directions.items():
         direction_leaves = [x for x in jax.tree.leaves(direction) if x.dtype.kind == "f"]
-        slope = sum(float(np.sum(x * y)) for x, y in zip(batch.slopes, direction_leaves, strict=True))
+        slope = sum(float(np.sum(x * y)) for x, y in zip(slopes, direction_leaves, strict=True))
         tolerance = 1e-9  # rounding of the differences
         assert_with_label(
             f"the slope in {name}", np.testing.assert_allclose, slope, differences[name], rtol=2e-5, atol=tolerance
         )
-    assert_claim(all(np.isfinite(x).all() for x in batch.slopes), "slopes are not finite")
+    assert_claim(all(np.isfinite(x).all() for x in slopes), "slopes are not finite")
     assert_claim(any(differences.values()) or not differences, "neither hyperparameters nor columns matter")

@@ -23,14 +23,22 @@ from jaxrate.testing.case_and_assertions import (
     strict_precision,
 )
 from jaxrate.testing.replay_properties import player_ratings, replay_case_events, replay_first_season
-from jaxrate.testing.synthetic_histories import TIME_AFTER_EVENTS, column_names_read_by_rules, split_seasons
+from jaxrate.testing.synthetic_histories import (
+    SLOTS,
+    STEPS,
+    TIME_AFTER_EVENTS,
+    column_names_read_by_rules,
+    split_seasons,
+)
 
 
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """With other padding, for which a system may use other formulas."""
     sizes = np.diff(split_seasons(case)[0].player_start)
-    slots = [int(next(most for most in np.sort(sizes)[-2:] if n <= most)) for n in sizes]
-    steps = [Block(np.array([[i]], np.int32), (n, n)) for i, n in enumerate(slots)]
+    first = np.full((len(STEPS), 2), len(sizes), np.int32)  # the program of batches, for the one contest that is large
+    first[0, 0] = 0
+    others = Block(np.arange(1, len(sizes), dtype=np.int32)[:, None], (int(sizes[1:].max()),) * 2)
+    steps = [Block(first, (SLOTS, SLOTS)), others]
     one_by_one = replay_case_events(
         case, split_seasons(case)[0], schedule=arrange_blocks(split_seasons(case)[0], steps)
     )

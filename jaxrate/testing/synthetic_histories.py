@@ -29,8 +29,8 @@ IDLE_PLAYERS = 9  # players who never play
 
 
 def player_count(form: str) -> int:
-    """The number of players in a form."""
-    return POOL if form == "rounds" else PLAYERS
+    """The number of players in a form, with those who never play."""
+    return IDLE_PLAYERS + (POOL if form == "rounds" else PLAYERS)
 
 
 def two_season_events(case: SystemFormPrecision) -> Any:
