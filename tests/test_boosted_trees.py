@@ -113,22 +113,22 @@ def test_trees_are_trained_on_the_past_alone():
 
 def test_winners_who_come_first_tell_nothing():
     """Trees would otherwise learn that the first player wins, and the worth of columns would be nonsense."""
-    data, truth = make_league(n=2000, seed=7, lead=-0.3)
+    data, truth = make_league(n=1000, seed=7, lead=-0.3)
     won = np.asarray(data.matches.score) == 1
     player = np.where(won[:, None], data.matches.player, np.asarray(data.matches.player)[:, ::-1])
-    score = np.where(np.arange(2000) % 5 == 0, 0.5, 1.0)  # every fifth match is drawn
+    score = np.where(np.arange(1000) % 5 == 0, 0.5, 1.0)  # every fifth match is drawn
     p = 0.1 + 0.8 * np.where(won, truth[:, 2], truth[:, 0])
     data = data._replace(events=jr.matches(player, score, data.matches.time))
-    features = match_features(data, score, {"true": np.stack([1 - p, p], axis=1)}, {}, 1600)
-    trees = boosted_forecast(features, score, 1600, 2).probabilities
-    loss, wanted = (losses_by_match(x, score[1600:]).log_loss for x in (trees[:, 1], p[1600:]))
+    features = match_features(data, score, {"true": np.stack([1 - p, p], axis=1)}, {}, 800)
+    trees = boosted_forecast(features, score, 800, 2).probabilities
+    loss, wanted = (losses_by_match(x, score[800:]).log_loss for x in (trees[:, 1], p[800:]))
     assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
-    late = np.arange(2000)[:, None] >= 1600  # of these matches the losers come first: which the trees cannot tell
+    late = np.arange(1000)[:, None] >= 800  # of these matches the losers come first: which the trees cannot tell
     swapped = [
         {name: np.where(late, other[name], values) for name, values in groups.items()}
         for groups, other in ((features.groups, features.mirror), (features.mirror, features.groups))
     ]
-    found = boosted_forecast(MatchFeatures(*swapped), score, 1600, 2).probabilities
+    found = boosted_forecast(MatchFeatures(*swapped), score, 800, 2).probabilities
     np.testing.assert_allclose(found, trees[:, ::-1], rtol=1e-9)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jaxrate as jr
-from jaxrate import compiled_program_cache
+from jaxrate import cli, compiled_program_cache
 from jaxrate.cli import compilation_cache
 
 pytest.importorskip("pyarrow")
@@ -21,10 +21,10 @@ def run(tmp_path):
     games = tmp_path / "games.csv"
     games.write_text("winner,loser\nAda,Bo\nBo,Cy\nCy,Ada\n")
 
-    def run(*options, home=tmp_path / "cache", **more):
+    def run():
         kept = {name: x for name, x in os.environ.items() if name not in (compilation_cache.CACHE_VARIABLE, *SETTINGS)}
-        command = [sys.executable, "-m", "jaxrate", *options, "rate", str(games), "--system", "elo"]
-        environment = kept | {"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)} | more
+        command = [sys.executable, "-m", "jaxrate", "rate", str(games), "--system", "elo"]
+        environment = kept | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0 and not done.stderr, done.stderr
         return [line for line in done.stdout.splitlines() if " s, " not in line]
@@ -33,9 +33,10 @@ def run(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folder is another one elsewhere")
-def test_programs_are_kept_and_change_nothing(run, tmp_path):
-    said, folder = run("--no-cache"), tmp_path / "cache"
-    assert not folder.exists()
+def test_programs_are_kept_and_change_nothing(run, tmp_path, jaxrate):
+    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--system", "elo")
+    said, folder = [line for line in text.splitlines() if " s, " not in line], tmp_path / "cache"
+    assert code == 0 and not folder.exists()
     assert run() == said
     (kept,) = (folder / "jaxrate").iterdir()
     files = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
@@ -45,7 +46,6 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path):
     )
     assert run() == said
     assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
-    assert run(home="/proc/nowhere") == said  # which nobody can write to
 
 
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
@@ -57,9 +57,22 @@ def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
     compilation_cache.enable_compilation_cache()
     assert not list(tmp_path.iterdir())
     monkeypatch.delenv(compilation_cache.CACHE_VARIABLE)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(compiled_program_cache, "user_cache_folder", lambda: Path("/proc/nowhere"))
+        compilation_cache.enable_compilation_cache()  # nobody can write there
+    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
     compilation_cache.enable_compilation_cache()
     assert not list(tmp_path.iterdir()) and os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
+
+
+def test_an_option_keeps_nothing(monkeypatch, tmp_path, jaxrate):
+    told = []
+    monkeypatch.setattr(cli, "enable_compilation_cache", lambda: told.append(True))
+    (tmp_path / "games.csv").write_text("winner,loser\nAda,Bo\n")
+    for options in (), ("--no-cache",):
+        assert jaxrate(*options, "plan", tmp_path / "games.csv", "--system", "elo")[0] == 0
+    assert told == [True]
 
 
 def test_the_oldest_go_first(monkeypatch, tmp_path):

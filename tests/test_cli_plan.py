@@ -87,7 +87,7 @@ def test_plan_says_whether_times_of_a_gpu_are_measured(jaxrate, games, monkeypat
 
 def test_plan_of_dates_in_a_fresh_process(tmp_path):
     (tmp_path / "games.csv").write_text("winner,loser,date\nAda,Bo,2024-01-31\nCy,Bo,2024-02-02\n")
-    command = [sys.executable, "-m", "jaxrate", "plan", "games.csv"]
+    command = [sys.executable, "-m", "jaxrate", "plan", "games.csv", "--system", "elo"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 matches of 3 players, 2024-01-31 to 2024-02-02\n")

@@ -16,6 +16,7 @@ def test_every_function_has_one():
     assert not [name for name in functions_with_examples() if not docstring_examples(name) and name not in TOLD_BESIDE]
 
 
+@pytest.mark.full  # building the documentation runs them too
 def test_examples_run_and_have_outputs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     variables, outputs = example_outputs.example_variables(), {}

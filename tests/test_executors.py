@@ -19,7 +19,7 @@ from jaxrate.parallel_map import map_items
 from tests.conftest import mark_full
 
 ENGINES = {
-    "processes": 'ProcessPoolExecutor(2, mp_context=get_context("spawn"))',
+    "processes": 'ProcessPoolExecutor(1, mp_context=get_context("spawn"))',
     "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
     "ray": "ray.util.multiprocessing.Pool(2)",
 }

@@ -304,16 +304,21 @@ def test_without_axes_pyplot_gets_one_figure():
 
 
 WITHOUT = """import sys, jaxrate as jr
+sys.modules["altair"] = None
 jr.plots.trajectory
 assert "matplotlib" not in sys.modules
 sys.modules["matplotlib"] = None
 try: jr.plots.calibration([0.5], [1])
 except ImportError as error: assert "pip install 'jaxrate[plot]'" in str(error)
 else: raise AssertionError
+votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
+try: jr.plots.intervals(votes, backend="altair")
+except ImportError as error: assert "pip install 'jaxrate[interactive]'" in str(error)
+else: raise AssertionError
 """
 
 
-def test_matplotlib_is_only_needed_to_draw():
+def test_matplotlib_and_altair_are_only_needed_to_draw():
     assert subprocess.run([sys.executable, "-c", WITHOUT]).returncode == 0
 
 

@@ -1,6 +1,5 @@
 """Interactive charts: the same values as in the plots of matplotlib, in specifications that Altair's schema accepts."""
 
-import subprocess
 import sys
 from functools import lru_cache
 
@@ -195,17 +194,6 @@ def test_other_backends_are_refused(ax):
         plots.intervals(strengths(), backend="plotly")
     with refused("backend='altair' draws into none"):
         plots.intervals(strengths(), backend="altair", ax=ax)
-
-
-def test_altair_is_only_needed_for_interactive_charts():
-    code = (
-        "import sys; sys.modules['altair'] = None; import jaxrate as jr\n"
-        "votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))\n"
-        "try: jr.plots.intervals(votes, backend='altair')\n"
-        "except ImportError as error: assert \"pip install 'jaxrate[interactive]'\" in str(error)\n"
-        "else: raise AssertionError"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_names_stand_beside_interactive_lines_with_their_peaks():

@@ -61,7 +61,18 @@ def alike(said, shown):
     )
 
 
-SLOW = "fitting", "large_histories"  # with tens of compilations each
+# With tens of compilations each, which .ci/run does; the others say what most readers type.
+SLOW = (
+    "command_line",
+    "contests",
+    "fitting",
+    "football",
+    "large_histories",
+    "own_system",
+    "pictures",
+    "predicting",
+    "races",
+)
 
 
 @pytest.mark.filterwarnings("ignore:took ", "ignore:.* no result and ")
