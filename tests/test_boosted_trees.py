@@ -19,6 +19,7 @@ pytest.importorskip("sklearn")
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
     monkeypatch.setattr(boosted_trees, "MAX_TREES", 60)
+    monkeypatch.setitem(boosted_trees.TREE_OPTIONS, "max_bins", 31)  # quantiles with weights take most of the time
 
 
 def slow_histories(player, time, score, expected, starts):

@@ -247,16 +247,6 @@ def test_pictures_and_interactive_charts_agree_on_white_numbers(ax):
     assert {row["colour"] for row in rows} == {"#ffffff", "#000000"}
 
 
-def test_large_matrices_number_some_columns():
-    """The numbers of a hundred columns hid each other."""
-    n = 60
-    votes = jr.arena.count_votes(np.arange(n), (np.arange(n) + 1) % n, np.full(n, 4), np.full(n, 3))
-    names = np.array([f"a model with a long name {i}" for i in range(n)])
-    strengths = jr.arena.fit_strengths(votes)._replace(players=names)
-    chart = plots.win_matrix(strengths, names, backend="altair").to_dict()
-    assert chart["layer"][0]["encoding"]["x"]["axis"]["values"] == [f"{i}" for i in range(1, n + 1, 5)]
-
-
 def test_bands_of_nobody_do_not_widen_the_time_axis():
     """Quantiles begin where there are enough players, as in the picture."""
     days = np.array(["2000-01-01", "2010-01-01", "2020-01-01"], "datetime64[D]")
@@ -293,7 +283,7 @@ def test_many_rows_are_named_and_thinned_as_in_matplotlib(count):
 
 
 def test_a_large_matrix_names_the_rows_that_matplotlib_names():
-    count = 120
+    count = 88
     s = strengths()._replace(
         players=np.array([f"player {i}" for i in range(count)]), rating=np.linspace(2500.0, 500.0, count),
         met=None,
@@ -302,6 +292,8 @@ def test_a_large_matrix_names_the_rows_that_matplotlib_names():
     named = [label.get_text().split("  ")[-1] for label in axes.get_yticklabels()]
     chart = plots.win_matrix(s, range(count), backend="altair").to_dict()
     assert [x.split("\N{EN SPACE}")[-1] for x in chart["layer"][0]["encoding"]["y"]["axis"]["values"]] == named
-    assert len(named) == 24 and "every 5th named" in " ".join(chart["title"]["subtitle"])
+    assert len(named) == 18 and "every 5th named" in " ".join(chart["title"]["subtitle"])
+    numbers = chart["layer"][0]["encoding"]["x"]["axis"]["values"]  # those of a hundred columns hid each other
+    assert numbers == [f"{i}" for i in range(1, count + 1, 5)]
     assert axes.get_xlabel() == "against, in the order of the rows" == chart["layer"][0]["encoding"]["x"]["title"]
     plt.close(axes.figure)

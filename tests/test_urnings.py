@@ -152,10 +152,10 @@ def random_matches(players, games, m, seed=0):
 
 
 @pytest.mark.parametrize("variant", ["U1", "U2"])
-def test_balls_are_neither_made_nor_lost_in_a_million_games(variant):
+def test_balls_are_neither_made_nor_lost_in_many_games(variant):
     random, system = np.random.default_rng(1), jr.urnings(outcomes=3, variant=variant)
     start = jr.urns.make_urns(random.integers(1, 60, 3000), random.random(3000))
-    after = jr.run(system, random_matches(3000, 1_000_000, 2), state=start, key=jax.random.key(2)).state
+    after = jr.run(system, random_matches(3000, 200_000, 2), state=start, key=jax.random.key(2)).state
     green, size = np.asarray(after.green), np.asarray(after.size)
     assert green.sum() == np.asarray(start.green).sum() and (size == np.asarray(start.size)).all()
     assert (green >= 0).all() and (green <= size).all() and (green != np.asarray(start.green)).any()
@@ -180,8 +180,8 @@ def chi_square(count, law):
     ],
 )
 def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
-    """20,000 systems of three players side by side, 200 games each, beside the exact law; unequal urns."""
-    n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 20_000
+    """8,000 systems of three players side by side, 200 games each, beside the exact law; unequal urns."""
+    n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 8_000
     m, random = len(weights) - 1, np.random.default_rng(3)
     score = np.array([[twin.observed(weights, a, b) for b in proportion] for a in proportion]).cumsum(axis=-1)
     system = jr.urnings(outcomes=m + 1, weights=weights, variant=variant)
@@ -202,8 +202,8 @@ def test_extreme_urns_in_float32():
     random, m = np.random.default_rng(5), 10
     weights = random.uniform(0.5, 2.0, m + 1)
     system = jr.urnings(outcomes=m + 1, weights=weights)
-    size = random.choice([1, 2, 9, 30, 1000], (100, 2))
-    green = np.rint(size * random.choice([0, 0.01, 0.5, 0.9, 1], (100, 2))).astype(int)
+    size = random.choice([1, 2, 9, 30, 1000], (40, 2))
+    green = np.rint(size * random.choice([0, 0.01, 0.5, 0.9, 1], (40, 2))).astype(int)
     one, two = (State(jnp.asarray(green[:, k], jnp.int32), jnp.asarray(size[:, k], jnp.int32)) for k in (0, 1))
     for variant in ("U1", "U2"):
         law, accept = (np.asarray(x) for x in outcomes(variant, system.rules.prepare(system.params), one, two))
@@ -293,7 +293,7 @@ def test_the_derivative_by_the_weight_of_draws_is_that_of_the_predictions():
 
         h = 1e-5
         slope = (square(result.state, 1.5 + h) - square(result.state, 1.5 - h)) / (2 * h)
-        assert abs(jax.grad(partial(square, result.state))(1.5) - slope) < 1e-6
+        assert abs(quick(jax.grad(partial(square, result.state)))(1.5) - slope) < 1e-6
         assert jnp.isfinite(jax.grad(partial(square, None))(1.5))
 
 
@@ -305,5 +305,6 @@ def pair_probabilities(kind, lam, states, n):
     every = [(i, j) for i in players for j in players if i < j or (kind == "chooser" and i != j)]
     state = State(jnp.asarray(states, jnp.int32), jnp.broadcast_to(size, np.shape(states)))
     table = matchmaker.table(State(state.green[0], size))
-    q = jax.vmap(jax.vmap(partial(matchmaker.log_probability, table), (None, 0)), (0, None))(state, jnp.asarray(every))
+    every_pair = jax.vmap(jax.vmap(matchmaker.log_probability, (None, None, 0)), (None, 0, None))
+    q = np.asarray(quick(every_pair)(table, state, jnp.asarray(every)))
     return {tuple(r): dict(zip(every, np.exp(row), strict=True)) for r, row in zip(states.tolist(), q, strict=True)}
