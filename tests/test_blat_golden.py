@@ -12,6 +12,7 @@ from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, 
 from jaxrate.systems.blat_mmr import laplace_distribution_sums
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
+from tests.conftest import mark_full
 from tests.reference import blat_twin as twin
 from tests.reference.blat_reference import CASES, KINDS, RESULTS
 
@@ -43,8 +44,17 @@ def singles(system):
     return np.asarray(result.state.belief), moments(system, result.state), evidence
 
 
-@pytest.mark.parametrize(("draws", "kernel"), [("inside", "gaussian"), ("inside", None), ("outside", "gaussian")])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+KINDS_OF_MATCHES = [("inside", "gaussian"), ("inside", None), ("outside", "gaussian")]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "draws", "kernel"),
+    mark_full(
+        [(algorithm, *kind) for algorithm in ALGORITHMS for kind in KINDS_OF_MATCHES],
+        *(("fft", *kind) for kind in KINDS_OF_MATCHES),
+        *((algorithm, "inside", "gaussian") for algorithm in ALGORITHMS),
+    ),
+)
 def test_single_matches(algorithm, draws, kernel):
     belief, (mean, variance), evidence = singles(jr.blat_mmr(kernel=kernel, algorithm=algorithm, draws=draws))
     kind = ("inside", "outside").index(draws)
@@ -133,7 +143,7 @@ def test_laplace_sums_on_random_supports(i):
     np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
 
 
-@pytest.mark.parametrize("algorithm", ["laplace", "fft"])
+@pytest.mark.parametrize("algorithm", mark_full(["laplace", "fft"], "fft"))
 def test_laplace_luck_and_kernel_on_the_grid(algorithm):
     """The author's kernel of two components is 5e-3 and more away: he mirrors the first."""
     where, flat, opponent = REFERENCE["laplace_grid_cells"], np.full(1001, 1 / 1001), twin.normal(GRID, 0.7, 0.4)

@@ -114,14 +114,16 @@ KERNELS = {
 
 @pytest.mark.parametrize(
     ("name", "algorithm"),
-    [
-        *itertools.product(KERNELS, ["auto"]),
-        *(
-            pytest.param(x, "naive", marks=pytest.mark.full)
-            for x in ("mixture at the source", "laplace", "own", "by time")
-        ),
-        *itertools.product(["mixture", "laplace mixture at the source", "own laplace"], ["fft"]),
-    ],
+    mark_full(
+        [
+            *itertools.product(KERNELS, ["auto"]),
+            *itertools.product(["mixture at the source", "laplace", "own", "by time"], ["naive"]),
+            *itertools.product(["mixture", "laplace mixture at the source", "own laplace"], ["fft"]),
+        ],
+        *itertools.product(["none", "mixture", "laplace mixture at the source", "own", "by time"], ["auto"]),
+        ("mixture", "fft"),
+        ("own laplace", "fft"),
+    ),
 )
 def test_kernels(name, algorithm):
     kernel, after, growth = KERNELS[name]
@@ -251,6 +253,7 @@ def test_algorithms_agree_over_100_matches():
         np.testing.assert_allclose(means(algorithm, x64), exact, rtol=0, atol=allowed, err_msg=f"{algorithm} {x64}")
 
 
+@pytest.mark.full
 def test_the_laplace_algorithm_agrees_over_100_matches():
     """In float32 to 5e-6; in float64 the shorter leagues above agree."""
     setting = dict(luck="laplace(0.8)", kernel="laplace", draws="outside", size=301, kernel_width=0.15)

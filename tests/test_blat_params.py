@@ -22,7 +22,7 @@ CASES = [
     ("low_rank", "kernel_width", 0.9),
     pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
     ("of a normal luck", "beta", 0.95),
-    ("of a normal luck", "temperature", 0.2),
+    pytest.param("of a normal luck", "temperature", 0.2, marks=pytest.mark.full),
     ("of two widths", "kernel_width", 0.5),
     pytest.param("of two widths", "kernel_width", 2.0, marks=pytest.mark.full),
 ]
@@ -99,11 +99,12 @@ def test_traced_values_are_as_right(name, value):
             np.testing.assert_allclose(slope, (high - low) / (2.0 * step), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_a_profile_is_that_of_systems_made_for_its_values():
     system = jr.blat_mmr(**GRID)
-    profile = partial(jr.fitting.profile_loss, events=MATCHES, name="kernel_width", free=["beta"], steps=0)
+    profile = jr.fitting.profile_loss(system, MATCHES, "kernel_width", [0.2, 0.9], free=["beta"], steps=0)
     made = replace_params(system, other(system, "kernel_width", 0.9))
-    close(profile(system, values=[0.2, 0.9]).loss[1], profile(made, values=[0.9]).loss[0])
+    close(profile.loss[1], jr.metrics.log_loss(jr.run(made, MATCHES).prediction, MATCHES.score))
 
 
 def test_few_sizes_are_compiled():

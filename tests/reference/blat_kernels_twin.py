@@ -13,7 +13,7 @@ from tests.reference import blat_twin as twin
 
 def between(x, function):
     """The kernel of a function of both strengths, from the first to the second."""
-    return [[float(function(one, other)) for other in x] for one in x]
+    return np.asarray(function(*np.meshgrid(x, x, indexing="ij")), float).tolist()
 
 
 def of_distance(x, shape, components, step=None, edges="global"):
@@ -27,10 +27,10 @@ def of_distance(x, shape, components, step=None, edges="global"):
         if step is None:
             mass = width ** np.size(x[0])
         else:
-            mass = sum(float(shape(step * k / width)) for k in range(1 - len(x), len(x)))
+            mass = np.sum(np.asarray(shape(step * np.arange(1 - len(x), len(x)) / width), float))
         for i, one in enumerate(x):
             apart = [other - one if np.ndim(one) == 0 else math.dist(one, other) for other in x]
-            row = [float(shape(distance / width)) for distance in apart]
+            row = np.asarray(shape(np.array(apart) / width), float).tolist()
             total = sum(row) if edges == "source" else mass
             for j in range(len(x)):
                 rows[i][j] += weight * row[j] / total
