@@ -180,16 +180,16 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path):
     np.testing.assert_array_equal(data.rounds.events.rank, ranks.rounds.events.rank)
     mixed = jr.read({"contest": [0, 0, 0], "player": list("ABC"), "rank": [1, "DNF", 2]}, unfinished=["DNF"])
     assert mixed.rounds.events.rank.tolist() == ranks.rounds.events.rank[:3].tolist()
-    code, text, errors = jaxrate("rate", path, "--system", "elo_mmr", "--unfinished", "DNF")
+    code, text, errors = jaxrate("rate", path, "--system", "topcoder", "--unfinished", "DNF")
     assert (
         code == 2
         and "column 'rank' is 'DSQ', not a number" in errors
         and "name their texts with --unfinished DNF, or" in errors
     )
     code, text, errors = jaxrate(
-        "rate", path, "--system", "elo_mmr", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
+        "rate", path, "--system", "topcoder", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
     )
-    assert code == 0 and text.startswith("elo_mmr: 2 contests, 7 participations"), errors
+    assert code == 0 and text.startswith("topcoder: 2 contests, 7 participations"), errors
     (tmp_path / "next.csv").write_text("contest,player\nt,Ada\nt,Bo\n")
     assert jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")[0] == 0
     path.write_text("contest,player,rank\nu,Ada,1\nu,Bo,DNF\n")  # the saved run knows what the text means

@@ -122,7 +122,9 @@ def by_default(name, holds, form):
     if form == "stream":
         return name in EVERY_FORM and holds is match_properties.streams_equal_levels
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
-        return name == "trueskill" or (name not in CONTEST_SYSTEMS and form == forms_of_outcomes(name))
+        return name in SINGLE and name not in ("glicko2", "weng_lin") and form == forms_of_outcomes(name)
+    if holds is match_properties.a_period_of_one_match_is_that_match and name == "glicko":
+        return False
     return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
 
 

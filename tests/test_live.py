@@ -56,7 +56,7 @@ SYSTEMS = {
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo", "glicko", "skills", "blat_mmr", "urnings"))
 def test_matches_are_those_of_one_run(name, x64, default_policy):
     system = SYSTEMS[name]
     live = jr.live.start_history(system, NAMES)

@@ -63,6 +63,8 @@ def alike(said, shown):
 
 # With tens of compilations each, which .ci/run does; the others say what most readers type.
 SLOW = (
+    "arena",
+    "categories",
     "command_line",
     "contests",
     "fitting",

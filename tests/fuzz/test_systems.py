@@ -7,22 +7,17 @@ from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
 
-# Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a round of two; an outlook
-# wraps every system alike.
+# Every system in one form. Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a
+# round of two; an outlook wraps every system alike.
 SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds"), ("topcoder", "stream")
 SLOW += ("weng_lin", "stream"), ("trueskill", "stream"), ("topcoder", "rounds"), ("skills", "periods")
-ALIKE = (
-    ("skills", "rounds"),
-    ("elo", "periods"),
-    ("glicko", "periods"),
-    ("glicko2", "stream"),
-)  # to another form or system
+SLOW += ("skills", "stream"), ("elo", "periods"), ("glicko", "periods"), ("glicko2", "stream")
 
 
 def cases():
     for kind in KINDS:
         name, form, outlook = kind
-        slow = (name, form) in SLOW + ALIKE or (outlook and name != "urnings")
+        slow = (name, form) in SLOW or (outlook and name != "urnings")
         label = f"{name}_{form}{'_outlook' * outlook}"
         yield pytest.param(kind, id=label, marks=pytest.mark.full if slow else ())
 
