@@ -21,7 +21,7 @@ SYSTEMS = {
 CASES = [
     ("low_rank", "kernel_width", 0.9),
     pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
-    ("of a normal luck", "beta", 0.95),
+    pytest.param("of a normal luck", "beta", 0.95, marks=pytest.mark.full),
     pytest.param("of a normal luck", "temperature", 0.2, marks=pytest.mark.full),
     ("of two widths", "kernel_width", 0.5),
     pytest.param("of two widths", "kernel_width", 2.0, marks=pytest.mark.full),

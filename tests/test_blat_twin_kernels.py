@@ -202,6 +202,7 @@ def test_a_kernel_on_any_support():
 # A league
 
 
+@pytest.mark.full
 def test_the_league_of_20_matches():
     history = [
         (float(t), [(int(a), int(b), float(s), 0, 1.0)]) for t, (a, b, s) in enumerate(REFERENCE["league_matches"])

@@ -106,7 +106,7 @@ BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gra
 EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
 SINGLE = EVERY_FORM | {"glicko2", "category_glicko", "trueskill", "weng_lin"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded", "category_glicko", "skills", "blat_mmr", "weng_lin", "elo_mmr"}
+SLOPES = {"elo", "glicko2_bounded", "skills", "blat_mmr", "weng_lin", "elo_mmr"}
 OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 

@@ -265,7 +265,7 @@ def test_a_command_that_is_terminated_leaves_nothing_behind(season, whole, games
         "import os, signal, sys\nfrom jaxrate import cli\nfrom jaxrate.storage import atomic_folder as folder\n"
         "sync = folder.flush_to_disk\n"
         "folder.flush_to_disk = lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path))\n"
-        f"sys.argv = ['jaxrate', 'rate', {str(games)!r}, '-q', '--out', {str(season)!r}]\ncli.main()"
+        f"sys.argv = ['jaxrate', 'rate', {str(games)!r}, '--system', 'elo', '-q', '--out', {str(season)!r}]\ncli.main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (143, "", "")

@@ -304,17 +304,15 @@ def test_without_axes_pyplot_gets_one_figure():
 
 
 WITHOUT = """import sys, jaxrate as jr
-sys.modules["altair"] = None
 jr.plots.trajectory
 assert "matplotlib" not in sys.modules
-sys.modules["matplotlib"] = None
-try: jr.plots.calibration([0.5], [1])
-except ImportError as error: assert "pip install 'jaxrate[plot]'" in str(error)
-else: raise AssertionError
+sys.modules |= {"matplotlib": None, "altair": None}
 votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
-try: jr.plots.intervals(votes, backend="altair")
-except ImportError as error: assert "pip install 'jaxrate[interactive]'" in str(error)
-else: raise AssertionError
+by_altair = lambda: jr.plots.intervals(votes, backend="altair")
+for name, draw in (("plot", lambda: jr.plots.calibration([0.5], [1])), ("interactive", by_altair)):
+    try: draw()
+    except ImportError as error: assert f"pip install 'jaxrate[{name}]'" in str(error)
+    else: raise AssertionError
 """
 
 

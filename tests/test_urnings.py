@@ -18,7 +18,7 @@ from jaxrate.systems.urnings.system import (
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
-from tests.conftest import MOSTLY_SINGLE, quick
+from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import urnings_twin as twin
 
 MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
@@ -27,6 +27,7 @@ FOLDER = Path(__file__).parent / "reference"
 GOLDEN = json.loads((FOLDER / "urnings.json").read_text())
 CASES, TRACES = GOLDEN["cases"], GOLDEN["traces"]
 OURS = [not c["replacement"] and (c["family"] == "U2" or c["acceptance"] == "Z") for c in CASES]
+UPDATES = np.flatnonzero(OURS).tolist()
 
 
 def stored(array, shapes):
@@ -49,7 +50,7 @@ def options(case):
     return case["family"], case["w"], case["n"], case["pi"], case["rplus"], kind, case["lam"], corrected
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@pytest.mark.parametrize("number", mark_full(range(len(CASES)), *range(0, len(CASES), 4)))
 def test_the_twin_gives_the_stored_matrices_and_laws(number):
     case = CASES[number]
     assert [tuple(r) for r in STATES[number]] == twin.states(case["n"], case["rplus"])
@@ -99,7 +100,7 @@ def matrix(variant, weights, n, proportion, states, probability, corrected=True)
     return result + np.diag(1.0 - result.sum(axis=1))
 
 
-@pytest.mark.parametrize("number", np.flatnonzero(OURS))
+@pytest.mark.parametrize("number", mark_full(UPDATES, *UPDATES[::4]))
 def test_the_stored_matrices_are_the_updates_own(number):
     variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
     with jax.enable_x64(True):
