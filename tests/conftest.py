@@ -15,6 +15,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read by NumPy: threads of two workers would wait for each other
+
 import jax
 import numpy as np
 import pytest
