@@ -92,7 +92,7 @@ def test_who_names_a_system_gets_it_as_it_was(jaxrate, football, named):
     assert f"log loss          {jr.metrics.log_loss(run.prediction, jr.read(football).matches.score):.4f}" in text
 
 
-def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path):
+def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, no_errors):
     """It fitted Glicko to files which `rate` rates by skills."""
     saved = tmp_path / "fitted.toml"
     code, text, errors = jaxrate("fit", football, "--steps", 1, "--save", saved)

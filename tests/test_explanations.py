@@ -87,7 +87,7 @@ def test_parts_of_matches_sum_to_the_lead(double, wrapped):
         assert one.parts.get("side_advantage", [0.0, 0.0])[int(home < 0)] == pytest.approx(35.0 * abs(home))
 
 
-@pytest.mark.parametrize("settings", [{"own_side": True}, {"size_advantage": 90.0}, {"team_performance": "mean"}])
+@pytest.mark.parametrize("settings", [{"own_side": True, "size_advantage": 90.0}, {"team_performance": "mean"}])
 def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
     system = jr.skills(
         categories=2, covariates="party", party=9.0, experience=15.0, noise=250.0, growth=0.0, initial_rating=40.0,

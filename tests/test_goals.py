@@ -76,7 +76,7 @@ def twin_of(case):
     ("case", "weight"), mark_full([*product(CASES, (False, True))], ("goals", False), ("expected", True))
 )
 def test_matches_are_those_of_the_twin(case, weight, double):
-    events, twin, system = league(weight), twin_of(case), system_of(case)
+    events, twin, system = league(weight, n=16), twin_of(case), system_of(case)
     columns, context = events.context.columns, events.context
     run = jr.run(jr.forecasts.add_outcomes(system), events)
     lost = jr.run(system, events, record=jr.fitting.losses.LOSSES["margin"].record(system)).prediction

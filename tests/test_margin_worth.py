@@ -6,6 +6,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
 from jaxrate.league.system_construction_by_name import make_system_for_data
+from tests.conftest import mark_full
 
 MATCHES, PLAYERS, PAST = 8_000, 40, 6_400
 
@@ -29,7 +30,10 @@ def compared(data, given=None, last=0.2):
     return result.system, result.quality["log loss"], result.system.params.margin_scale * size, found.notes
 
 
-@pytest.mark.parametrize(("spread", "unit", "around"), [(60, 300, 300), (60, 25, 350), (250, 25, 600), (400, 25, 850)])
+LEAGUES = (60, 300, 300), (60, 25, 350), (250, 25, 600), (400, 25, 850)
+
+
+@pytest.mark.parametrize(("spread", "unit", "around"), mark_full(LEAGUES, LEAGUES[0], LEAGUES[-1]))
 def test_the_worth_of_a_margin_is_what_predicts_best(spread, unit, around):
     """Low-scoring and high-scoring leagues, of players who are alike and who are not."""
     data = league(spread, unit)

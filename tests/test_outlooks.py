@@ -31,7 +31,7 @@ def columns(rated):
     return {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
 
 
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "levels", "urnings"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "levels"))
 def test_rated_matches_keep_the_chances(name, tmp_path):
     plain, data = SYSTEMS[name](), table()
     system = jr.forecasts.add_outcomes(plain)
@@ -76,21 +76,20 @@ def test_comparisons_take_outlooks():
 
 
 def test_rated_contests_keep_the_chances(tmp_path):
-    data = jr.read(
-        {"contest": [1] * 4 + [2, 2, 3, 3, 3], "player": [*"abcdabcda"], "rank": [1, 2, 3, 4, 2, 1, 1, 2, 3]}
-    )
-    teams = {"contest": [1] * 4 + [2] * 4, "player": [*"abcdacbd"], "rank": [1, 1, 2, 2, 2, 2, 1, 1]}
-    for number, case in enumerate((data, jr.read(teams | {"team": [*"xxyyxxyy"]}, team="team"))):
-        plain, full = (jr.rate(x, case) for x in (jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())))
-        got, wanted = columns(full), columns(plain)
-        place = [*got].index("prediction")
-        assert [*got][place : place + 4] == ["prediction", "win", "draw", "quality"]
-        np.testing.assert_allclose(got["prediction"], wanted["prediction"], atol=1e-5)
-        assert {"win", "draw", "quality", "expected_rank"} <= {*jr.career(full, "a")}
-        jr.save(tmp_path / str(number), full)
-        assert jr.load(tmp_path / str(number)).system == full.system
-        assert evaluate_predictions(full, case) == pytest.approx(evaluate_predictions(plain, case), nan_ok=True)
-        jr.site.report_html(full)
+    """Of players alone, and of teams."""
+    contests = {"contest": [1] * 4 + [2, 2, 3, 3, 3] + [4] * 4 + [5] * 4, "player": [*"abcdabcdaabcdacbd"]}
+    contests |= {"rank": [1, 2, 3, 4, 2, 1, 1, 2, 3, 1, 1, 2, 2, 2, 2, 1, 1], "team": [*"pqrspqpqrxxyyxxyy"]}
+    data = jr.read(contests, team="team")
+    plain, full = (jr.rate(x, data) for x in (jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())))
+    got, wanted = columns(full), columns(plain)
+    place = [*got].index("prediction")
+    assert [*got][place : place + 4] == ["prediction", "win", "draw", "quality"]
+    np.testing.assert_allclose(got["prediction"], wanted["prediction"], atol=1e-5)
+    assert {"win", "draw", "quality", "expected_rank"} <= {*jr.career(full, "a")}
+    jr.save(tmp_path, full)
+    assert jr.load(tmp_path).system == full.system
+    assert evaluate_predictions(full, data) == pytest.approx(evaluate_predictions(plain, data), nan_ok=True)
+    jr.site.report_html(full)
 
 
 def test_the_command_line_predicts_in_full(tmp_path, jaxrate):

@@ -8,7 +8,7 @@ import jaxrate as jr
 from jaxrate.forecasts.points import make_point_system
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 from tests.reference.points_twin import Points
 
 TEAMS, MATCHES, SEASONS = 8, 40, (31.0, 62.5, 63.0)
@@ -42,7 +42,7 @@ def system_of(outcome="points", **changes):
     return jr.skills(outcome, **settings, **PARTS | changes)
 
 
-@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.parametrize("weight", mark_full([False, True], True))
 def test_matches_are_those_of_the_twin(weight, double):
     events, twin = league(weight), Points(own_side=True, seasons=SEASONS, weights=(-6.0,), **PARTS)
     columns, context, system = events.context.columns, events.context, system_of()

@@ -14,7 +14,7 @@ from jaxrate.forecasts.goal_simulation import GoalSimulationMatches, poisson_qua
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
-from tests.conftest import mark_full, refused
+from tests.conftest import mark_full, quick, refused
 
 PAIRS = [("Ada", "Cy"), ("Bo", "Di")]
 
@@ -224,9 +224,8 @@ def test_goals_are_drawn_as_scorelines_are(dependence, double):
     keys = jax.random.split(jax.random.key(0), 100_000)
     goals = np.asarray(jax.jit(jax.vmap(lambda key: simulate_match_goals(key, games, 2)))(keys))[:, 0].astype(int)
     more = 0.5 * deviation**2
-    wanted = np.asarray(
-        scoreline_probabilities(belief._replace(gap_variance=0.05 + more, level_variance=0.03 + more), dependence, 30)
-    )
+    belief = belief._replace(gap_variance=0.05 + more, level_variance=0.03 + more)
+    wanted = np.asarray(quick(lambda: scoreline_probabilities(belief, dependence, 30))())
     counts = np.zeros((31, 31))
     np.add.at(counts, tuple(goals.T), 1.0)
     np.testing.assert_allclose(counts[:4, :4] / len(goals), wanted[:4, :4], atol=6e-3)
@@ -257,9 +256,10 @@ def test_attack_and_defence_make_the_goals_of_a_match(rated):
 def test_quantiles_of_counts_are_those_of_the_law(x64):
     """Counts from 0 to hundreds; the expansion of many is right to about 0.001."""
     rate, probability = np.meshgrid([0.01, 0.7, 1.6, 12.0, 59.0], np.linspace(0.0005, 0.9995, 400))
-    count = np.asarray(poisson_quantile(jnp.asarray(probability), jnp.asarray(rate)))
+    quantile = quick(poisson_quantile)
+    count = np.asarray(quantile(probability, rate))
     assert (count != poisson.ppf(probability, rate)).mean() < (1e-9 if x64 else 1e-3)
     for high in (60.0, 115.0, 3_000.0):
-        count = np.asarray(poisson_quantile(jnp.asarray(probability[:, 0]), jnp.full(400, high)))
+        count = np.asarray(quantile(probability[:, 0], np.full(400, high)))
         below, above = poisson.cdf(count - 1.0, high), poisson.cdf(count, high)
         assert (below < probability[:, 0] + 2e-3).all() and (above > probability[:, 0] - 2e-3).all()

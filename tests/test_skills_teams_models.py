@@ -8,11 +8,12 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.testing.case_and_assertions import assert_close_leaves
+from tests.conftest import mark_full
 from tests.test_skills_teams import MODIFIERS, MORE, PARTS, SEASONS, history
 from tests.test_trueskill import GOLDEN, flat, one_history
 
 
-@pytest.mark.parametrize("outcome", ["win", "draws", "margin"])
+@pytest.mark.parametrize("outcome", mark_full(["win", "draws", "margin"], "win", "margin"))
 def test_teams_of_one_are_matches(double, outcome):
     random, n = np.random.default_rng(1), 150
     player = np.array([random.permutation(9)[:2] for _ in range(n)])
@@ -44,6 +45,7 @@ def like_trueskill(**changes):
     return trueskill, jr.skills(growth=0.0, noise=noise, match_growth=params.tau, draw_margin=margin, **own)
 
 
+@pytest.mark.full  # the twin has it
 def test_one_skill_is_trueskill(double):
     trueskill, skills = like_trueskill(
         beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=30, initial_deviation=130

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 from tests.reference.goals_smooth_twin import GoalsSmoother
 from tests.test_goals import league, system_of
 
@@ -26,7 +26,7 @@ CASES = {
 
 
 def history(weight):
-    events = league(weight, n=16)
+    events = league(weight, n=10)
     player = np.asarray(events.player) % TEAMS
     player[:, 1] = np.where(player[:, 0] == player[:, 1], (player[:, 1] + 1) % TEAMS, player[:, 1])
     return events._replace(player=player)
@@ -50,7 +50,7 @@ def twin_of(case, events):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "weight"), [("plain", True), ("all", False)])
+@pytest.mark.parametrize(("case", "weight"), mark_full([("plain", True), ("all", False)], ("all", False)))
 def test_against_the_twin(case, weight, double):
     events, (settings, params) = history(weight), CASES[case]
     system = jr.skills("goals", margin=("goals_a", "goals_b"), **settings, **PARAMS | params)

@@ -60,7 +60,7 @@ def contests_of(rounds):
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits", "margin", "form"))
 def test_against_the_twin(x64, case):
-    rounds = short_history(mixed=case == "quits")
+    rounds = short_history(mixed=case == "quits", n=9)
     found = jr.smooth(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7)
@@ -119,7 +119,7 @@ def test_margins_are_exact(double):
     assert found.evidence == pytest.approx(evidence + 2 * np.log(20.0), rel=1e-11)
 
 
-@pytest.mark.parametrize("case", ["example", "ties"])
+@pytest.mark.parametrize("case", mark_full(["example", "ties"], "ties"))
 def test_against_trueskill_through_time(double, case):
     peer = PEERS[case]
     teams = [[(who, place) for place, team in enumerate(contest) for who in team] for contest in peer["teams"]]
@@ -140,6 +140,7 @@ def test_against_trueskill_through_time(double, case):
     np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
 
 
+@pytest.mark.full  # the twin has them all
 @pytest.mark.parametrize("outcome", ["draws", "margin"])
 def test_teams_of_one_are_matches(double, outcome):
     random, n = np.random.default_rng(1), 40
@@ -165,6 +166,7 @@ def test_teams_of_one_are_matches(double, outcome):
     np.testing.assert_allclose(two.at(time[20]).mean, one.at(time[20]).mean, rtol=1e-9)
 
 
+@pytest.mark.full  # that of the filter is in `test_skills_teams.py`
 @pytest.mark.parametrize("case", ["quits", "margin"])
 def test_the_order_of_players_and_teams_does_not_matter(double, case):
     """But for that of teams that tie, which are chained in the order of their numbers."""
@@ -207,6 +209,7 @@ def test_of_contests_between_newcomers_it_is_the_filter(double):
     assert found.sweeps == 2 and "6 contests of 100 players" in repr(found)
 
 
+@pytest.mark.full  # that of matches is in `test_smooth.py`
 def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     """They are those of smoothing all that came before, and filtering on, whatever the ranks later."""
     rounds, system = short_history(seed=1, n=12, teams=(2, 3)), system_of("draws")
@@ -243,8 +246,6 @@ def test_contests_that_are_refused():
     )
     with refused("player 0 has another side in another of their teams"):
         jr.smooth(jr.skills(own_side=True), sides)
-    with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
-        assert jr.smooth(jr.skills(), jr.rounds(*plain)).matches
     with refused("there are no contests to smooth"):
         jr.smooth(jr.skills(), jr.rounds([], [], []), num_players=3)
 
@@ -262,7 +263,7 @@ def test_form_is_part_of_ratings(double):
         np.testing.assert_allclose(np.asarray(one)[[*last]], np.asarray(two)[[*last]], rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["matches", "contests"])
+@pytest.mark.parametrize("kind", mark_full(["matches", "contests"], "matches"))
 def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double, kind):
     rounds, settings = short_history(), {**PARTS, "season_keep": 0.6, "season_growth": 30.0, "draw_margin": 60.0}
     number = np.searchsorted(SEASONS, rounds.events.time, side="right") * 1.0
@@ -291,6 +292,8 @@ def named_history():
 def test_careers_leaderboards_and_peaks(double):
     data, system = named_history(), system_of("draws")
     found, rated = jr.smooth(system, data), jr.rate(system, data)
+    with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
+        assert found.matches
     flat, start = data.rounds.events, data.rounds.player_start
     contest = np.repeat(np.arange(CONTESTS), np.diff(start))
     row = np.flatnonzero(flat.player == 3)
@@ -313,7 +316,7 @@ def test_careers_leaderboards_and_peaks(double):
     assert np.isnan(early.mean).sum() == PLAYERS - len(np.unique(flat.player[contest < 4]))
 
 
-def test_pages_and_plots_show_contests_in_hindsight(tmp_path):
+def test_pages_and_plots_show_contests_in_hindsight(double):
     data, system = named_history(), system_of("draws")
     found, rated = jr.smooth(system, data), jr.rate(system, data)
     page = jr.site.report_html(rated, top=1, smoothed=found)
