@@ -1,5 +1,7 @@
 """Contests in which all tie: rated as the Elo-MMR paper says (Algorithms 1 to 3, Theorem 3.3), or skipped."""
 
+from itertools import product
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,15 +9,12 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import build_rounds
-from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import elo_mmr_twin as twin
 
 SYSTEMS = [jr.elo_mmr, jr.elo_mmx, jr.codeforces, jr.topcoder]
-CASES = [
-    pytest.param(factory, skip, marks=() if skip == (number % 2 == 0) else pytest.mark.full)
-    for number, factory in enumerate(SYSTEMS)
-    for skip in (False, True)
-]
+# Histories of other tests have contests in which all tie, and which are not skipped.
+CASES = mark_full([*product(SYSTEMS, (False, True))], (jr.elo_mmr, True), (jr.codeforces, True))
 CONTESTS = [
     twin.Round([0, 1, 2], [0, 1, 1], time=1.0),
     twin.Round([0, 1, 2], [0, 0, 0], time=2.0),
@@ -75,13 +74,14 @@ def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
 
 def test_two_teams_that_tie_and_a_team_alone(double):
     """Teams of unequal strength come together; a team alone, whose members tie, changes nothing."""
-    teams = jr.rounds([0] * 4, [0, 1, 2, 3], [0, 0, 1, 1], team=[0, 0, 1, 1])
-    draw = jr.rounds([0] * 4, [0, 1, 2, 3], [0, 0, 0, 0], team=[0, 0, 1, 1])
-    alone = jr.rounds([0] * 2, [0, 1], [0, 0], team=[0, 0])
+    four, won, drawn = np.arange(4), [0, 0, 1, 1], [0, 0, 0, 0]  # four such pairs of teams in one history
+    contests = [(four + 4 * i, won) for i in range(4)] + [(four, won), (four + 4, drawn), (four[:2] + 8, drawn[:2])]
+    player, rank = (np.concatenate(x) for x in zip(*contests, strict=True))
+    number = np.repeat(np.arange(7), [len(x) for x, _ in contests])
+    history = jr.rounds(number, player, rank, team=player % 4 // 2)
     for skip_ties in (False, True):
-        system = jr.elo_mmx(skip_ties=skip_ties)
-        state = jr.run(system, teams).state
-        before, after, idle = (jr.run(system, x, state=state).state.rating for x in (teams, draw, alone))
-        assert (after[:2] < state.rating[:2]).all() != skip_ties and (before[:2] > state.rating[:2]).all()
-        assert (after[2:] > state.rating[2:]).all() != skip_ties
-        np.testing.assert_array_equal(idle, state.rating)
+        rating = jr.run(jr.elo_mmx(skip_ties=skip_ties), history).state.rating
+        again, after, idle, before = np.reshape(rating, (4, 4))
+        assert (after[:2] < before[:2]).all() != skip_ties and (again[:2] > before[:2]).all()
+        assert (after[2:] > before[2:]).all() != skip_ties
+        np.testing.assert_array_equal(idle, before)

@@ -34,7 +34,7 @@ def both():
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx", "codeforces", "topcoder"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx"))
 def test_matches_are_contests_of_two(name, x64):
     matches, contests = both()
     wanted = jr.run(SYSTEMS[name], contests, num_players=PLAYERS)

@@ -82,7 +82,7 @@ def wanted(setting):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("setting", mark_full(SETTINGS, *[*SETTINGS][::2]))
+@pytest.mark.parametrize("setting", mark_full(SETTINGS, *{*SETTINGS[::2]} - {"mmrsimple_iowa"}))
 def test_the_authors_program_agrees_after_every_contest(setting, x64):
     factory, settings = twin.translate(GOLDEN["toyA"]["runs"][setting])
     if factory == "elo_mmr":  # 4 contests need no more, and so less of them has to be compiled
@@ -112,10 +112,10 @@ def a_round(players, tied, seed):
 
 
 def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
-    """How far each is from the zero of the twin's Q, if that is within the tolerance; else nan."""
-    error = np.empty(len(rank))
+    """How far each is from the zero of the twin's Q, if that is within the tolerance; else nan. Of many, some."""
+    error = np.zeros(len(rank))
     mu, delta, performance = (np.asarray(x, float) for x in (mu, delta, performance))
-    for own in np.unique(rank):
+    for own in np.unique(rank)[:: 1 + len(rank) // 200]:
         (x,) = np.unique(performance[rank == own])  # of those who tied, to the bit
         sides = exact.groups(mu, delta, rank, own)
         low, high = (exact.balance(x + h, *sides, split_ties, gaussian) for h in (-tolerance, tolerance))
@@ -160,11 +160,11 @@ def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=density
 
 @lru_cache
 def league(ceilings=True, noises=(1.0,)):
-    """(rounds of the twin, players): 12 contests of 5 to 300, with ties (two of all), weights, ceilings and noise."""
-    rng, players = np.random.default_rng(11), 320
+    """(rounds of the twin, players): 12 contests of 5 to 150, with ties (two of all), weights, ceilings and noise."""
+    rng, players = np.random.default_rng(11), 160
     skill = rng.normal(1500.0, 300.0, players)
     contests = []
-    for k, size in enumerate([300, 5, 40, 300, 12, 150, 290, 7, 300, 90, 260, 25]):
+    for k, size in enumerate([150, 5, 40, 150, 12, 75, 145, 7, 150, 90, 130, 25]):
         who = rng.permutation(players)[:size]
         score = np.round((skill[who] + rng.normal(0.0, 250.0, size)) / 20.0) * (k not in (2, 7))  # in which all tie
         rank = (score[None, :] > score[:, None]).sum(axis=1)
@@ -187,7 +187,7 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
     noises = (1.0, 0.7, 2.0, 0.8, 1.4) if factory in ("elo_mmr", "elo_mmx") else (1.0,)
     contests, players = league(factory != "elo_mmx", noises)
     trace = getattr(twin, factory)(contests, players, **settings)
-    assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 200
+    assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 100
     with jax.enable_x64(True):
         system = getattr(jr, factory)(**settings)
         result, performed = rating_history_with_performances(system, as_rounds(contests), num_players=players)
@@ -198,15 +198,17 @@ def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
         np.testing.assert_allclose(got.deviation, trace.deviation, rtol=1e-9)
 
 
-@pytest.mark.parametrize("factory", mark_full([partial(jr.elo_mmr, history=5), jr.elo_mmx], jr.elo_mmx))
-def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory):
+@pytest.mark.parametrize("rates", mark_full([False, True], False))  # which follows
+@pytest.mark.parametrize("factory", [partial(jr.elo_mmr, history=5), jr.elo_mmx])
+def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory, rates):
     weight, limit = 0.2, 80.0
     one, other = factory(), factory(beta=math.sqrt(1.0 + 1.0 / weight) * limit, gamma=math.sqrt(weight) * limit)
     with jax.enable_x64(True):
         a, b = (x.rules.prepare(x.params) for x in (one, other))
         np.testing.assert_allclose([b.growth, b.limit, b.noise], [a.growth, a.limit, a.noise], rtol=1e-14)
-        got, same = (rated(x, beginnings(x.name != "elo_mmx"), PLAYERS * len(COPIES)) for x in (one, other))
-    np.testing.assert_allclose(same, got, rtol=1e-12)
+        if rates:
+            got, same = (rated(x, beginnings(x.name != "elo_mmx"), PLAYERS * len(COPIES)) for x in (one, other))
+            np.testing.assert_allclose(same, got, rtol=1e-12)
 
 
 # Expected places
@@ -231,7 +233,7 @@ WINS = {
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("kind", WINS)
 def test_expected_places_equal_brute_force(kind, x64):
-    for players, slots in ((40, 50), (100, 120), (520, 530)):
+    for players, slots in ((40, 50), (520, 530)):
         mu, delta, _ = a_round(players, False, seed=5)
         if kind == "normal":
             delta = delta * np.random.default_rng(6).uniform(0.5, 1.5, players).astype(np.float32)
@@ -256,9 +258,11 @@ def test_expected_places_equal_brute_force(kind, x64):
 
 # Numerics
 
+SHAPES = [((1,),), ((65,),), ((100, 2, 4),), ((2,),), ((7,),), ((64, 3),), ((1000,),)]
+
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("shape", [(1,), (2,), (7,), (64, 3), (65,), (100, 2, 4), (1000,)])
+@pytest.mark.parametrize("shape", mark_full(SHAPES, *SHAPES[:3]))
 def test_sums_before(shape, x64):
     x = np.random.default_rng(7).normal(size=shape).astype(np.float32)
     wanted = np.cumsum(x, axis=0, dtype=float) - x
@@ -268,6 +272,7 @@ def test_sums_before(shape, x64):
     assert (np.asarray(got[0]) == 0.0).all()
 
 
+@pytest.mark.full
 def test_slopes_in_every_parameter_with_padded_rounds():
     """Padded steps hold nobody: what they compute must not reach a derivative. (The contract has other settings.)"""
     rounds = jr.rounds([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 3], [0, 1, 2, 2, 0, 1], time=[0, 0, 0, 3, 3, 3])

@@ -22,7 +22,7 @@ from jaxrate.systems.rounds.hazard_tables import (
     side_hazard,
     tabulate_density,
 )
-from tests.conftest import MOSTLY_SINGLE, quick
+from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.test_elo_mmr import a_round, as_rounds, rated
 
@@ -64,7 +64,7 @@ def test_loss_draw_and_victory_equal_brute_force(density):
     with jax.enable_x64(True):
         for found, exact in zip(functions(density), (twin.loss, twin.draw, twin.victory), strict=True):
             np.testing.assert_allclose(found(z), exact(z), rtol=1e-6, atol=1e-12)
-        h, rise = (np.asarray(x) for x in side_hazard(table_of(density), 1, -tail))
+        h, rise = (np.asarray(x) for x in quick(lambda z: side_hazard(table_of(density), 1, z))(-tail))
         np.testing.assert_allclose(rise, h * (h - functions(density)[1](tail)), rtol=1e-6, atol=1e-8)
 
 
@@ -104,7 +104,7 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     return np.asarray(found, float)[: len(mu)]
 
 
-@pytest.mark.parametrize(("number", "double"), [(0, True), (1, False), pytest.param(2, True, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("number", "double"), mark_full([(0, True), (1, False), (2, True)], (0, True)))
 def test_a_performance_is_the_one_zero_of_q_and_rises_with_rank(number, double):
     density, twin = [*TWINS.items()][number]
     with jax.enable_x64(double):
@@ -155,9 +155,13 @@ def copy_of_logistic(x):
 def test_the_fast_route_of_logistic_performances_equals_the_tables():
     mu, delta, rank = a_round(100, True, seed=1)
     with jax.enable_x64(True):
-        event = Rounds(rank, rank, rank, jnp.ones(100), jnp.zeros(()))
-        sums = performance_inference.make_logistic_cdf_sums(*(jnp.asarray(x, float) for x in (mu, delta)), event, 432)
-        fast = performance_inference.infer_logistic_performance(sums, event, False)
+        event = Rounds(rank, rank, rank, np.ones(100), np.zeros(()))
+
+        def infer_fast(mu, delta):
+            sums = performance_inference.make_logistic_cdf_sums(mu, delta, event, 432)
+            return performance_inference.infer_logistic_performance(sums, event, False)
+
+        fast = quick(infer_fast)(*(jnp.asarray(x, float) for x in (mu, delta)))
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 
@@ -177,14 +181,15 @@ def test_who_is_expected_to_beat_whom():
     mu, delta, _ = a_round(100, False, seed=5)
     with jax.enable_x64(True):
         way = make_expected_wins_integration_method(table_of(density), about)
+        beats = quick(way.beats)
         for lead, one, other in ((0.0, 200.0, 350.0), (300.0, 400.0, 200.0), (-500.0, 250.0, 250.0)):
-            won, lost = (float(x) for x in way.beats(jnp.asarray(lead), jnp.asarray(one), jnp.asarray(other)))
+            won, lost = (float(x) for x in beats(*jnp.asarray([lead, one, other])))
             np.testing.assert_allclose([won, won + lost], [twin.beats(lead, one, other), 1.0], atol=1e-6)
         there, points = jnp.arange(110) < 100, 6 * 48 * about.fine
         columns = [jnp.asarray(np.pad(x, (0, 10), mode="edge"), float) for x in (mu, delta)]
         found = quick(lambda *x: expected_wins.expected_wins_by_integrals(way, *x, there, points))(*columns)[:100]
         lead = columns[0][:100, None] - columns[0][None, :100]
-        won, _ = quick(way.beats)(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
+        won, _ = beats(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
         np.testing.assert_allclose(found, won.sum(axis=1) - 0.5, atol=0.01)
 
 

@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.contest_performances import rating_history_with_performances
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
-from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.test_elo_mmr import as_rounds
 
@@ -24,8 +24,8 @@ def standing(score):
 def rounds(teams):
     """Contests of the twin: of 2, of 6 and of 40 players, who win and lose by far, or of 2 to 6 teams; many all tie."""
     random, contests = np.random.default_rng(12), []
-    for k in range(30):
-        size = (2, 6, 6, 40)[k % 4] if k < 16 else (2, 6)[k % 2]
+    for k in range(18):
+        size = (2, 6, 6, 40)[k % 4] if k < 8 else (2, 6)[k % 2]
         who = random.permutation(PLAYERS if size > 6 else 12)[:size]
         score = [who, random.integers(0, 3, size), np.zeros(size), random.permutation(size)][(k // 2) % 4]
         team = None
@@ -41,7 +41,7 @@ CASES = [
     pytest.param("elo_mmr", False, WIDE | {"split_ties": 0.3}, marks=pytest.mark.full),
     ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,)}),
     pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
-    ("elo_mmx", False, WIDE | {"split_ties": 0.8}),
+    pytest.param("elo_mmx", False, WIDE | {"split_ties": 0.8}, marks=pytest.mark.full),
     ("elo_mmx", True, WIDE | {"split_ties": 0.2}),
     pytest.param("elo_mmx", True, WIDE | {"team_performance": "mean"}, marks=pytest.mark.full),
     ("codeforces", False, {"initial_rating": -9000.0, "beta": 20.0}),
@@ -95,5 +95,5 @@ def test_skills_that_stay(factory, x64):
     played = np.bincount(contests.events.player, minlength=PLAYERS)
     np.testing.assert_allclose(one.variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
     assert float(contest_variances(still.params).limit) == 0.0
-    slope = jax.grad(lambda x: jr.run(still, contests, params=still.params._replace(gamma=x)).state.rating.sum())(0.0)
-    assert np.isfinite(slope)
+    slope = quick(jax.grad(lambda x: jr.run(still, contests, params=still.params._replace(gamma=x)).state.rating.sum()))
+    assert np.isfinite(slope(0.0))

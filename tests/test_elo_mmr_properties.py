@@ -19,7 +19,7 @@ from jaxrate.systems.elo_mmr.belief import pseudodiffuse as diffuse_rows
 from jaxrate.systems.rounds import performance_distributions, performance_inference
 from tests.test_elo_mmr import infer_round, look_normal
 
-NUMBER = 1000  # random rounds or histories of a test
+NUMBER = 250  # random rounds or histories of a test
 LOGISTIC = math.pi / math.sqrt(3.0)
 LIMIT = math.pi**2 / 6.0  # the curvature of a logistic factor at its centre, over that of a Gaussian one
 MODELS = pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])

@@ -203,7 +203,7 @@ def test_learning_one_performance():
 
 @pytest.mark.parametrize("limit", [60.0, 120.0])
 def test_without_drift_the_deviation_settles_at_its_limit(limit):
-    rounds = [Round([0, 1], [k % 2, (k + 1) % 2], time=7.0 * k) for k in range(300)]
+    rounds = [Round([0, 1], [k % 2, (k + 1) % 2], time=7.0 * k) for k in range(150)]
     close(twin.elo_mmx(rounds, 2, limit_deviation=limit).deviation, limit)
     close(twin.elo_mmr(rounds, 2, limit_deviation=limit, rho=math.inf).deviation, limit)
 

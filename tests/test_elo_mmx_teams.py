@@ -12,7 +12,7 @@ from scipy.special import ndtr
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from tests.conftest import quick
+from tests.conftest import mark_full, quick
 from tests.reference import elo_mmr_twin as twin
 
 PLAYERS, SMALL = 240, 5  # and contests of few
@@ -61,7 +61,7 @@ def replayed(kind, split_ties, double):
         return jax.tree.map(np.asarray, (done, jr.ratings(system, done.state)))
 
 
-CASES = [pytest.param("sum", False, False, marks=pytest.mark.full), ("sum", False, True), ("mean", True, True)]
+CASES = mark_full([("sum", False, False), ("sum", False, True), ("mean", True, True)], ("sum", False, True))
 
 
 @pytest.mark.parametrize(("kind", "split_ties", "double"), CASES)
@@ -78,7 +78,7 @@ def test_a_history_of_teams_equals_the_twin(kind, split_ties, double):
         np.testing.assert_allclose(lead.mean(), 0.5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["sum", "mean"])
+@pytest.mark.parametrize("kind", mark_full(["sum", "mean"], "sum"))
 def test_two_teams_of_newcomers_by_hand(kind):
     """All that tells them apart is their size and what the contest counts for each."""
     contest, (done, _) = season()[0], replayed(kind, kind == "mean", True)
@@ -91,6 +91,7 @@ def test_two_teams_of_newcomers_by_hand(kind):
     np.testing.assert_allclose(done.prediction[: len(w)], wanted[contest.team], rtol=1e-9)
 
 
+@pytest.mark.full  # the twin has both
 def test_teams_of_one_are_players_alone():
     """Where nobody has team-mates another piece of code rates; teams elsewhere in the history change nothing."""
     random = np.random.default_rng(5)

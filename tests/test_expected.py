@@ -1,6 +1,8 @@
 """Whom participants of a round are expected to beat, however much their deviations differ; and what systems refuse."""
 
 import math
+from functools import partial
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +47,7 @@ def by_topcoder(rating, deviation, rank):
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(
     ("count", "low", "high"),
-    [(40, 1, 2000), (500, 1, 2000), (1500, 1, 2000), pytest.param(1500, 60, 1000, marks=pytest.mark.full)],
+    mark_full([(40, 1, 2000), (500, 1, 2000), (1500, 1, 2000), (1500, 60, 1000)], (40, 1, 2000), (1500, 1, 2000)),
 )
 def test_topcoder_is_right_where_deviations_differ(count, low, high, x64):
     """In rounds of all pairs, of tables, and of tables that are put right: to 1e-5 points, and 0.02 in float32."""
@@ -107,7 +109,7 @@ def test_slopes_of_tables_are_those_of_pairs():
 @pytest.mark.parametrize("count", [50, 600])
 def test_shares_of_logistic_performances_are_right_where_deviations_differ(count, x64):
     """To 2e-4 from a table, to 1e-6 from pairs."""
-    there, some = jnp.ones(count, bool), np.arange(0, count, count // 50)
+    there, some = jnp.ones(count, bool), np.arange(0, count, count // 10)
     points = (288 if x64 else 48) * 4 if count > 64 else 48
     function = quick(
         lambda r, s: expected_wins.expected_win_share(expected_wins.expected_logistic_wins(r, s, there, points), there)
@@ -152,8 +154,14 @@ def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
     np.testing.assert_allclose(one + other, 1.0, rtol=0, atol=1e-12 if x64 else 1e-6)
 
 
-@pytest.mark.parametrize("count", mark_full([2, 90, 600], 2, 600))
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    ("name", "count"),
+    mark_full(
+        [*product(SYSTEMS, (2, 90, 600))],
+        *product(SYSTEMS, (2,)),
+        *product(("elo_mmr", "topcoder", "weng_lin"), (600,)),  # of the rest the tables are the same
+    ),
+)
 def test_shares_are_never_outside_of_0_and_1(name, count):
     """In float32, of players 5,000 points apart, and of one far above all others and one far below."""
     system, random = SYSTEMS[name](), np.random.default_rng(4)
@@ -174,8 +182,8 @@ EXTREMES = [
     *[(jr.topcoder, {"weight_new": x}) for x in (1e-9, TINY, 1 - 1e-9)],
     *[(jr.topcoder, {"weight_new": x, "weight_limit": x}) for x in (1 - 1e-9, 1e-9)],
     *[(jr.codeforces, {"weight": x}) for x in (TINY, HUGE)],
-    *[(make, {"beta": 200.0, "gamma": 1e-25}) for make in (jr.elo_mmr, jr.elo_mmx)],
-    *[(jr.elo_mmx, {"weight": x}) for x in (1e-9, 1e9)],
+    *[(make, {"beta": 200.0, "gamma": 1e-25}) for make in (partial(jr.elo_mmr, history=4), jr.elo_mmx)],
+    *mark_full([(jr.elo_mmx, {"weight": x}) for x in (1e-9, 1e9)], (jr.elo_mmx, {"weight": 1e-9})),
     *[pytest.param(jr.elo_mmr, {"weight": x}, marks=pytest.mark.full) for x in (1e-9, 1e9)],
 ]
 
@@ -197,7 +205,7 @@ def test_extreme_weights_leave_finite_numbers(make, params):
 
 def test_a_beta_that_is_given_stays_whatever_the_drift():
     """The contest's noise, and the rating after it, are the same with a drift over no time."""
-    for make in (jr.elo_mmr, jr.elo_mmx):
+    for make in (partial(jr.elo_mmr, history=4), jr.elo_mmx):
         fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))
         one, two = (jr.ratings(x, jr.run(x, two_contests()).state) for x in (fixed, drifting))
         np.testing.assert_allclose(two.mean, one.mean, rtol=1e-6)

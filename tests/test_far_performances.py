@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, performance_inference
-from tests.conftest import MOSTLY_SINGLE, quick
+from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_elo_mmr import look_normal
 
@@ -25,7 +25,9 @@ def some_players(count, second):
 
 
 @MOSTLY_SINGLE
-@pytest.mark.parametrize(("count", "deviation"), [(12, 300.0), (70, 300.0), (70, 20.0)])
+@pytest.mark.parametrize(
+    ("count", "deviation"), mark_full([(12, 300.0), (70, 300.0), (70, 20.0)], (12, 300.0), (70, 20.0))
+)
 @pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
 def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x64):
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
@@ -54,7 +56,9 @@ FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
 
 
 @MOSTLY_SINGLE
-@pytest.mark.parametrize("factory", FACTORIES, ids=["elo_mmr", "elo_mmx", "codeforces"])
+@pytest.mark.parametrize(
+    "factory", mark_full(FACTORIES, FACTORIES[0], FACTORIES[2]), ids=["elo_mmr", "elo_mmx", "codeforces"]
+)
 def test_newcomers_may_have_any_rating(factory, x64):
     """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
     near, far = (ratings_after(factory(initial_rating=x), 10, 20) - x for x in (1500.0, 9000.0))

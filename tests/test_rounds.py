@@ -14,7 +14,7 @@ from jaxrate.rules import Rating, Rules
 from jaxrate.system import EventCheck, RatingSystem, elapsed_time, full_leaf
 from tests.conftest import MOSTLY_DOUBLE, quick
 
-PLAYERS = 400
+PLAYERS = 200
 
 
 class Params(NamedTuple):
@@ -124,7 +124,7 @@ def sizes(count, largest, seed=0):
     return np.random.default_rng(seed).integers(2, largest + 1, count)
 
 
-LARGE = history(np.insert(np.append(sizes(77, 60), [2, 60]), [20, 50, 50], [400, 130, 330]))
+LARGE = history(np.insert(np.append(sizes(77, 60), [2, 60]), [20, 50, 50], [200, 130, 160]))
 SMALL = history(sizes(15, 9), players=14)
 
 
@@ -155,7 +155,7 @@ def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
 def test_the_history_has_teams_ties_and_partial_play():
     e, start = LARGE.events, LARGE.player_start
     size = np.diff(start)
-    assert (len(size), size.min(), size.max()) == (82, 2, 400)
+    assert (len(size), size.min(), size.max()) == (82, 2, 200)
     assert {*e.weight} == {0.25, 0.5, 1.0}
     for column in (e.team, e.rank):
         assert any(len({*column[a:b]}) < b - a for a, b in pairwise(start))

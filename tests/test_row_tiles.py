@@ -19,7 +19,7 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmr", "elo_mmx", "codeforces"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "codeforces"))
 def test_rounds_in_tiles_are_those_of_exact_sizes(name):
     system = SYSTEMS[name]()
     with jax.enable_x64(True):

@@ -23,10 +23,10 @@ from tests.reference import weng_lin_twin as twin
 GOLDEN = twin.golden()
 CASES = GOLDEN["cases"].values()
 MODELS = [*GOLDEN["sequence"]]
+THURSTONE = "thurstone_mosteller_full"
 EACH = pytest.mark.parametrize("model", MODELS)
-SOME = pytest.mark.parametrize(
-    "model", ["plackett_luce", "thurstone_mosteller_full"]
-)  # of the rest the code is the same
+SOME = pytest.mark.parametrize("model", ["plackett_luce", THURSTONE])  # of the rest the code is the same
+ONE = pytest.mark.parametrize("model", mark_full(["plackett_luce", THURSTONE], THURSTONE))
 
 
 def given(system, mean, deviation, time=None):
@@ -132,7 +132,7 @@ def replay(model, rounds):
     return np.array(table), np.array(predictions)
 
 
-@pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "thurstone_mosteller_full", "bradley_terry_part"))
+@pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "thurstone_mosteller_full"))
 def test_a_history_equals_the_twin(model, slots=100):
     rounds, system = history(), jr.weng_lin(model, drift=DRIFT, initial_deviation=6.0, **NOISE)
     table, predictions = replay(model, rounds)
@@ -149,7 +149,7 @@ def test_small_rounds_equal_the_twin():
     test_a_history_equals_the_twin("bradley_terry_full", slots=40)
 
 
-@pytest.mark.parametrize("model", ["plackett_luce", "thurstone_mosteller_part"])
+@pytest.mark.parametrize("model", mark_full(["plackett_luce", "thurstone_mosteller_part"], "plackett_luce"))
 def test_matches_equal_rounds_of_two(model):
     player, score = games()
     rng = np.random.default_rng(4)
@@ -235,7 +235,7 @@ def test_alone_one_learns_nothing(model, slots):
         assert new.time[:2].tolist() == [7.0, math.inf]
 
 
-@SOME
+@ONE
 def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
     """Differences of thousands of deviations, and margins that nothing or everything lies in."""
     thurstone = model.startswith("thurstone")
@@ -263,7 +263,7 @@ def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
     assert (np.asarray(results[0])[..., 5:9] > 0.0).all()
 
 
-@SOME
+@ONE
 def test_slopes_equal_finite_differences(model):
     system, rank, team = jr.weng_lin(model, drift=0.5), [0, 1, 1, 3, 4], [0, 1, 2, 3, 3]
     mean, deviation = np.array([24.0, 25.0, 25.0, 29.0, 20.0]), np.array([8.0, 4.0, 6.0, 3.0, 5.0])
@@ -291,7 +291,7 @@ def test_slopes_equal_finite_differences(model):
 # Large rounds
 
 
-@pytest.mark.parametrize("model", ["plackett_luce", "bradley_terry_full"])
+@pytest.mark.parametrize("model", mark_full(["plackett_luce", "bradley_terry_full"], "plackett_luce"))
 def test_large_rounds_take_linear_memory(model):
     n, system = 3000, jr.weng_lin(model)
     event, rng = free_for_all(np.arange(n) // 3 * 3), np.random.default_rng(5)
