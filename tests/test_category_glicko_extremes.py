@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from tests.conftest import quick
-from tests.test_category_glicko import WAYS, league
+from tests.test_category_glicko import TWO_WAYS, league
 
 
 def extreme(points, digits, system, params):
@@ -20,7 +20,7 @@ def extreme(points, digits, system, params):
     return jr.run(system, jr.periods(matches, 50.0), params=params, state=state)
 
 
-@pytest.mark.parametrize(("outcome", "expansion"), WAYS)
+@pytest.mark.parametrize(("outcome", "expansion"), TWO_WAYS)
 def test_extremes_are_finite(outcome, expansion):
     system = jr.category_glicko(3, outcome, expansion)
     result = extreme(1e6, 6, system, system.params)

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import mark_full
 from tests.test_category_glicko import against_twin, league
 
 
-@pytest.mark.parametrize(("outcome", "expansion", "double"), [("probit", "mode", True), ("logistic", "map", False)])
+@pytest.mark.parametrize(
+    ("outcome", "expansion", "double"),
+    mark_full([("probit", "mode", True), ("logistic", "map", False)], ("probit", "mode", True)),
+)
 def test_only_what_was_not_played_grows(outcome, expansion, double):
     """In many short periods with few games, some of them idle."""
     with jax.enable_x64(double):

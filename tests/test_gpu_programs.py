@@ -95,7 +95,7 @@ def both(system, plan, players):
 ROUNDS = "trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"
 
 
-@pytest.mark.parametrize("name", mark_full(ROUNDS, "trueskill", "weng_lin", "topcoder"))
+@pytest.mark.parametrize("name", mark_full(ROUNDS, "weng_lin", "topcoder"))
 def test_rounds_are_rated_the_same(name):
     """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
     random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
@@ -108,7 +108,7 @@ def test_rounds_are_rated_the_same(name):
 @MOSTLY_DOUBLE
 def test_steps_of_a_chain_are_multiplied_at_once(x64):
     random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
-    for n in (2, 17, 300):
+    for n in (2, 65):
         variance, between = (np.exp(random.normal(0, size, (2, m))) for size, m in ((1, n), (3, n - 1)))
         columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
         assert_close_leaves(
@@ -171,6 +171,7 @@ def test_performances_are_right_far_from_everybody(deviation, x64):
     np.testing.assert_allclose(slope[:70], (high - low) / 2e-3, rtol=0, atol=1e-4 if x64 else 1e-2)
 
 
+@MOSTLY_DOUBLE
 def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
     kind, random, n = np.float64 if x64 else np.float32, np.random.default_rng(0), 20_000
     games, far = random.integers(1, 30, n), np.exp(-random.exponential(2.0, n))

@@ -19,6 +19,7 @@ from jax.experimental.pallas import mosaic_gpu
 import jaxrate as jr
 from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.case_and_assertions import assert_close_leaves
+from tests.conftest import mark_full
 
 simulator = pytest.importorskip("jax._src.pallas.mosaic_gpu.interpret.interpret_pallas_call")
 pallas_core = pytest.importorskip("jax._src.pallas.core")
@@ -132,7 +133,7 @@ def test_no_access_races_with_another_or_is_outside_of_its_array(monkeypatch):
     assert not has_race
 
 
-@pytest.mark.parametrize("missing", BARRIERS)
+@pytest.mark.parametrize("missing", mark_full(BARRIERS, "before writing"))
 def test_without_a_barrier_there_is_a_race(monkeypatch, missing):
     """It is seen only if the threads do not happen to take turns, as they seldom do on a busy machine."""
     assert any(rate_on_threads(monkeypatch, missing)[2] for _ in range(5))

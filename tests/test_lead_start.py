@@ -6,6 +6,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league import lead_start as lead_start_module
 from jaxrate.league.lead_start import lead_start
+from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
 
@@ -22,7 +23,7 @@ def rated_duels(seed, **options):
     return jr.rate(jr.elo(k=20), jr.read(columns), **options)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mark_full(range(3), 0))
 def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
     monkeypatch.setattr(lead_start_module, "BLOCK", 7)
     rated = rated_duels(seed)
@@ -33,7 +34,7 @@ def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lis
     assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mark_full(range(3), 0))
 def test_a_list_leaves_out_who_has_not_played_of_late_and_counts_the_last_match_of_a_day(seed, monkeypatch):
     """Against lists of every day: of players who come and go, with three matches a day at times of their own."""
     monkeypatch.setattr(lead_start_module, "BLOCK", 5)

@@ -1,5 +1,7 @@
 """The log likelihood for samplers, losses of one's own, and fits that are given back."""
 
+from functools import lru_cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,8 +86,13 @@ def test_a_loss_of_another_shape_is_refused(loss):
         jr.fit(jr.elo(), league(), loss=loss)
 
 
+@lru_cache
+def fit_of_initial_deviation():
+    return jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+
+
 def test_what_moved_is_shown_and_can_be_given_back():
-    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+    fit = fit_of_initial_deviation()
     assert fit.moved_bounds == ("deviation_max",)
     row = next(line for line in repr(fit).splitlines() if line.startswith("deviation_max"))
     assert row.split()[1:4] == [f"{fit.params.deviation_max:.5g}", "moved", "along"]
@@ -104,7 +111,7 @@ def test_every_system_is_what_its_repr_makes(name):
 
 
 def test_the_command_line_prints_the_call_that_gives_the_system_back():
-    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+    fit = fit_of_initial_deviation()
     assert "reversion" not in format_factory_call(fit.system) and "deviation_max=" in format_factory_call(fit.system)
     for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
         made = eval(format_factory_call(system), {"jr": jr})

@@ -117,8 +117,8 @@ def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch
     def make(seed):
         return drawn(seed, columns={"voter": voter}, voters=voter)
 
-    assert alarms(make, 30, monkeypatch) > 15
-    assert alarms(make, 30, monkeypatch, cluster="voter") <= 5
+    assert alarms(make, 16, monkeypatch) > 8
+    assert alarms(make, 16, monkeypatch, cluster="voter") <= 3
 
 
 def test_who_cannot_be_compared_did_not_move():

@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.text_format import format_credible_intervals
-from tests.conftest import MOSTLY_SINGLE, refused
+from tests.conftest import MOSTLY_SINGLE, mark_full, refused
 from tests.test_run import fresh, league, played
 
 
@@ -140,7 +140,9 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of the CPU")
 @pytest.mark.parametrize(
-    ("make", "schedule", "x64"), [(jr.glicko2, "levels", True), (jr.trueskill, "stream", False)], indirect=["x64"]
+    ("make", "schedule", "x64"),
+    mark_full([glicko2 := (jr.glicko2, "levels", True), (jr.trueskill, "stream", False)], glicko2),
+    indirect=["x64"],
 )
 def test_short_histories_are_compiled_sooner_to_the_same_numbers(make, schedule, x64):
     del x64

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.replay.padded_states_and_columns import padded_event_size, padded_size
 from jaxrate.testing.case_and_assertions import assert_close_leaves, assert_equal_leaves, record_compilations
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 
 PLAYERS, N = 12, 60
 
@@ -25,7 +25,7 @@ def league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
     return jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight, **more)
 
 
-@pytest.fixture(params=["elo", "glicko2"])
+@pytest.fixture(params=mark_full(["elo", "glicko2"], "glicko2"))
 def system(request):
     return jr.extend.SYSTEMS[request.param]()
 

@@ -16,7 +16,7 @@ from tests.reference import static_twin as twin
 
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
 POINTS = 400.0 / np.log(10.0)
-PLAYERS, VOTES = 6, 90
+PLAYERS, VOTES = 6, 60
 MODELS = {"davidson": "davidson", "rao_kupper": "rao_kupper", "half": "bradley_terry"}
 
 
@@ -53,7 +53,7 @@ def unit(model, names, found):
     ("ties", "names"),
     [
         pytest.param(ties, names, id=f"{ties}-{'covariates' if names else 'plain'}",
-                     marks=() if names or ties == "half" else pytest.mark.full)
+                     marks=() if names else pytest.mark.full)
         for ties in MODELS for names in ((), ("length", "first"))
     ],
 )  # fmt: skip

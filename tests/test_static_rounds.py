@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
 PLAYERS, CONTESTS = 6, 25
+GIVEN = [{}, {"last_place_unranked": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}]
 
 
 @pytest.fixture
@@ -31,9 +32,7 @@ def contests():
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize(
-    "given", [{}, {"last_place_unranked": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}], ids=str
-)
+@pytest.mark.parametrize("given", mark_full(GIVEN, *GIVEN[:3]), ids=str)
 def test_rankings_are_those_of_the_twin(contests, given, x64):
     rounds, lists = contests
     weights = 1.0 + np.arange(CONTESTS) % 3

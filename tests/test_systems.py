@@ -220,7 +220,7 @@ CASES = {
 @pytest.mark.parametrize("form", ["matches", "periods"])
 def test_against_the_twin(x64, case, form):
     name, (ours, theirs) = case.split()[0], CASES[case]
-    system, matches = getattr(jr, name)(**ours), league()
+    system, matches = getattr(jr, name)(**ours), league(n=300)
     events = matches if form == "matches" else jr.periods(matches, 7.0)
     if name == "glicko2" and form == "matches":
         theirs = {**theirs, "step": 0.0}

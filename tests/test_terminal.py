@@ -17,6 +17,7 @@ from jaxrate.cli.progress import _remaining_seconds, describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import display_width
+from tests.conftest import mark_full
 
 pytest.importorskip("rich")
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
@@ -141,7 +142,7 @@ def test_no_name_commands_the_terminal(terminal):
     assert r"[red]Ada[/red]\x1b[2J" in text and r"[bold]Bo\x07" in text and "\x1b[2J" not in text
 
 
-@pytest.mark.parametrize("command", ["rate", "compare", "predict", "demo"])
+@pytest.mark.parametrize("command", mark_full(["rate", "compare", "predict", "demo"], "rate", "compare", "predict"))
 def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path, few_systems, command):
     """Every row of wide tables took two lines."""
     names = [f"{name} of the Rovers and Wanderers United" for name in ("Ada", "Bo", "Cy")]

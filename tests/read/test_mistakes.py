@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read
-from tests.read.tables import MEMORY, table
+from tests.conftest import mark_full
+from tests.read.tables import KINDS, MEMORY, table
 
 pa = pytest.importorskip("pyarrow")
+SOME_KINDS = pytest.mark.parametrize("kind", mark_full(KINDS, "csv", "polars"), indirect=True)
 
 # Errors about rows: (columns that go wrong, arguments, the first bad row, what is said)
 
@@ -55,6 +57,7 @@ def test_bad_row(source, say, columns, arguments, row, message):
 
 
 @pytest.mark.parametrize("columns, arguments, row, message", ROWS.values(), ids=ROWS)
+@SOME_KINDS
 def test_bad_row_after_dropped_ones(source, say, columns, arguments, row, message):
     longer = {name: [values[0], *values[:1], *values] for name, values in table(**columns).items()}
     longer["bad"] = [1, 1, 0, 0, 0]
@@ -223,6 +226,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("arguments, message", ARGUMENTS.values(), ids=ARGUMENTS)
+@SOME_KINDS
 def test_bad_argument(source, kind, arguments, message):
     with pytest.raises(ValueError, match=("^" if kind in MEMORY else rf"^games\.{kind}: ") + message):
         read(source(table()), **arguments)
