@@ -106,7 +106,7 @@ def centre(truth, taste):
 
 def coverage(options):
     """The share of intervals that hold the truth, and of sets all of whose ranks do."""
-    sets, rows = (6 if options.quick else 500), []
+    sets, samples, rows = *((2, 20) if options.quick else (500, 200)), []
     spread = np.linspace(0.6, -0.6, PLAYERS)
     taste = 0.7
     one, two = centre(spread, taste), centre(spread, taste * np.sqrt(2.0))
@@ -114,7 +114,11 @@ def coverage(options):
         "independent votes, with ties": (
             lambda random: drawn(random, spread, 1200),
             spread,
-            {"curvature": {}, "sandwich": {"errors": "sandwich"}, "bootstrap": {"errors": "bootstrap", "samples": 200}},
+            {
+                "curvature": {},
+                "sandwich": {"errors": "sandwich"},
+                "bootstrap": {"errors": "bootstrap", "samples": samples},
+            },
         ),
         "60 voters of 40 votes": (
             lambda random: by_voters(random, spread, 60, 40, taste),
@@ -150,7 +154,7 @@ def coverage(options):
 
 def sequential(options):
     """How often the sequential test errs, and how long it goes on: engine pairs, pentanomial and normalised Elo."""
-    tests, rows = (10 if options.quick else 300), []
+    tests, rows = (2 if options.quick else 300), []
     shape = np.array([0.02, 0.21, 0.5, 0.24, 0.03])
     points = np.linspace(0.0, 1.0, 5)
     from jaxrate.arena.sequential_testing import NORMALISED_ELO_UNIT, likeliest_distribution_with_mean_over_deviation
@@ -181,7 +185,7 @@ def used():
 def speed(options):
     """Seconds of fits and bootstraps, warm: the best of three."""
     random = np.random.default_rng(0)
-    n, many = 200, 20_000 if options.quick else 1_000_000
+    n, many, most = (40, 4_000, 2) if options.quick else (200, 1_000_000, 4)
     strength = random.normal(size=n)
     a = random.integers(0, n, many)
     b = (a + random.integers(1, n, many)) % n
@@ -200,7 +204,7 @@ def speed(options):
     rows, first = [], None
     for way, call in calls.items():
         turns = []
-        for _ in range(4):
+        for _ in range(most):
             start, before = time.perf_counter(), used()
             found = call()
             turns.append((time.perf_counter() - start, used() - before))
@@ -227,7 +231,7 @@ def off(rating, first):
 
 def large(options):
     """A hundred thousand players and ten million matches, by conjugate gradients."""
-    n, many = (4_000, 40_000) if options.quick else (100_000, 10_000_000)
+    n, many = (2_000, 20_000) if options.quick else (100_000, 10_000_000)
     random = np.random.default_rng(0)
     strength = random.normal(size=n)
     a = random.integers(0, n, many, np.int32)
@@ -251,7 +255,7 @@ def large(options):
 def moved(options):
     """How often somebody is said to have moved of twelve, where nobody did and where one gained 200 points."""
     sets, rows = (1 if options.quick else 40), []
-    n, voters, each = PLAYERS, 100, 40
+    n, voters, each = PLAYERS, 20 if options.quick else 100, 40
     votes, spread = voters * each, np.linspace(150.0, -150.0, n)
     cases = {"independent": 0.0, "voters who come and go": 120.0, "voters, one after the other": 120.0}
 

@@ -71,7 +71,7 @@ def rate(system, matches):
 
 def simulated(quick):
     """Like Duelyst II in its number of matches, in those of its two busiest players, and in how rare its draws are."""
-    num_players, num_matches = (100, 4_000) if quick else (20_000, DUELYST)
+    num_players, num_matches = (100, 2_000) if quick else (20_000, DUELYST)
     prior = SYSTEMS[BLATMMR]().params.prior_deviation * jr.extend.luck.POINTS_PER_NATURAL_UNIT
     return league(
         num_players, num_matches, days=365.0, spread=prior, drift=50.0, activity=0.34, draws=0.003, luck=0.8
@@ -231,7 +231,7 @@ def main():
     for name in SETS[-1:] if options.quick else SETS:
         if path := find(options, f"{name}.parquet"):
             real = jr.read(path, drop=DROP.get(name, ())).matches
-            real = slice_events(real, 0, 2_000) if options.quick else real
+            real = slice_events(real, 0, 500) if options.quick else real
             rows += comparison(name, {label: rate(system, real) for label, system in systems.items()})
     show(results)
     print(f"({time.perf_counter() - start:.0f} s)")

@@ -20,7 +20,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import add_only, declare, find, forget_peak, keep, parse, resident
+from common import QUICK_FIT, add_only, declare, find, forget_peak, keep, parse, resident
 
 import jaxrate as jr
 from jaxrate.events import slice_events
@@ -28,6 +28,7 @@ from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.rules import find_smoothing_model
 
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
+QUICK_GRID = GRID | {"size": 61, "kernel_width": 0.24}
 MOST, STEPS, TENTH, LITTLE = 10_000, 6, 0.1, 1e-9
 SETTLED, SWEEPS = 1e-4, 100
 SCORES = 0.0, 0.5, 1.0
@@ -158,15 +159,15 @@ def measured(load, options):
     out = np.random.default_rng(1).random(len(matches.score)) < TENTH
     known = matches._replace(context=matches.context._replace(weight=np.where(out, LITTLE, 1.0)))
     sided = () if matches.context.side is None else ("side_advantage",)
-    steps = 2 if options.quick else STEPS
+    grid = QUICK_GRID if options.quick else GRID
     luck, normal = (
-        jr.fit(system, known, weight=~out, free=(*free, *sided), steps=steps)
+        jr.fit(system, known, weight=~out, free=(*free, *sided), **(QUICK_FIT if options.quick else {"steps": STEPS}))
         for system, free in (
-            (jr.blat_mmr(**GRID), ("beta", "kernel_width", "prior_deviation")),
+            (jr.blat_mmr(**grid), ("beta", "kernel_width", "prior_deviation")),
             (jr.skills(match_growth=10.0), ("growth", "match_growth", "initial_deviation")),
         )
     )
-    given = tables(luck.params, luck.params.side_advantage / UNIT if sided else 0.0, GRID)
+    given = tables(luck.params, luck.params.side_advantage / UNIT if sided else 0.0, grid)
     found, rows = {}, []
     for name, call in (
         ("BlatMMR, filter", lambda: (jr.run(luck.system, known).prediction, None, None, 1)),

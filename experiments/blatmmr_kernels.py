@@ -17,7 +17,7 @@ from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
-from common import add_only, declare, find, keep, parse
+from common import QUICK_FIT, add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
@@ -26,6 +26,7 @@ from jaxrate.events import slice_events
 LEARNT = 0.7
 MOST = 10_000
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
+QUICK_GRID = GRID | {"size": 61, "kernel_width": 0.24}
 STEPS = 6
 
 
@@ -64,10 +65,11 @@ def table(matches, options):
     """A row for each system."""
     cut, rows, gaussian = int(LEARNT * len(matches.score)), [], None
     sided = () if matches.context.side is None else ("side_advantage",)
+    grid, search = (QUICK_GRID, QUICK_FIT) if options.quick else (GRID, {"steps": STEPS})
     for name, (given, free) in list(SYSTEMS.items())[: 2 if options.quick else None]:
         began = time.perf_counter()
-        free, steps = ("beta", "kernel_width", *free, *sided), 2 if options.quick else STEPS
-        found = jr.fit(jr.blat_mmr(**GRID | given), slice_events(matches, 0, cut), free=free, steps=steps)
+        free = "beta", "kernel_width", *free, *sided
+        found = jr.fit(jr.blat_mmr(**grid | given), slice_events(matches, 0, cut), free=free, **search)
         seconds = time.perf_counter() - began
         loss = losses(found.system, matches)[cut:]
         gaussian = loss if gaussian is None else gaussian

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from category_glicko import SITE, fit, league, quality
-from common import add_only, declare, find, keep, parse
+from common import QUICK_FIT, add_only, declare, find, keep, parse
 from figures import plt, save
 
 import jaxrate as jr
@@ -71,7 +71,8 @@ def balance(options):
     time = np.asarray(races.time) + float(FIRST_DAY.astype(int))
     data = with_matchups(races.player, names[races.context.category], np.asarray(races.score), time)
     system = jr.trueskill(beta=100, tau=0, drift=1, draw_probability=0, initial_rating=0, initial_deviation=100)
-    found = jr.fit(system, data, free=("initial_deviation", "drift"), steps=3 if options.quick else 40)
+    search = QUICK_FIT if options.quick else {"steps": 40}
+    found = jr.fit(system, data, free=("initial_deviation", "drift"), **search)
     rated, names = jr.rate(found.system, data), list(MATCHUPS.values())
     figure, panels = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True)
     rows = []
@@ -94,7 +95,7 @@ def balance(options):
 def league_of(options):
     """Matches of players with races, and the names of the races."""
     if options.quick:
-        return league(600, players=40, periods=20), np.array(RACES)
+        return league(300, players=30, periods=10), np.array(RACES)
     read = jr.read(Path(options.data) / "sc2_tlpd_korean.parquet", category=("race_a", "race_b"))
     return read.matches, np.array(RACES)[np.asarray(read.categories)]
 

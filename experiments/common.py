@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import gc
 import importlib.metadata
 import importlib.util
 import json
@@ -21,9 +22,17 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 
 # Seconds of a quick form are no measurements: it is compiled as quickly as it can be, whatever comes out.
-HURRY = ["--xla_backend_optimization_level=0"]
+FLAGS = ["--xla_backend_optimization_level=0", "--xla_cpu_parallel_codegen_split_count=1"]
 if jax.__version_info__ < (0, 11):  # later XLA has newer emitters alone, and a flag that it does not know ends it
-    HURRY.append("--xla_cpu_use_fusion_emitters=false")
+    FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+
+QUICK = {  # variables of the environment: of XLA, of replays, which have options of their own, and of JAX
+    "XLA_FLAGS": " ".join(FLAGS),
+    "JAXRATE_COMPILE": "quick",
+    "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",  # nobody reads where operations come from
+}
+# Of a fit in a quick form: one step, and errors without second derivatives, which take long to compile.
+QUICK_FIT = {"steps": 1, "errors": "products"}
 
 # --- Options. ---
 
@@ -44,11 +53,19 @@ def add_only(parser, choices, word):
     )
 
 
+def compile_quickly():
+    """For this process and those that it starts; call it before JAX's first device is asked for."""
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), QUICK["XLA_FLAGS"]])
+    os.environ.update(QUICK | {"XLA_FLAGS": flags})
+    jax.config.update("jax_traceback_in_locations_limit", 0)  # JAX has read its variable
+    gc.set_threshold(100_000, 20, 20)  # what was traced lives long
+
+
 def parse(parser, script):
     """The options; call it before JAX's first device is asked for. Only a quick form has no file of its own."""
     options = parser.parse_args()
     if options.quick:
-        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *HURRY])
+        compile_quickly()
     elif not options.out:
         options.out = Path(script).parent / "results" / f"{Path(script).stem}.json"
     return options
@@ -206,3 +223,7 @@ def keep(parts, options):
     for name, tables in measure({name: parts[name] for name in options.only}, options):
         results[name] = tables
         write(options.out, report, results)
+
+
+if __name__ == "__main__":  # for other programs that are run once, as `.ci/run` does
+    print("\n".join(f"{name}={value}" for name, value in QUICK.items()))

@@ -108,7 +108,7 @@ def forecast(options):
     tables = tennis_tables(options)
     if tables is None:
         return None
-    doubles, steps = tables[0], 3 if options.quick else 40
+    doubles, steps = tables[0], 1 if options.quick else 40
     count = len(doubles["score"])
     cut = round(0.8 * count)
     singles = read_singles(options, doubles["t"][0], doubles["t"][-1])

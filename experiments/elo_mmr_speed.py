@@ -47,7 +47,7 @@ PLAYERS = 100, 1000, 10_000, 16_783, 100_000, 200_000, 1_000_000
 def read(options):
     """The rounds of codeforces2020, or simulated ones; None if there is no data."""
     if options.quick:
-        return contests(1000, 30, size=(100, 500), seed=1, grid=20).rounds
+        return contests(300, 10, size=(50, 120), seed=1, grid=20).rounds
     path = find(options, "codeforces2020.parquet")
     return path and jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import circumstances, declare, parse, results_in, show, write
+from common import QUICK_FIT, circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.events import Rounds
@@ -85,9 +85,9 @@ def contests(players, number):
 def cases(quick):
     """By name."""
     elo, glicko = jr.elo(k=20), jr.glicko(c=20, initial_deviation=200, deviation_max=None)
-    first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 2000 if quick else 20_000, side=True))
+    first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 500 if quick else 20_000, side=True))
     if quick:
-        return {"elo": first, "elo_mmr in rounds": contests(30, 60)}
+        return {"elo": first, "elo_mmr in rounds": contests(20, 30)}
     skill = jr.forecasts.add_outcomes(jr.trueskill(tau=0.3, draw_probability=0.2))
     return {
         "elo": first,
@@ -169,12 +169,12 @@ def simulate(case, key):
     return events, max(jax.tree.leaves(off))
 
 
-def recover(name, case, replications):
-    """A row for each parameter."""
+def recover(name, case, replications, search):
+    """A row for each parameter; `search` are options of the fits."""
     names, begin, off, converged, found, error = list(case.truth), time.perf_counter(), 0.0, [], [], []
     for number in range(replications):
         events, apart = simulate(case, jax.random.key(number))
-        fit = jr.fit(case.start, events, free=names)
+        fit = jr.fit(case.start, events, free=names, **search)
         off, converged = max(off, apart), [*converged, fit.converged]
         found.append([getattr(fit.params, x) for x in names])
         error.append([fit.standard_error[x] for x in names])
@@ -203,7 +203,7 @@ def main():
     for name, case in cases(options.quick).items():
         if options.only and name not in options.only:
             continue
-        rows += recover(name, case, 5 if options.quick else REPLICATIONS)
+        rows += recover(name, case, 2 if options.quick else REPLICATIONS, QUICK_FIT if options.quick else {})
         write(options.out, report, {"recovery": rows})
 
 

@@ -11,7 +11,7 @@ up, matches in the last two weeks, on the same surface, and above the lowest tie
 import time
 
 import numpy as np
-from common import add_only, declare, find, keep, parse
+from common import QUICK_FIT, add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
@@ -127,7 +127,7 @@ def dozen(options):
     if matches is None:
         return None
     system = system_for(matches)
-    found, took = timed(lambda: jr.fit(system, matches))
+    found, took = timed(lambda: jr.fit(system, matches, **(QUICK_FIT if options.quick else {})))
     row = {
         "matches": len(matches.score),
         "parameters": len(found.free),

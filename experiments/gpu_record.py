@@ -12,13 +12,12 @@ and GPU, in `jaxrate/replay/kernel/`, and `algorithm_preferences.json` of BlatMM
 """
 
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from common import HURRY, add_only, declare, rounded, show
+from common import add_only, compile_quickly, declare, rounded, show
 from gpu_estimates import step_table, write_step_table
 from gpu_parts import conclusions
 from gpu_parts.answers import answer_questions
@@ -37,7 +36,7 @@ def parse_options():
     if options.out is None and not options.quick:
         parser.error("give --out FOLDER")
     if options.quick:
-        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *HURRY])
+        compile_quickly()
     return options
 
 

@@ -284,7 +284,7 @@ def main():
     parser.add_argument("--work", type=Path, default=Path("larger_than_memory"), help="a folder for all files")
     options = parse(parser, __file__)
     if options.quick:
-        options.matches, options.players, options.chunk = 20_000, 2_000, 5_000
+        options.matches, options.players, options.chunk, options.runs = 20_000, 2_000, 5_000, 1
     there = options.work.exists()
     keep(PARTS, options)
     if options.quick and not there:

@@ -109,7 +109,7 @@ def part_tennis(options):
 
 def part_league(options):
     """Many matches of few players, over decades."""
-    n, players = (2_000, 20) if options.quick else (500_000, 100)
+    n, players = (500, 20) if options.quick else (500_000, 100)
     matches = league(players, n, seed=1, days=20_000.0, drift=50.0).matches
     return {"simulated": of_matches(f"simulated, {players} players", matches)}
 
@@ -131,15 +131,15 @@ def part_codeforces(options):
 
 def part_contests(options):
     """Many contests of few players."""
-    n, players, size = (30, 60, (20, 40)) if options.quick else (5_000, 200, (20, 60))
+    n, players, size = (10, 60, (20, 40)) if options.quick else (5_000, 200, (20, 60))
     rounds = contests(players, n, size=size, seed=1, days=5_000.0, drift=50.0, grid=20.0).rounds
     return {"simulated": of_rounds(f"simulated, {players} players", rounds)}
 
 
 def part_level(options):
     """Elo after leagues of several lengths: the level of all ratings together, and what is left between players."""
-    rows, players = [], 100
-    for n in (5_000,) if options.quick else (5_000, 50_000, 500_000):
+    rows, players = [], 20 if options.quick else 100
+    for n in (500,) if options.quick else (5_000, 50_000, 500_000):
         matches = league(players, n, seed=1, days=20_000.0, drift=50.0).matches
         (mean, *_), (true, *_) = (replay(jr.elo(), matches, double) for double in (False, True))
         off = mean - true

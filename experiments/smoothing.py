@@ -44,16 +44,17 @@ FITTED = {"growth": 9.6, "initial_deviation": 136.0, "match_growth": 9.1, "exper
 SURFACES = {"modifier_growth": 2.8, "initial_modifier_deviation": 45.0}
 SIGMA, GAMMA = 1.6, 0.036  # units of beta, and per square root of a day
 LITTLE = 1e-9
+QUICK_MATCHES = 1_000
 
 
 def tennis(options, surfaces=False, first=None):
     """ATP tennis without walkovers, or its first matches; in a quick form a league."""
     if options.quick:
-        matches = league(300, 3000, activity=0.8).matches
+        matches = league(100, QUICK_MATCHES, activity=0.8).matches
         matches = matches._replace(time=np.floor(matches.time))
-        surface = np.random.default_rng(0).integers(0, 5, (3000, 1)).repeat(2, axis=1)
+        surface = np.random.default_rng(0).integers(0, 5, (QUICK_MATCHES, 1)).repeat(2, axis=1)
         matches = matches._replace(context=matches.context._replace(category=surface if surfaces else None))
-        return slice_events(matches, 0, min(first or 3000, 3000))
+        return slice_events(matches, 0, min(first or QUICK_MATCHES, QUICK_MATCHES))
     path = find(options, "atp.parquet")
     if path is None:
         return None
@@ -81,9 +82,9 @@ def timed(call, rounds=2):
 
 def part_size(options):
     """Seconds and memory by the length of a history, each in a process of its own."""
-    names = [str(n) for n in ((1_000, 3_000) if options.quick else (10_000, 100_000, 1_000_000, 10_000_000))]
+    names = [str(n) for n in ((1_000,) if options.quick else (10_000, 100_000, 1_000_000, 10_000_000))]
     rows = []
-    for name in [*names, "tennis", "tennis with surfaces"]:
+    for name in [*names, *["tennis"] * (not options.quick), "tennis with surfaces"]:
         more = ["--quick"] if options.quick else []
         found = spawn(name, __file__, "--history", name, "--data", options.data, *more)
         if found and (row := json.loads(found.splitlines()[-1])):
@@ -160,7 +161,8 @@ def part_sweeps(options):
     for name, some in (("wins", matches), ("nfl margins", None)):
         if some is None:
             data = jr.data.datasets.nfl()
-            system, some = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0), data.matches
+            system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0)
+            some = slice_events(data.matches, 0, QUICK_MATCHES) if options.quick else data.matches
         else:
             system = system_of(some)
         row = {"history": name, "matches": len(some.score), "mixed": jr.smooth(system, some).sweeps}
@@ -265,7 +267,7 @@ def by_kickscore(matches):
 def part_held_out(options):
     """A random tenth of the matches is predicted from all others, and by the filter from those before."""
     rows = []
-    for surfaces in (False, True):
+    for surfaces in (True,) if options.quick else (False, True):
         matches = tennis(options, surfaces)
         if matches is None:
             return None
@@ -296,8 +298,8 @@ def part_held_out(options):
 def part_drift(options):
     """Leagues whose skills drift as the model says: errors of means, and what 95% intervals cover."""
     rows = []
-    n = 3_000 if options.quick else 100_000
-    for players, growth in ((50, 12.0), (50, 40.0), (500, 12.0)):
+    n = 1_000 if options.quick else 100_000
+    for players, growth in ((50, 12.0), (50, 40.0), (500, 12.0))[: 1 if options.quick else None]:
         random = np.random.default_rng(players)
         player = random.integers(0, players, n)
         player = np.stack([player, (player + random.integers(1, players, n)) % players], axis=1)

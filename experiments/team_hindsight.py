@@ -19,7 +19,7 @@ import numpy as np
 from common import add_only, declare, find, keep, look_for, parse
 from scipy.special import ndtr
 from team_histories import race_table, races_rounds
-from team_skills import FORMS, random_contests
+from team_skills import FORMS, QUICK_FORMS, random_contests
 
 import jaxrate as jr
 
@@ -226,8 +226,7 @@ def timed(call, turns):
 
 def speed(options):
     rng, rows = np.random.default_rng(0), []
-    for form, (contests, teams, size) in FORMS.items():
-        contests = contests // 500 if options.quick else contests
+    for form, (contests, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         rounds = drawn_contests(rng, contests, 200 if options.quick else 50_000, teams, size, 1000)
         ways = {
             "skills": jr.skills(match_growth=5.0),

@@ -22,7 +22,7 @@ hyperparameters that were fitted to that league.
 import time
 
 import numpy as np
-from common import add_only, declare, keep, parse
+from common import QUICK_FIT, add_only, declare, keep, parse
 
 import jaxrate as jr
 
@@ -58,7 +58,6 @@ WAYS = {  # settings, what is fitted, and options of the fit
     "evidence of all": (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
     MEAN_DRIFTS[1]: (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
 }  # fmt: skip
-QUICK_FIT = {"errors": "products", "steps": 5}  # second derivatives take long to compile
 
 
 def draw_line_ups(rng, players, contests):

@@ -17,7 +17,7 @@ import time
 from functools import partial
 
 import numpy as np
-from common import add_only, declare, find, keep, parse, race
+from common import QUICK_FIT, add_only, declare, find, keep, parse, race
 from team_histories import CATEGORIES, legends_rounds, make_rounds, race_table, races_rounds, tennis_tables
 
 import jaxrate as jr
@@ -65,7 +65,7 @@ def mean_and_error(values):
 def fit_and_predict(system, free, rounds, weight, steps):
     """The predictions [P] of the system fitted to participations [P], the values fitted, and the seconds of the fit."""
     start = time.perf_counter()
-    fit = jr.fit(system, rounds, free=list(free), weight=weight, steps=steps, errors="products")
+    fit = jr.fit(system, rounds, free=list(free), weight=weight, **QUICK_FIT | {"steps": steps})
     seconds = time.perf_counter() - start
     values = {name: float(getattr(fit.params, name)) for name in free}
     return np.asarray(jr.run(fit.system, rounds).prediction, float), values, seconds
@@ -85,7 +85,7 @@ def doubles(options):
     if tables is None:
         return None
     matches, singles = tables
-    count, steps = len(matches["score"]), 3 if options.quick else 60
+    count, steps = len(matches["score"]), 1 if options.quick else 60
     plain, number = make_rounds(matches, None, "none")
     rows = [
         {"way": "trueskill", "doubles": count, "contests": count}
@@ -192,12 +192,12 @@ def random_contests(rng, contests, players, teams, size):
 
 
 FORMS = {"2 against 2": (1_000_000, 2, 2), "5 against 5": (200_000, 2, 5), "teams of four, 20 players": (50_000, 5, 4)}
+QUICK_FORMS = {"teams of four, 20 players": (100, 5, 4)}
 
 
 def speed(options):
     rng, rows = np.random.default_rng(0), []
-    for form, (contests, teams, size) in FORMS.items():
-        contests = contests // 500 if options.quick else contests
+    for form, (contests, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         rounds = random_contests(rng, contests, 200 if options.quick else 50_000, teams, size)
         schedule = jr.extend.schedule_by_level(rounds)
         systems = {
@@ -234,7 +234,7 @@ def draw_league(rng, players, contests, teams, size, statistics):
 
 def rating_errors_by_evidence(options):
     """How far ratings are off the skills that leagues were drawn from, with the model's own hyperparameters."""
-    rows, leagues = [], 2 if options.quick else 20
+    rows, leagues = [], 1 if options.quick else 20
     ways = {
         "results": {},
         "and quits": {"quit": "quit", "quit_threshold": 1100.0},
@@ -242,11 +242,7 @@ def rating_errors_by_evidence(options):
         "and two statistics": {"statistics": ("s0", "s1")},
         "and both": {"statistics": ("s0", "s1"), "quit": "quit", "quit_threshold": 1100.0},
     }
-    for form, (teams, size) in {
-        "2 against 2": (2, 2),
-        "5 against 5": (2, 5),
-        "teams of four, 20 players": (5, 4),
-    }.items():
+    for form, (_, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         off = {way: [] for way in ways}
         for seed in range(leagues):
             skill, rounds = draw_league(np.random.default_rng(seed), 200, 2000 // size // teams, teams, size, 2)

@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from common import add_only, clock, declare, keep, look_for, parse
 from team_hindsight import drawn_contests, line_ups, make_history_through_time, timed
-from team_skills import FORMS
+from team_skills import FORMS, QUICK_FORMS
 from trueskill_speed import openskill_replay, trueskill_replay
 
 import jaxrate as jr
@@ -52,8 +52,7 @@ def loaded():
 def forwards(options):
     """Contests and participations a second."""
     rows = []
-    for form, (contests, teams, size) in FORMS.items():
-        contests = contests // 500 if options.quick else contests
+    for form, (contests, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         rounds = form_of(form, contests)[0]
         schedule = jr.extend.schedule_by_level(rounds)
         for way, settings in SYSTEMS.items():
@@ -93,8 +92,8 @@ def peers_forwards(options, form):
 def hindsight(options):
     """Microseconds of a contest and a sweep."""
     rows = []
-    for form, contests in HINDSIGHT.items():
-        contests = contests // 100 if options.quick else contests
+    for form in QUICK_FORMS if options.quick else FORMS:
+        contests = 100 if options.quick else HINDSIGHT[form]
         rounds = form_of(form, contests)[0]
         system, before = jr.skills(match_growth=5.0), loaded()
         row, found = timed(partial(jr.smooth, system, rounds), TURNS)

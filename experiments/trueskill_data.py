@@ -83,7 +83,7 @@ def command_lines(options, folder):
     tennis = Path(options.data) / "atp.parquet"
     if options.quick:
         tennis, (teams, races) = folder / "league.parquet", simulated()
-        matches = league(300, 3000, seed=2).matches
+        matches = league(100, 500, seed=2).matches
         columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
         jr.data.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, tennis)
     else:
@@ -169,7 +169,7 @@ def main():
             "slopes of the loss": [],
         }
     if options.quick:
-        histories = {"league": league(100, 2000, draws=0.25, seed=3).matches}
+        histories = {"league": league(100, 500, draws=0.25, seed=3).matches}
     else:
         data = Path(options.data)
         histories = {
