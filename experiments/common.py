@@ -21,8 +21,8 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.data.simulate import league
 
-# Seconds of a quick form are no measurements: it is compiled as quickly as it can be, whatever comes out.
-FLAGS = ["--xla_backend_optimization_level=0", "--xla_cpu_parallel_codegen_split_count=1"]
+# Of programs that run once.
+FLAGS = ["--xla_cpu_parallel_codegen_split_count=1"]
 if jax.__version_info__ < (0, 11):  # later XLA has newer emitters alone, and a flag that it does not know ends it
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
 
@@ -54,8 +54,11 @@ def add_only(parser, choices, word):
 
 
 def compile_quickly():
-    """For this process and those that it starts; call it before JAX's first device is asked for."""
-    flags = " ".join([os.environ.get("XLA_FLAGS", ""), QUICK["XLA_FLAGS"]])
+    """For this process and those that it starts; call it before JAX's first device is asked for.
+
+    Seconds of a quick form are no measurements, so it is compiled as quickly as it can be, whatever comes out.
+    """
+    flags = " ".join([os.environ.get("XLA_FLAGS", ""), QUICK["XLA_FLAGS"], "--xla_backend_optimization_level=0"])
     os.environ.update(QUICK | {"XLA_FLAGS": flags})
     jax.config.update("jax_traceback_in_locations_limit", 0)  # JAX has read its variable
     gc.set_threshold(100_000, 20, 20)  # what was traced lives long

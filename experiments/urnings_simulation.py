@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--games", type=int, help="of each setting, 1e8 by default; a multiple of 5,000")
     options = parse(parser, __file__)
     players, records = (100, 500) if options.quick else (1000, RECORDS)
-    games = options.games or (200_000 if options.quick else 10**8)
+    games = options.games or (50_000 if options.quick else 10**8)
     if games < records or games % records:
         parser.error(f"--games must be a multiple of {records}")
     report = circumstances("matplotlib") | {"players": players, "games": games}

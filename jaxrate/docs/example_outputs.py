@@ -23,7 +23,7 @@ NAMESPACES = "arena", "data", "fitting", "forecasts", "league", "live", "site", 
 NOT_RUN = {  # examples that take long, or need races, files or goals
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "league.modifiers", "forecasts.add_outcomes"),
     *("league.rate_files", "league.category_ratings", "league.attack_and_defence"),
-    *("forecasts.predict_points", "forecasts.predict_scorelines"),
+    *("forecasts.predict_points", "forecasts.predict_scorelines", "site.benchmark_page_html"),
 }
 CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")
 MAX_LINES, MAX_WIDTH = 14, 150  # of an output that a page shows
