@@ -231,7 +231,7 @@ def off(rating, first):
 
 def large(options):
     """A hundred thousand players and ten million matches, by conjugate gradients."""
-    n, many = (2_000, 20_000) if options.quick else (100_000, 10_000_000)
+    n, many = (4_000, 40_000) if options.quick else (100_000, 10_000_000)
     random = np.random.default_rng(0)
     strength = random.normal(size=n)
     a = random.integers(0, n, many, np.int32)

@@ -28,7 +28,7 @@ from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.rules import find_smoothing_model
 
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
-QUICK_GRID = GRID | {"size": 61, "kernel_width": 0.24}
+QUICK_GRID = GRID | {"size": 91, "kernel_width": 0.24}
 MOST, STEPS, TENTH, LITTLE = 10_000, 6, 0.1, 1e-9
 SETTLED, SWEEPS = 1e-4, 100
 SCORES = 0.0, 0.5, 1.0

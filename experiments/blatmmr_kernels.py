@@ -26,7 +26,7 @@ from jaxrate.events import slice_events
 LEARNT = 0.7
 MOST = 10_000
 GRID = {"size": 181, "half_width": 4.5, "kernel_width": 0.12}
-QUICK_GRID = GRID | {"size": 61, "kernel_width": 0.24}
+QUICK_GRID = GRID | {"size": 91, "kernel_width": 0.24}
 STEPS = 6
 
 

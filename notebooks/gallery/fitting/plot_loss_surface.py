@@ -10,6 +10,9 @@ from jaxrate import plots
 data = jr.data.datasets.nfl()
 
 fit = jr.fit(
-    jr.glicko(side_advantage=60), data, free=("c", "initial_deviation")
+    jr.glicko(side_advantage=60),
+    data,
+    free=("c", "initial_deviation"),
+    errors="products",
 )
 plots.loss_surface(fit, data, points=11)
