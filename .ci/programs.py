@@ -43,6 +43,7 @@ def run_notebook(path):
     """Run its cells, and draw the figures of each, as Jupyter does; the outputs that are kept stay as they are."""
     cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     os.chdir(Path(path).parent)
+    sys.path.insert(0, "")  # modules that a notebook writes
     shell = InteractiveShell.instance()
     for cell in cells:
         if cell["cell_type"] == "code":
