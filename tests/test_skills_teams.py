@@ -103,7 +103,7 @@ def system_of(case):
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits", "margin"))
 def test_against_the_twin(x64, case):
-    rounds = history(mixed=case == "quits", n=24)
+    rounds = history(mixed=case == "quits")
     result = jr.run(system_of(case), rounds)
     twin, guess = by_twin(case, rounds)
     rows = [twin.players[i] for i in range(PLAYERS)]
