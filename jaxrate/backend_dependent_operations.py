@@ -27,7 +27,7 @@ def concatenate_pair(first: Array, second: Array) -> Array:
     return stack_pair(first, second).ravel() if has_launch_overhead() else jnp.concatenate([first, second])
 
 
-def check_finite_unless_on_cpu(predictions: Array) -> None:
+def check_accelerator_predictions_finite(predictions: Array) -> None:
     """FloatingPointError for predictions of rounds that are not finite, unless a CPU made them.
 
     An H100 made some in rounds of 2,000 participants (JAX 0.11.2); on a CPU the same rounds had none.

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations, is_traced
-from jaxrate.backend_dependent_operations import check_finite_unless_on_cpu
+from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
@@ -64,7 +64,7 @@ def rating_history_and_performances(
     record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
     if isinstance(events, Ragged) and not is_traced(prediction):
-        check_finite_unless_on_cpu(prediction)
+        check_accelerator_predictions_finite(prediction)
     return History(state, prediction, before, left), inferred
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
 from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import check_finite_unless_on_cpu
+from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
@@ -188,7 +188,7 @@ def run(
         rules = make_replay_rules(system.rules, params, record)
         state, prediction = replay(rules, params, state, plan, key, policy=policy)
     if isinstance(flat, Rounds) and record is None and not is_traced(prediction):
-        check_finite_unless_on_cpu(prediction)
+        check_accelerator_predictions_finite(prediction)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
-from jaxrate.backend_dependent_operations import check_finite_unless_on_cpu
+from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
@@ -123,7 +123,8 @@ def rate_chunks(
             state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
             if run.has_contests:
-                check_finite_unless_on_cpu(jax.tree.leaves(predictions)[0])  # the predictions, whatever else there is
+                prediction, *_ = jax.tree.leaves(predictions)  # first of what is recorded
+                check_accelerator_predictions_finite(prediction)
             snapshot, (checkpoint_due, stop) = None, poll_requests()
             if checkpoint_due or stop or chunk.first_row + n == run.opened.table.row_count:
                 snapshot = jax.tree.map(lambda x, rows=chunk.num_players: np.array(np.asarray(x)[:rows]), state)
