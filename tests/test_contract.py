@@ -104,7 +104,7 @@ BY_RUNNER = {
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
 EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
-SINGLE = EVERY_FORM | {"glicko2", "category_glicko", "trueskill", "weng_lin"}
+SINGLE, OUTCOMES = EVERY_FORM | {"trueskill"}, EVERY_FORM | {"category_glicko", "trueskill"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
 SLOPES = {"elo", "glicko2_bounded", "skills", "blat_mmr", "weng_lin", "elo_mmr"}
 OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
@@ -122,7 +122,7 @@ def by_default(name, holds, form):
     if form == "stream":
         return name in EVERY_FORM and holds is match_properties.streams_equal_levels
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
-        return name in SINGLE and name not in ("glicko2", "weng_lin") and form == forms_of_outcomes(name)
+        return name in OUTCOMES and form == forms_of_outcomes(name)
     if holds is match_properties.a_period_of_one_match_is_that_match and name == "glicko":
         return False
     return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
