@@ -112,8 +112,9 @@ def rate_files(
     The folder gets predictions/part-000000.parquet and so on, one for each chunk, with the columns of `rate`, where
     `row` counts through all files; ratings.parquet, one row per player, best first; and a checkpoint, which is renewed
     every minute and when the process is asked to end, by SIGTERM or Ctrl-C. With `resume` a run goes on from its
-    checkpoint, and ends with the same files as if it had never been interrupted. One that had ended goes on with files
-    that were added since, if they do not begin before its end, and if DuckDB was not needed.
+    checkpoint, and ends with the same files as if it had never been interrupted, or with contests with the same to
+    rounding. One that had ended goes on with files that were added since, if they do not begin before its end, and if
+    DuckDB was not needed.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
