@@ -182,7 +182,7 @@ MUTATIONS = [
       "tests/test_saved_contests.py -k 'career'"),
     M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_pairs.py -k 'pairs'"),
     M("inference width", "/ size + z * z / 4)", "/ size + z * z / 2)", "tests/test_inference.py"),
-    M("matchmakers himself", "table_of_others @ count + count - 1.0", "table_of_others @ count + count",
+    M("matchmakers himself", "count) + count - 1.0\n    first = draw_player", "count) + count\n    first = draw_player",
       "tests/test_urnings_matchmakers.py -k 'picked or matched'"),
     M("world own pairs", "+ 0.5 * jnp.sum(own", "- 0.5 * jnp.sum(own", "tests/test_world.py -k law"),
     M("simulate days", "unit = days / max(1, num_events - 1)", "unit = days / max(1, num_events)",
