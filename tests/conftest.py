@@ -12,7 +12,6 @@ import shutil
 import signal
 import sys
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read by NumPy: threads of two workers would wait for each other
@@ -105,7 +104,15 @@ def pytest_sessionfinish():
 
 
 quick = partial(jax.jit, compiler_options=QUICK)
-TESTS = count()
+compiled = []  # programs, since maps of memory were counted
+
+
+def note_program(event, seconds, **_):
+    if event.endswith("backend_compile_duration"):
+        compiled.append(seconds)
+
+
+jax.monitoring.register_event_duration_secs_listener(note_program)
 
 
 @pytest.fixture
@@ -118,12 +125,14 @@ def default_policy(monkeypatch):
 def few_maps():
     """Forget compiled functions before they take all the maps of memory that Linux allows a process, 65,530.
 
-    Counting them takes 10 ms, so only now and then.
+    A program takes eleven. Counting them takes 10 ms, and compiling again what is forgotten many seconds.
     """
     yield
     maps = Path("/proc/self/maps")
-    if next(TESTS) % 16 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > 45_000:
-        jax.clear_caches()
+    if len(compiled) >= 100 and maps.exists():
+        compiled.clear()
+        if maps.read_bytes().count(b"\n") > 56_000:
+            jax.clear_caches()
 
 
 @pytest.fixture
