@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.browser import findings, texts
+from tests.browser import findings, narrowed, texts
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 
 PLAYERS = [f"p{i}" for i in range(8)]
+LONG = "Christopher Ballesteros\u2011Featherstonehaugh"
 
 
 def text_of(path):
@@ -129,5 +130,10 @@ def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
     for path in ("surface-clay.html", "index.html", "players/p1.html"):
         browser.get((folder / path).as_uri())
         assert findings(browser) == {}
+    browser.get((folder / "surface-clay.html").as_uri())
+    browser.execute_script("for (const x of document.querySelectorAll('td.name bdi')) x.textContent = arguments[0]", LONG)
+    for width in (601, 660, 700, 740, 768, 800):  # the table was 746 pixels wide, and wider with long words
+        narrowed(browser, width, "light")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     browser.get((folder / "players" / "p1.html").as_uri())
     assert "SURFACE" in [x.upper() for x in texts(browser, "#events th")]
