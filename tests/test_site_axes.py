@@ -69,7 +69,10 @@ def test_a_new_lead_that_the_intervals_deny_is_too_close_to_call():
     page = jr.site.report_html(rated, active="all")
     leader, second = board.player[:2]
     assert re.search(f"{leader} takes the lead, .* ahead of {second} \u2013 too close to call</h1>", page)
-    assert f">{leader} took the lead on <time>1970-03-01</time>" in page and "led since" not in page
+    assert (
+        f">As of <time>1970-03-01</time>: {leader} took the lead on <time>1970-03-01</time>" in page
+        and "led since" not in page
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -69,6 +69,11 @@ def test_each_surface_has_a_ranking_of_those_who_played_on_it(tennis, folder):
         ids = [int(x[1]) for x in names_on(page)]
         players = [tennis.players.tolist().index(f"p{i}") for i in ids]
         assert mean[players].tolist() == sorted(mean[players].tolist(), reverse=True)
+        last = tennis.predictions["time"].to_pylist()[-1].isoformat()[:10]
+        assert (
+            f"Ratings on {place} as of <time>{last}</time>, with" in page
+            and f"As of <time>{last}</time>, the list" in page
+        )
         assert ids[0] == {"Hard": 7, "Clay": 0}[name] and (7 in ids) == (name == "Hard")
         best = players[0]
         assert f'data-name="rating">{mean[best]:,.0f}<' in page
@@ -131,7 +136,9 @@ def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
         browser.get((folder / path).as_uri())
         assert findings(browser) == {}
     browser.get((folder / "surface-clay.html").as_uri())
-    browser.execute_script("for (const x of document.querySelectorAll('td.name bdi')) x.textContent = arguments[0]", LONG)
+    browser.execute_script(
+        "for (const x of document.querySelectorAll('td.name bdi')) x.textContent = arguments[0]", LONG
+    )
     for width in (601, 660, 700, 740, 768, 800):  # the table was 746 pixels wide, and wider with long words
         narrowed(browser, width, "light")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width

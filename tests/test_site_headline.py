@@ -1,6 +1,7 @@
 """The headline of pages: who is told to lead whom where the one who led has lost the lead to others."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
+from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
 from jaxrate.site.ranking_rows import build_career_lines
@@ -18,7 +20,21 @@ from jaxrate.site.wording import format_time_span
 
 def site_data(winner, loser, date, active):
     rated = jr.rate(jr.elo(), jr.read({"a": winner, "b": loser, "score": [1.0] * len(winner), "date": date}))
-    return build_site_data(rated, {}, {}, None, None, {"active": active})
+    day_after = datetime.combine(np.datetime64(date[-1]).item() + timedelta(1), datetime.min.time(), UTC)
+    return build_site_data(rated, {}, {}, None, None, {"active": active})._replace(made=day_after)
+
+
+def test_headlines_say_as_of_when_they_speak_where_the_last_result_is_old():
+    """A site of results until 2024 said in 2026 that a player is the best, and called a match of the past the next."""
+    data = site_data(["Ada", "Ada", "Ada"], ["Bo", "Bo", "Bo"], ["2020-01-01", "2020-03-01", "2020-06-01"], "all")
+    coming = ColumnTable(
+        {"a": np.array(["Bo", "Bo"]), "b": np.array(["Ada", "Cy"]), "time": np.array(["2020-06-20", "2020-06-25"])}
+    )
+    for day, start, end in ((21, "Ada ", "; next, Bo meets Cy on 2020-06-25."), (26, "Ada ", ", by 13.")):
+        sentence = write_headline(data._replace(made=datetime(2020, 6, day, tzinfo=UTC)), coming).sentence
+        assert sentence.startswith(start) and sentence.endswith(end)
+    old = write_headline(data._replace(made=datetime(2020, 7, 2, tzinfo=UTC)), coming).sentence
+    assert old.startswith("As of 2020-06-01: Ada ") and " now " not in old
 
 
 def test_who_is_level_with_the_leader_is_named_and_not_who_fell_back():

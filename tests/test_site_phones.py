@@ -140,6 +140,8 @@ def test_days_head_their_fixtures(folder):
     page = (folder / "coming.html").read_text(encoding="utf-8")
     days = re.findall(r'<tr class="day"><th scope="rowgroup" colspan="\d"><time>(.*?)</time>', page)
     assert days == ["2024-01-01", "2024-01-02"]
+    assert page.count('<small class="badge">past</small></th>') == 2  # they said that these come
+    assert "<h1>Fixtures</h1>" in page
     assert [x.count('class="words home"') for x in page.split('<tr class="day">')[1:]] == [2, 1]
     rows = re.findall(r'<tr><td class="words home">.*?</tr>', page)
     assert all(row.count("%<") == 2 and row.count(" most") == 1 for row in rows)

@@ -39,8 +39,9 @@ def test_a_preview_shows_the_data_and_the_finding():
         draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(rating=1500.0)]),
         draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(name="Cy")]),
         draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(text="1,601")]),
+        draw_preview("Our league", "Ada leads Bo", ROWS, "Ratings as of 1 May 2020"),
     ]
-    assert len({image, *changed}) == 7
+    assert len({image, *changed}) == 8
 
 
 def test_headlines_have_two_lines_as_large_as_there_is_room():

@@ -102,7 +102,9 @@ def test_a_lead_that_another_lost_is_not_said_to_be_taken():
     table = {"a": winner, "b": loser, "score": [1.0] * 9, "date": date}
     page = jr.site.report_html(jr.rate(jr.elo(), jr.read(table)), active="all")
     assert ">Ada is on top as Bo falls back</h1>" in page and "led since" not in page  # it is the last day
-    assert re.search(r">Ada leads by \d+ points after Bo fell back on <time>2020-01-08</time>", page)
+    assert re.search(
+        r">As of <time>2020-01-08</time>: Ada leads by \d+ points after Bo fell back on <time>2020-01-08</time>", page
+    )
 
 
 def test_an_upset_is_a_win_over_a_favourite():

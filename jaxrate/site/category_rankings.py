@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.league.close_leads import classify_first_place
 from jaxrate.site.category_strengths import CategoryStrengths
 from jaxrate.site.drawings import interval_bar, make_axis
-from jaxrate.site.headline import describe_lead, format_points
+from jaxrate.site.headline import describe_lead, format_points, stale_clause
 from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns
@@ -80,7 +80,8 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     events, count = event_nouns(data.rated), len(one.listed)
     condition = f" with {one.min_events} {events[one.min_events != 1]} or more {one.place}" if one.min_events else ""
     current = "current " if len(data.listed) < len(data.names) else ""
-    sentence = f"The list has the {count:,} {current}{data.noun.many}{condition}."
+    as_of = stale_clause(data)
+    sentence = f"{as_of + ', the' if as_of else 'The'} list has the {count:,} {current}{data.noun.many}{condition}."
     gain = (one.mean - _overall_ratings(data))[one.listed[:TOP_GAINERS]]
     best = int(np.argmax(gain))
     if gain[best] > 0 and round(float(gain[best]), data.digits) > 0:

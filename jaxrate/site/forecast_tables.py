@@ -87,7 +87,7 @@ def build_forecast_tables(
         note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
         tables.append(
             _build_table(
-                "Next matches" if "a" in event_forecasts else "Next contests",
+                "Forecasts of matches" if "a" in event_forecasts else "Forecasts of contests",
                 "coming",
                 event_forecasts,
                 EVENT_HEADINGS,

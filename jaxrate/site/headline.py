@@ -1,6 +1,7 @@
 """The headline of a site: a finding made from the data, and one sentence: who leads, who rose most, what comes next."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from jaxrate.site.wording import format_times
 
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"
+STALE_DAYS = 30  # from the last result to the build, above which the headline says as of when it speaks
 TOP_RISERS = 50  # ranks among which the greatest rise is sought
 
 
@@ -47,6 +49,7 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     certainty = _lead_certainty(data)
     fallen = _find_fallen_leader(data, since) if since is not None and _is_news(held) else None
     title = _write_title(data, names, gap_text, held, certainty, fallen)
+    as_of = stale_clause(data)
     day = "" if since is None else format_times(np.array([since]), dates=True)[0][:10]
     if fallen is not None:
         sentence = _write_lead_by_fall(data, names, gap_text, fallen, day)
@@ -54,10 +57,18 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
         leader, is_plural = names[0], noun.is_collective
         sentence = f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}"
         if day:
+            by_gap = f", by {gap_text}" if as_of else f", now by {gap_text}"
             led = "took the lead on" if _is_news(held) else f"{'have' if is_plural else 'has'} led since"
-            sentence = f"{leader} {led} {day}{'' if gap_text in title else f', now by {gap_text}'}"
+            sentence = f"{leader} {led} {day}{'' if gap_text in title else by_gap}"
     parts = [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)]
-    return Headline(title, "; ".join(x for x in parts if x) + ".")
+    return Headline(title, f"{as_of}{': ' if as_of else ''}{'; '.join(x for x in parts if x)}.")
+
+
+def stale_clause(data: SiteData) -> str:
+    """The day of the last result, as "As of 2024-12-18", where it is long before the build; else nothing."""
+    if not data.last_day or (data.made.date() - date.fromisoformat(data.last_day)).days <= STALE_DAYS:
+        return ""
+    return f"As of {data.last_day}"
 
 
 def _find_fallen_leader(data: SiteData, since: float) -> FallenLeader | None:
@@ -162,12 +173,12 @@ def _greatest_rise_clause(data: SiteData) -> str:
 
 
 def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:
-    """The leader's next match, or else the first one."""
+    """The leader's next match, or else the first one; none of the past."""
     if coming is None or not {"a", "b"} <= set(coming):
         return ""
     names: Mapping[str, str] = dict(zip(map(str, data.rated.players.tolist()), data.names, strict=True))
     leader = str(data.rated.players[data.listed[0]])
-    rows = coming.to_records()
+    rows = [x for x in coming.to_records() if not data.is_past(x.get("time"))]
     row: dict[str, Any] | None = next((x for x in rows if leader in (str(x["a"]), str(x["b"]))), next(iter(rows), None))
     if row is None:
         return ""

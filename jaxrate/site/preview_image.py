@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jaxrate.site.drawings import MARK_COLOURS, NAVY, make_axis
 from jaxrate.site.site_data import SiteData
+from jaxrate.site.wording import spell_dates
 from jaxrate.text_format import format_decimals, use_minus_sign
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ PLAYERS = 5  # the best
 WIDTH, HEIGHT = 1200, 630  # of the image in pixels
 MARGIN = 72  # at the left and the right, and under the last row
 TITLE_HEIGHT = 28  # of letters in pixels, as all heights of fonts here
+AS_OF_HEIGHT = 22
 HEADLINE_HEIGHTS, HEADLINE_LINES = (62, 54, 46, 40), 2  # the first at which the headline has room
 ROW_HEIGHT, ROW_STEP = 30, 56
 NAME_WIDTH, RATING_WIDTH = 430, 150
@@ -45,11 +47,12 @@ def preview_image(data: SiteData, title: str, finding: str) -> bytes:
         )
         for k, (i, x) in enumerate(zip(data.listed[:PLAYERS].tolist(), board.rating[:PLAYERS].tolist(), strict=True))
     ]
-    return draw_preview(title, finding, rows)
+    as_of = spell_dates(f"Ratings as of {data.last_day}") if data.last_day else ""
+    return draw_preview(title, finding, rows, as_of)
 
 
-def draw_preview(title: str, finding: str, rows: list[PreviewRow]) -> bytes:
-    """The title of the site, its finding and the rows on navy: names, marks on bars of their intervals, and ratings."""
+def draw_preview(title: str, finding: str, rows: list[PreviewRow], as_of: str = "") -> bytes:
+    """The title of the site, the day of the ratings, the finding and the rows on navy: names, bars, and ratings."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -59,7 +62,9 @@ def draw_preview(title: str, finding: str, rows: list[PreviewRow]) -> bytes:
     ax.axis("off")
     for i, colour in enumerate(MARK_COLOURS):
         ax.barh(MARGIN - 19 + 12 * i, 18, 7, left=MARGIN, color=colour)
-    _write(ax, MARGIN + 34, MARGIN, title, SANS, TITLE_HEIGHT, room=WIDTH - 2 * MARGIN - 34)
+    as_of_width = _text_width(as_of, SANS, AS_OF_HEIGHT)
+    _write(ax, MARGIN + 34, MARGIN, title, SANS, TITLE_HEIGHT, room=WIDTH - 2 * MARGIN - 58 - as_of_width)
+    _write(ax, WIDTH - MARGIN, MARGIN, as_of, SANS, AS_OF_HEIGHT, align="right")
     lines, height = _wrap_headline(finding)
     for i, line in enumerate(lines):
         _write(ax, MARGIN, MARGIN + 32 + (i + 1) * 1.15 * height, line, SERIF, height, room=WIDTH - 2 * MARGIN)

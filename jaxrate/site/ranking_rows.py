@@ -78,12 +78,11 @@ def ranking_axis(data: SiteData, begin_rank: int, end_rank: int) -> Axis:
 
 def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
     """The heads of the columns."""
-    since = data.current.scope.partition("since ")[2]
     heads = [("rank", "rank", ""), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
     heads.append(("interval", f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>', ""))
     if data.current.change is not None:
-        heads.insert(1, ("move", "move", f"since {since}"))
-        heads.append(("figure change", "change", f"since {since}"))
+        heads.insert(1, ("move", "move", data.change_period))
+        heads.append(("figure change", "change", data.change_period))
     heads.append(("course", lines.heading, ""))
     if has_peaks(data):
         heads.append(("figure peak", "peak", peak_definition(data.rated)))

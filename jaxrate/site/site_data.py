@@ -60,6 +60,27 @@ class SiteData(NamedTuple):
     noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
     min_games: int  # with which a player is listed
+    made: datetime  # when the pages are made, in UTC
+
+    @property
+    def last_day(self) -> str:
+        """The day of the last result, as "2024-12-18"; nothing without dates."""
+        if self.rated.last is None or self.rated.clock != "dates":
+            return ""
+        return str(format_times(np.array([self.rated.last]), dates=True)[0])[:10]
+
+    @property
+    def change_period(self) -> str:
+        """The time of moves and changes, as "from 2023-12-19 to 2024-12-18"; nothing where none are shown."""
+        since = self.current.scope.partition("since ")[2]
+        if not since:
+            return ""
+        return f"from {since} to {self.last_day}" if self.last_day else f"since {since}"
+
+    def is_past(self, time: Any) -> bool:
+        """Whether a fixture is on a day before the pages were made; those without dates are on the last day."""
+        is_dated = time is not None and self.rated.clock == "dates"
+        return is_dated and self.last_day < str(time)[:10] < self.made.date().isoformat()
 
 
 def build_site_data(
@@ -121,6 +142,7 @@ def build_site_data(
         choose_player_or_team_noun(rated, noun),
         dict(leaderboard_options),
         lists.resolve_min_games(None),
+        datetime.now(UTC),
     )
 
 
@@ -156,8 +178,8 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "partners": partners,
         "team_size": 1 if partners is None else 1 + partners.number,
         "searched": data.noun.many if in_teams else "opponents" if event == "match" else "contests",
-        "made": datetime.now(UTC).date().isoformat(),
-        "moment": datetime.now(UTC).isoformat(timespec="seconds"),
+        "made": data.made.date().isoformat(),
+        "moment": data.made.isoformat(timespec="seconds"),
         "event": event,
         "events": events,
         "noun": data.noun.one,
@@ -166,10 +188,11 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "nouns": data.noun.many,
         "summary": f"{format_count(count, event)} of {data.noun.quantify(len(data.names))}{time_span}.",
         "last": last if dated else "",
+        "last_day": data.last_day,
         "now_text": f"as of {last}" if last and dated else f"after the last {event}",
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": describe_current_players(data.current, event),
-        "since": data.current.scope.partition("since ")[2],
+        "change_period": data.change_period,
         "settled_events": SETTLED_EVENTS,
         "uncertain_ratio": UNCERTAIN_RATIO,
         "dated": dated,
@@ -190,10 +213,9 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
 def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
     settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
-    since = f"since {context['since']}" if context["since"] else None
     return settings | {
         "digits": data.digits,
-        "since": since,
+        "since": data.change_period or None,
         "course": course,
         "category": category_noun(data.rated),
         "sides": {"head": context["sides"].head, "names": context["sides"].names},

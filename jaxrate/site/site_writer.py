@@ -184,11 +184,13 @@ def write_site(
         places = dict(zip(keys, zip(site_data.slugs, site_data.names, strict=True), strict=True))
         display_names = {key: name for key, (_, name) in places.items()}
         cards = build_scoreline_cards(scorelines, tables[-1].matches) if coming is not None else []
-        next_matches = render_next_matches(cards, places, templates)
-        closest = closest_match_sentence(tables[-1].matches, display_names)
+        matches = tables[-1].matches
+        next_cards = [x for x, match in zip(cards, matches, strict=False) if not site_data.is_past(match.day)]
+        next_matches = render_next_matches(next_cards, places, templates)
+        closest = closest_match_sentence([x for x in matches if not site_data.is_past(x.day)], display_names)
         expected = "expected score, draws as half" if context["draws"] else "chance"
         explained, more = build_explanation_tables(
-            explanations, tables[-1].matches, display_names, site_data.digits, expected, context["sides"]
+            explanations, matches, display_names, site_data.digits, expected, context["sides"]
         )
         render_page(
             "coming.html",
