@@ -141,7 +141,8 @@ def test_what_is_coming(rated, folder):
     assert re.findall(r">([\d.]+%)<", row) == shown
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
-    assert " · ".join(f"{wanted[f'odds_{name}'][0]:.2f}" for name in ("win", "draw", "loss")) in row
+    odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
+    assert " · ".join(f"{label} {wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
     assert re.search(r"<h1>.+\u00a0\u2013\u00a0.+ is the closest match, \d+% to \d+%, a draw \d+%</h1>", page)
     assert '<p class="lead">The clearest favourite is ' in page
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
@@ -237,7 +238,7 @@ def test_the_leaderboard_is_searched_and_sorted(opened):
     assert len(texts(page, "#board tbody tr")) == 23
     field = page.find_element("id", "search")
     field.send_keys("LUKASZ kúb")  # nobody current: everybody is searched
-    wait_for(page, lambda: sorted(texts(page, "#board tbody td:nth-child(3)")) == ["Lukasz Kubot", "Łukasz Kubot"])
+    wait_for(page, lambda: sorted(texts(page, "#board tbody bdi")) == ["Lukasz Kubot", "Łukasz Kubot"])
     field.clear()
     field.send_keys("player")
     wait_for(page, lambda: len(texts(page, "#board tbody tr")) == 23)
@@ -262,6 +263,8 @@ def test_findings_and_moves_are_those_of_the_list(opened):
         for part in ("td.move", "td.change", "th.move", ".of-move", ".of-change"):
             assert page.find_element("css selector", part).is_displayed() == (which == "current"), (which, part)
         assert page.find_element("css selector", ".lead").is_displayed() == (which == "current")
+        years = texts(page, "#board td.name small[title='last played']")  # of who played last decades ago
+        assert bool(years) == (which == "all") and all(re.fullmatch("20\\d\\d", x) for x in years)
     board = page.execute_script("return window.jaxrateBoard")
     few, peak = np.array(board["games"]) < 30, np.array(board["peak"], float)
     order = np.lexsort((-np.nan_to_num(peak, nan=-np.inf), few))

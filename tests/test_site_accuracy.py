@@ -48,11 +48,11 @@ def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
     found = _summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
-    assert "had been given a chance of 31.1%, on average; even chances of the three give 33.3%" in found
+    assert "had a predicted chance of 31.1%, on average; even chances of the three give 33.3%" in found
     found = _summarise_two_sided(win + draw / 2, score).texts[1]
     assert "chance" not in found and "an expected score of 50% for everybody has 0.6931" in found
     found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1]
-    assert "had been given a chance of 50.0%, on average; even chances give 50%" in found
+    assert "had a predicted chance of 50.0%, on average; even chances give 50%" in found
 
 
 def summary_of(table, **system):

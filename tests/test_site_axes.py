@@ -319,7 +319,7 @@ def test_wide_intervals_are_marked_and_the_key_goes_with_the_columns(tmp_path):
     assert re.findall('class="(of-[a-z]+)"', key) == ["of-interval", "of-change", "of-move"]
     assert re.findall('class="(of-[a-z]+)"', notes) == ["of-course", "of-move", "of-peak"]
     pairs = (tmp_path / "pairs.html").read_text(encoding="utf-8")
-    assert '<p class="plain">The form that predicts any two needs JavaScript.' in pairs
+    assert '<p class="plain">Predictions for any two need JavaScript.' in pairs
 
 
 def test_nobody_is_uncertain_where_all_play_as_often(tmp_path):

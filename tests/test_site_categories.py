@@ -123,8 +123,8 @@ def test_head_to_head_is_of_the_best_on_its_surface(folder):
     for name, section in zip(("hard", "clay"), sections, strict=False):
         rows = re.findall(r'<th scope="row">\d+ <a href="players/(\w+)\.html', section)
         assert rows == names_on(text_of(folder / f"surface-{name}.html"))
-    assert "Top 8 on hard courts, head to head</h2>" in sections[0]
-    assert "Top 7 on clay, head to head</h2>" in sections[1]
+    assert "Top 8 on hard courts: chances against each other</h2>" in sections[0]
+    assert "Top 7 on clay: chances against each other</h2>" in sections[1]
 
 
 def test_matches_tell_their_surface(folder):

@@ -11,7 +11,14 @@ pytest.importorskip("jinja2")
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, fitted_share
 from jaxrate.site.home_sides import HOME
-from jaxrate.site.method_texts import RatingScale, describe_fit, describe_model, describe_settings, rating_scale
+from jaxrate.site.method_texts import (
+    RatingScale,
+    describe_dates,
+    describe_fit,
+    describe_model,
+    describe_settings,
+    rating_scale,
+)
 from jaxrate.site.wording import PlayerOrTeamNoun
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
@@ -30,6 +37,16 @@ class LogisticPairs:
         return 1 / (1 + 10 ** (-(self.rating[a] - self.rating[b] + self.side) / 400))
 
     ordered_value = probability
+
+
+def test_dates_that_many_results_share_are_explained():
+    """All rounds of a tennis event had its first day, and no page said so."""
+    day = np.arange(6.0)
+    once = SimpleNamespace(time=np.concatenate([day, [5.0]]), start=np.array([0, 6, 7, 7]))
+    often = SimpleNamespace(time=np.append(day // 3, 1.0), start=once.start)
+    dated = SimpleNamespace(clock="dates")
+    assert not describe_dates(SimpleNamespace(careers=once, rated=dated))
+    assert "first day of an event" in describe_dates(SimpleNamespace(careers=often, rated=dated))
 
 
 def test_settings_are_told_in_words():

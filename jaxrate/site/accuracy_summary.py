@@ -122,7 +122,7 @@ def _has_draws(score: HostArray) -> bool:
 
 
 def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> str:
-    """The chance that the actual results had been given; with draws only where all three outcomes were predicted.
+    """The predicted chance of the actual results; with draws only where all three outcomes were predicted.
 
     The log loss of expected scores, in which a draw counts as half, is that of no chance.
     """
@@ -131,7 +131,7 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
         chance = np.exp(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
         return (
-            f"The actual results, each a win, a draw or a loss, had been given a chance of {chance:.1%}, on average; "
+            f"What then happened, a win, a draw or a loss, had a predicted chance of {chance:.1%}, on average; "
             "even chances of the three give 33.3%, and more is better. (This is the geometric mean. "
             f"The log loss of the expected scores is {loss}. {brier})"
         )
@@ -141,7 +141,7 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
             f"an expected score of 50% for everybody has {math.log(2.0):.4f}, and less is better. {brier}"
         )
     return (
-        f"The actual results had been given a chance of {math.exp(-metrics['log loss']):.1%}, on average; "
+        f"What then happened had a predicted chance of {math.exp(-metrics['log loss']):.1%}, on average; "
         "even chances give 50%, and more is better. "
         f"(This is the geometric mean, and follows from the log loss, {loss}. {brier})"
     )

@@ -115,7 +115,12 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
     shown = format_percentages([float(row[kind]) for kind in kinds])
     words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
-    odds = [format_odds(row[f"odds_{kind}"]) for kind in kinds if row.get(f"odds_{kind}") is not None]
+    labels = ["win", *["draw"] * (len(kinds) - 2), "lose"]
+    odds = [
+        f"{label} {format_odds(row[f'odds_{kind}'])}"
+        for label, kind in zip(labels, kinds, strict=True)
+        if row.get(f"odds_{kind}") is not None
+    ]
     day, _, clock = ("" if row.get("time") is None else str(row["time"])).replace("T", " ").partition(" ")
     return MatchForecast(
         day,

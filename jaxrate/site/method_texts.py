@@ -28,6 +28,7 @@ SCALE_LOGIT = 0.28  # of the least difference in the table of what points are wo
 SCALE_STEPS = 4  # differences in it, each twice the one before
 SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
 NEAR_RATIO = 1.5  # of the differences of pairs that tell what a difference is worth
+SHARED_DATES = 0.2  # of results, on the date of the same player's result before, from which on dates are explained
 MIN_CHANCE = 0.001  # below which, and above whose complement, a pair tells nothing
 
 
@@ -194,6 +195,19 @@ def describe_fit(rated: Rated, events: str) -> str:
         return ""
     extent = "all" if share >= 1 else f"the first {100 * share:g}% of the"
     return f"The settings of the system, though, were fitted to {extent} {events}."
+
+
+def describe_dates(data: SiteData) -> str:
+    """That dates may be first days of events, where players often have several results on one date; else nothing."""
+    careers = data.careers
+    if data.rated.clock != "dates" or len(careers.time) < 2:
+        return ""
+    is_same = np.diff(careers.time) == 0
+    first = careers.start[(careers.start > 0) & (careers.start < len(careers.time))]
+    is_same[first - 1] = False  # the last of one player and the first of the next
+    if is_same.mean() < SHARED_DATES:
+        return ""
+    return "Dates are those in the file. Where many results share one, it may be the first day of an event."
 
 
 def describe_source(rated: Rated) -> str:

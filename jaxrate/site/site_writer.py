@@ -28,6 +28,7 @@ from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
 from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.method_texts import (
+    describe_dates,
     describe_fit,
     describe_model,
     describe_settings,
@@ -223,6 +224,7 @@ def write_site(
         scale=scale,
         source=describe_source(rated),
         team_text=describe_teams(rated),
+        dates_text=describe_dates(site_data),
     )
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)

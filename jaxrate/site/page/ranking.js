@@ -18,10 +18,12 @@ function ranking(table, about, { source, linked }) {
   const onDay = (x) => (dated && x ? timeElement(x) : x);
   const scale = make("span", { class: "axis" });
   scale.append(...(table.tHead.querySelector(".axis")?.cloneNode(true).childNodes ?? []));
+  const lastYear = (i) => (choice?.value === "all" && dated && board.last?.[i] != null ? [" ", make("small", { title: lastHeading }, day(board.last[i]).slice(0, 4))] : []);
+  const marks = (i) => (isUncertain(i) ? [" ", make("small", { class: "uncertain" }, "uncertain")] : lastYear(i));
   const rank = { name: "rank", kind: "rank", value: null, show: (x, { i }) => `${isUncertain(i) ? "~" : ""}${grouped(x, 0)}` };
   const columns = [rank];
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
-  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => (isUncertain(i) ? make("span", {}, linked(board, i), " ", make("small", { class: "uncertain" }, "uncertain")) : linked(board, i)) });
+  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => make("span", {}, linked(board, i), ...marks(i)) });
   columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
   columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: (_, { i }) => (barOf(i).rating === null ? "" : intervalBar(axis, barOf(i), digits)) });
   columns.push({ name: "±", kept: true, value: of("spread") });
