@@ -105,6 +105,15 @@ def test_print_keeps_colours_and_says_which_rows_it_has(browser, folder):
     assert height > 0 and text.startswith("1 to 25 of ") and colour == "exact"
 
 
+def test_fixtures_with_odds_are_whole(browser, folder):
+    """With labels of odds the table was wider than a page of 660 pixels."""
+    open_narrow(browser, folder / "coming.html")
+    browser.find_element("id", "more").click()
+    for width in (360, 601, 660, 768):
+        narrowed(browser, width, "light")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 def test_the_matrix_is_whole(browser, folder):
     open_narrow(browser, folder / "pairs.html")
     ends = browser.execute_script(

@@ -117,7 +117,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
     labels = ["win", *["draw"] * (len(kinds) - 2), "lose"]
     odds = [
-        f"{label} {format_odds(row[f'odds_{kind}'])}"
+        f"{label}\u00a0{format_odds(row[f'odds_{kind}'])}"
         for label, kind in zip(labels, kinds, strict=True)
         if row.get(f"odds_{kind}") is not None
     ]
@@ -129,7 +129,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
         str(row[second]),
         bool(row.get("side")),
         [(words[kind], float(row[kind]), text) for kind, text in zip(kinds, shown, strict=True)],
-        " · ".join(odds),
+        "\u00a0· ".join(odds),
     )
 
 
