@@ -19,7 +19,7 @@ RANKING_ROWS = 50  # on each page
 TOP_GAINERS = 50  # ranks among which who gains most from the category is sought
 
 
-def list_rankings(data: SiteData, strengths: list[CategoryStrengths]) -> list[dict[str, str]]:
+def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths]) -> list[dict[str, str]]:
     """The rankings to choose from: over all categories, and of each that has a page; nothing without any such.
 
     Each has its path, its name, and its leader with their rating.
@@ -28,13 +28,13 @@ def list_rankings(data: SiteData, strengths: list[CategoryStrengths]) -> list[di
     if not ranked:
         return []
 
-    def leader(ids: Any, rating: Any) -> str:
+    def format_leader(ids: Any, rating: Any) -> str:
         return f"{data.names[int(ids[0])]} {use_minus_sign(format_decimals(float(rating), data.digits))}"
 
     everything = f"All {pluralise(category_noun(data.rated))}"
     return [
-        {"path": "index.html", "name": everything, "leader": leader(data.listed, data.current.rating[0])},
-        *({"path": x.path, "name": x.name, "leader": leader(x.listed, x.mean[x.listed[0]])} for x in ranked),
+        {"path": "index.html", "name": everything, "leader": format_leader(data.listed, data.current.rating[0])},
+        *({"path": x.path, "name": x.name, "leader": format_leader(x.listed, x.mean[x.listed[0]])} for x in ranked),
     ]
 
 

@@ -46,7 +46,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         return []
     ordered = [x for x in sort_categories(rated, dict.fromkeys(names)) if format_category(x) != UNKNOWN]
     slugs = assign_slugs(ordered, [f"{noun} {format_category(x)}" for x in ordered], {})
-    met, strengths = _categories_met(data), []
+    met, strengths = _opponent_category_by_career_row(data), []
     for category, slug in zip(ordered, slugs, strict=True):
         mean, deviation = (np.asarray(x, float) for x in category_ratings(rated, category)[:2])
         if np.all(np.abs(mean[data.leaderboard_ids] - board.rating) < 0.5 * 10.0**-data.digits):
@@ -63,16 +63,17 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
     return strengths
 
 
-def category_column(rated: Rated) -> dict[str, Any]:
+def shared_category_column(rated: Rated) -> dict[str, Any]:
     """By its heading, [n] the categories of the rows of the predictions, where both players have the same."""
-    columns = _category_numbers(rated, ("category",)) or _category_numbers(rated, ("category_a", "category_b"))
+    one, both = ("category",), ("category_a", "category_b")
+    columns = _prediction_category_numbers(rated, one) or _prediction_category_numbers(rated, both)
     if not columns or any((x != columns[0]).any() for x in columns) or rated.categories is None:
         return {}
     names = np.array([format_category(x) for x in rated.categories.tolist()], object)
     return {category_noun(rated): names[columns[0]]}
 
 
-def _category_numbers(rated: Rated, names: tuple[str, ...]) -> list[HostArray]:
+def _prediction_category_numbers(rated: Rated, names: tuple[str, ...]) -> list[HostArray]:
     """[n] the numbers of categories in columns of the predictions; nothing if the history does not keep them all."""
     table = rated.predictions
     if rated.categories is None or not set(names) <= set(table.column_names):
@@ -81,10 +82,11 @@ def _category_numbers(rated: Rated, names: tuple[str, ...]) -> list[HostArray]:
     return [] if any(x.null_count for x in columns) else [lookup_ids(x, rated.categories) for x in columns]
 
 
-def _categories_met(data: SiteData) -> HostArray | None:
+def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     """[M] the number of the category that the player of each row of the careers met; None if it is not kept."""
     careers = data.careers
-    columns = _category_numbers(data.rated, ("category",) if careers.first is None else ("category_b", "category_a"))
+    names = ("category",) if careers.first is None else ("category_b", "category_a")
+    columns = _prediction_category_numbers(data.rated, names)
     if not columns:
         return None
     return careers.gather(columns[0]) if careers.first is None else careers.select_own_side(*columns)

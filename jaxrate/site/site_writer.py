@@ -17,8 +17,12 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.category_rankings import list_rankings, render_category_rankings
-from jaxrate.site.category_strengths import build_category_strengths, category_column, describe_overall_rating
+from jaxrate.site.category_rankings import ranking_links_with_leaders, render_category_rankings
+from jaxrate.site.category_strengths import (
+    build_category_strengths,
+    describe_overall_rating,
+    shared_category_column,
+)
 from jaxrate.site.data_files import leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.explanation_tables import build_explanation_tables
@@ -116,7 +120,7 @@ def write_site(
     folder, address = Path(folder), check_address(address)
     check_site_folder(folder)
     options, title = {"active": active, "min_games": min_games}, choose_title(rated, title)
-    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | category_column(rated)
+    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | shared_category_column(rated)
     shown_columns |= dict(columns or {})
     site_data = build_site_data(
         rated, names or {}, shown_columns, points, smoothed, options, noun, load_permalinks(folder)
@@ -136,7 +140,7 @@ def write_site(
         files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(matchups))};\n"
     else:
         context["pages"] = pages = [(name, text) for name, text in pages if name != "pairs"]
-    context |= {"paired": bool(matchups), "lists": list_rankings(site_data, strengths), "overall_text": ""}
+    context |= {"paired": bool(matchups), "lists": ranking_links_with_leaders(site_data, strengths), "overall_text": ""}
     if context["lists"]:
         first_path = context["lists"][1]["path"].removesuffix(".html")
         pages.insert(1, (first_path, pluralise(category_noun(rated)).capitalize()))
