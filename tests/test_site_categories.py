@@ -131,6 +131,14 @@ def test_matches_tell_their_surface(folder):
     assert '<th scope="col" class="words">surface</th>' in text_of(folder / "players" / "p1.html")
 
 
+GAP = """
+const count = document.querySelector("td.count"), text = document.createRange();
+count.firstChild.textContent = "153";
+text.selectNodeContents(count);
+return count.parentNode.querySelector("td.interval").getBoundingClientRect().left - text.getBoundingClientRect().right;
+"""  # from the number of matches of a player to their interval
+
+
 def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
     for path in ("surface-clay.html", "index.html", "players/p1.html"):
         browser.get((folder / path).as_uri())
@@ -142,5 +150,7 @@ def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
     for width in (601, 660, 700, 740, 768, 800):  # the table was 746 pixels wide, and wider with long words
         narrowed(browser, width, "light")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    narrowed(browser, 360, "light")
+    assert browser.execute_script(GAP) >= 0.0
     browser.get((folder / "players" / "p1.html").as_uri())
     assert "SURFACE" in [x.upper() for x in texts(browser, "#events th")]
