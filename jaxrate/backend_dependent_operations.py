@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from jaxrate.argument_checks import is_traced
 from jaxrate.array_types import Array
 
 
@@ -28,13 +29,13 @@ def concatenate_pair(first: Array, second: Array) -> Array:
 
 
 def check_accelerator_predictions_finite(predictions: Array) -> None:
-    """FloatingPointError for predictions of rounds that are not finite, unless a CPU made them.
+    """FloatingPointError for predictions that are not finite, unless a CPU made them or they are traced.
 
     An H100 made some in rounds of 2,000 participants (JAX 0.11.2); on a CPU the same rounds had none.
     """
     backend = jax.default_backend()
-    if backend != "cpu" and not bool(jnp.isfinite(predictions).all()):
+    if backend != "cpu" and not is_traced(predictions) and not bool(jnp.isfinite(predictions).all()):
         raise FloatingPointError(
             f"the {backend} predicted what is not a finite number, which is a fault of its program and not of the "
-            "rounds: rate them on the CPU, by JAX_PLATFORMS=cpu in the environment"
+            "events: rate them on the CPU, by JAX_PLATFORMS=cpu in the environment"
         )

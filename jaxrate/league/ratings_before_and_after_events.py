@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import enforce_argument_annotations, is_traced
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.events.dataset import Dataset
@@ -63,8 +63,7 @@ def rating_history_and_performances(
     check_system(system)
     record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
-    if isinstance(events, Ragged) and not is_traced(prediction):
-        check_accelerator_predictions_finite(prediction)
+    check_accelerator_predictions_finite(prediction)
     return History(state, prediction, before, left), inferred
 
 

@@ -187,7 +187,7 @@ def run(
     else:
         rules = make_replay_rules(system.rules, params, record)
         state, prediction = replay(rules, params, state, plan, key, policy=policy)
-    if isinstance(flat, Rounds) and record is None and not is_traced(prediction):
+    if isinstance(flat, Rounds) and record is None:
         check_accelerator_predictions_finite(prediction)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
 
