@@ -32,11 +32,6 @@ class CategoryStrengths(NamedTuple):
     listed: HostArray  # ids of its ranking, the best first
     min_events: int  # in it, with which a current player is listed
 
-    @property
-    def games(self) -> HostArray | None:
-        """[num_players] events in it."""
-        return None if self.results is None else self.results.sum(axis=1)
-
 
 def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
     """Those of each category with a name; empty where strengths are the same in all, or for many categories."""
