@@ -109,7 +109,7 @@ def expected_wins_by_integrals(
     def read(distribution: PerformanceDistribution, table_points: int) -> Callable[[PriorPerformances, Array], Array]:
         """From one table of everybody, over each one's own performance."""
 
-        def found(performances: PriorPerformances, mask: Array) -> Array:
+        def interpolate_wins(performances: PriorPerformances, mask: Array) -> Array:
             scale = performances.deviation / distribution.deviation
             widest = jnp.max(jnp.where(mask, scale, 0.0))
             ends = cdf_sums.rating_interval(performances.centre, integrals.reach * widest, mask)
@@ -131,7 +131,7 @@ def expected_wins_by_integrals(
             below = padding_skipping_row_tiles.map_row_tiles(expect, count, performances.centre, scale)
             return jnp.clip(below - 0.5, 0.0, jnp.maximum(jnp.sum(everyone.gain) - 1.0, 0.0))
 
-        return found
+        return interpolate_wins
 
     coarse, coarser = too_coarse(1), too_coarse(8)
     wins = read(integrals.coarse, table_points)(all_of, mask)
