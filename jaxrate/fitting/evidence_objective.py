@@ -119,9 +119,8 @@ def _event_evidence_losses_and_slopes(
             model, to_hyperparameters(free, x, unit, params), timelines, sweep_result.site, adjoint
         )
 
-    return negative_log_evidence(x), lax.map(
-        lambda along: jax.jvp(negative_log_evidence, (x,), (along,))[1], jnp.eye(len(x))
-    )
+    losses, slopes = lax.map(lambda along: jax.jvp(negative_log_evidence, (x,), (along,)), jnp.eye(len(x)))
+    return losses[0], slopes
 
 
 def negative_log_evidence_derivatives(
