@@ -32,8 +32,8 @@ SUM_ROW = 1024  # losses are summed so many at a time in the default precision, 
 
 @jax.jit
 def _weighted_sums_in_chunks(weight: Array, x: Array) -> Array:
-    """[..., rows] sums of weight x [..., n] over rows of `SUM_ROW` numbers."""
-    x = weight * x
+    """[..., rows] sums of weight x [..., n] or [n] over rows of `SUM_ROW` numbers."""
+    x = weight * (x[None] if x.ndim < weight.ndim else x)
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % SUM_ROW)])
     return jnp.sum(padded.reshape(*x.shape[:-1], -1, SUM_ROW), axis=-1)
 
@@ -41,7 +41,7 @@ def _weighted_sums_in_chunks(weight: Array, x: Array) -> Array:
 def _weighted_loss_sums(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
     """[2, rows] sums of the losses by each of two weights [2, n]."""
     del event
-    return _weighted_sums_in_chunks(weight, losses(x)[None])
+    return _weighted_sums_in_chunks(weight, losses(x))
 
 
 def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -52,7 +52,7 @@ def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, eve
         return jax.jvp(losses, (x,), (tangent,))
 
     value, slope = jax.vmap(directional_slope, out_axes=(None, 0))(axes)
-    return _weighted_sums_in_chunks(weight, value[None]), slope
+    return _weighted_sums_in_chunks(weight, value), slope
 
 
 def _forward_derivatives(
@@ -66,20 +66,21 @@ def _forward_derivatives(
     slope = (
         results[0][1] if len(results) == 1 else jnp.concatenate([part[1] for part in results], axis=1)[:, :num_params]
     )
-
-    def sums(slope: Array) -> tuple[Array, Array]:
-        return _weighted_sums_in_chunks(weight[:1], slope), _slope_products(weight[0], slope, event)
-
-    return results[0][0], *jax.vmap(sums)(slope)
+    return results[0][0], *_slope_sums_and_products(weight, slope, event)
 
 
 @jax.jit
-def _slope_products(weight: Array, slope: Array, event: Array | None) -> Array:
-    """[k, k] the sum over events of products of the events' weighted slopes; `slope` is [k, n] of predictions."""
-    event_slopes = weight[None] * slope
-    if event is not None:
-        event_slopes = jnp.zeros_like(event_slopes).at[:, event].add(event_slopes)
-    return jnp.einsum("in,jn->ij", event_slopes, event_slopes, precision="highest")
+def _slope_sums_and_products(weight: Array, slope: Array, event: Array | None) -> tuple[Array, Array]:
+    """[S, k, rows] sums of slopes [S, k, n] by the first weight, and [S, k, k] of products of the events' slopes."""
+
+    def sums(slope: Array) -> tuple[Array, Array]:
+        event_slopes = weight[:1] * slope
+        if event is not None:
+            event_slopes = jnp.zeros_like(event_slopes).at[:, event].add(event_slopes)
+        products = jnp.einsum("in,jn->ij", event_slopes, event_slopes, precision="highest")
+        return _weighted_sums_in_chunks(weight[:1], slope), products
+
+    return jax.vmap(sums)(slope)
 
 
 def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
@@ -88,7 +89,7 @@ def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None)
 
     def total_loss(x: Array) -> Any:
         value = losses(x)
-        return jnp.sum(weight[0] * value), _weighted_sums_in_chunks(weight, value[None])
+        return jnp.sum(weight[0] * value), _weighted_sums_in_chunks(weight, value)
 
     slope, value = jax.grad(total_loss, has_aux=True)(x)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
@@ -212,7 +213,7 @@ def loss_derivatives(
 
     halves = 2 if len(task.weight) >= LONG_HISTORY and jax.default_backend() == "cpu" else 1
     if quantity == "hessian":
-        axes, hessian = jnp.eye(x.shape[1]), np.zeros((*x.shape, x.shape[1]))
+        axes, hessian = np.eye(x.shape[1], dtype=x.dtype), np.zeros((*x.shape, x.shape[1]))
         hessian_params = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
         i, j = (hessian_params[y] for y in np.triu_indices(len(hessian_params)))
         index_pairs = [
@@ -221,7 +222,7 @@ def loss_derivatives(
         hessian_chunks = _run_in_threads(
             halves,
             [
-                partial(evaluate_settings, partial(_second_derivatives, (axes[i[at]], axes[j[at]])))
+                partial(evaluate_settings, partial(_second_derivatives, jax.device_put((axes[i[at]], axes[j[at]]))))
                 for at in index_pairs
             ],
         )

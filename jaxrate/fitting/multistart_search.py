@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
@@ -42,6 +41,7 @@ from jaxrate.fitting.search_state import (
     slopes_along_axes,
 )
 from jaxrate.fitting.trust_region import clip_to_trust_region
+from jaxrate.replay.sharding import shard_hyperparameter_settings
 from jaxrate.rules import Params
 
 AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
@@ -168,7 +168,9 @@ def advance_search(search: SearchState, method: SearchOptimizer) -> SearchState:
     search = _refresh_axes_and_memory(search, method)
     previous, frame = search.current, search.frame
     slope = slopes_along_axes(frame.axes, previous.slope)
-    method_inputs = [jnp.asarray(np.where(previous.is_valid[:, None], x, 0.0), float) for x in (slope, frame.z)]
+    method_inputs = shard_hyperparameter_settings(
+        [np.where(previous.is_valid[:, None], x, 0.0) for x in (slope, frame.z)], []
+    )
     proposal, memory = method.update(method_inputs[0], search.memory, method_inputs[1])
     proposal, reset_memory = np.asarray(proposal, np.float64), search.memory_reset
     if method.has_line_search:

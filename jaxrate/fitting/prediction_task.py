@@ -251,13 +251,14 @@ def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int
     """The number of scores to which a system gives probabilities, or 0; ValueError for a score that has none."""
 
     def predict(params: Params, event: Matches) -> Any:
+        first = jax.tree.map(lambda x: x[0], event)
         return scores_or_score_probabilities(
-            system.rules.predict(system.rules.prepare(params), system.init(params, 2), event)
+            system.rules.predict(system.rules.prepare(params), system.init(params, 2), first)
         )
 
     if len(matches.score) == 0:
         return 0
-    event = jax.tree.map(lambda x: x[0], as_device_arrays(jax.tree.map(lambda x: np.asarray(x)[:1], matches)))
+    event = as_device_arrays(jax.tree.map(lambda x: np.asarray(x)[:1], matches))
     prediction = jax.eval_shape(predict, system.params, event)
     if prediction.ndim == 0:
         return 0

@@ -94,7 +94,7 @@ def selection_loss_index(problem: FitProblem) -> int:
 
 def init_memory(method: SearchOptimizer, frame: SearchCoordinates) -> Any:
     """The memory of an optimiser before its first step."""
-    return jax.tree.map(np.asarray, method.init(jnp.zeros_like(frame.z, float)))
+    return jax.tree.map(np.asarray, method.init(np.zeros(frame.z.shape, jnp.result_type(float))))
 
 
 def coordinates_to_params(frame: SearchCoordinates) -> HostArray:

@@ -136,6 +136,11 @@ def truncate_leaves(tree: Any, count: int) -> Any:
         return tree
     if is_numpy_readable_without_copy(tree):
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x)[:count]), tree)
+    return _truncate_in_one_program(tree, count)
+
+
+@partial(jax.jit, static_argnums=1)
+def _truncate_in_one_program(tree: Any, count: int) -> Any:
     return jax.tree.map(lambda x: x[:count], tree)
 
 

@@ -111,7 +111,11 @@ def as_device_arrays(events: Any) -> Any:
     """Floats in the default precision, ids as int32."""
 
     def cast(x: Any) -> Array:
-        return jnp.array(x, dtype=jnp.int32 if x.dtype.kind in "iu" else float)  # a copy: NumPy's may change
+        dtype = jnp.result_type(jnp.int32 if x.dtype.kind in "iu" else float)
+        if not isinstance(x, np.ndarray):
+            return jnp.array(x, dtype=dtype)
+        with np.errstate(over="ignore"):
+            return jax.device_put(np.array(x, dtype))  # a copy, as x may change; a conversion there would be compiled
 
     return jax.tree.map(cast, events)
 
