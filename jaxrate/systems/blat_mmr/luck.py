@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -242,6 +242,12 @@ def parse(text: str) -> Luck:
 MAX_FINE_POINTS, MAX_COARSE_POINTS = 1001, 101  # points, at most, that are looked at
 
 
+@partial(jax.jit, static_argnums=0)
+def chances_of_both(luck: Luck, x: Array, y: Array) -> tuple[Array, Array]:
+    """L(x, y), White's, and L(y, x), Black's, in one program."""
+    return luck.chance(x, y), (luck.black or luck.chance)(y, x)
+
+
 @lru_cache
 def check_luck(luck: Luck, points: HashableArray) -> None:
     """ValueError unless a luck function is what it says of itself at these points [n], or [n, d].
@@ -256,10 +262,9 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
     others = some[[0, len(some) // 2, -1]] if luck.difference else some  # of which every difference is one
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         x, y = jnp.asarray(some[:, None], float), jnp.asarray(others[None], float)
-        one = np.asarray(luck.chance(x, y))
+        one, other = map(np.asarray, chances_of_both(luck, x, y))
         if one.shape != (len(some), len(others)):
             raise ValueError(f"luck function {luck.name}: chance(x, y) must broadcast, got shape {one.shape}")
-        other = np.asarray((luck.black or luck.chance)(y, x))
         for values in (one, other):
             bad = ~((values >= 0.0) & (values <= 1.0))
             if bad.any():
@@ -283,17 +288,30 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
 
 def _check_declared_properties(luck: Luck, x: Array, y: Array) -> None:
     """ValueError if chances are no function of the difference, or no mixture, but say that they are."""
+    depends_on_difference, is_mixture = _keeps_declared_properties(luck, x, y)
+    if not depends_on_difference:
+        raise ValueError(
+            f"luck function {luck.name}: L(x, y) is not L(x - y, 0), so that it does not depend on the "
+            "difference of strengths alone: give it difference=False"
+        )
+    if not is_mixture:
+        raise ValueError(f"luck function {luck.name}: it is not the mixture that laplace={luck.laplace} names")
+
+
+@partial(jax.jit, static_argnums=0)
+def _keeps_declared_properties(luck: Luck, x: Array, y: Array) -> tuple[Array, Array]:
+    """Whether chances are functions of the difference, and the mixture, where they say so."""
     zero, least = jnp.zeros_like(y), 1e-9 * jnp.max(jnp.abs(x))
+    depends_on_difference = is_mixture = jnp.ones((), bool)
     for chance in (luck.chance, luck.black):
         if luck.difference and chance is not None:
-            value, near = np.asarray(chance(x, y)), [np.asarray(chance(x - y + d, zero)) for d in (-least, 0.0, least)]
-            if ((value < np.min(near, axis=0) - SUM_TOLERANCE) | (value > np.max(near, axis=0) + SUM_TOLERANCE)).any():
-                raise ValueError(
-                    f"luck function {luck.name}: L(x, y) is not L(x - y, 0), so that it does not depend on the "
-                    "difference of strengths alone: give it difference=False"
-                )
-    if (
-        luck.laplace
-        and (np.abs(np.asarray(luck.chance(x, y) - _laplace_mixture(luck.laplace, x, y))) > SUM_TOLERANCE).any()
-    ):
-        raise ValueError(f"luck function {luck.name}: it is not the mixture that laplace={luck.laplace} names")
+            value, near = (
+                chance(x, y),
+                jnp.stack([chance(x - y + d, zero) for d in (-least, jnp.zeros_like(least), least)]),
+            )
+            inside = (value >= jnp.min(near, axis=0) - SUM_TOLERANCE) & (value <= jnp.max(near, axis=0) + SUM_TOLERANCE)
+            depends_on_difference &= jnp.all(inside)
+    if luck.laplace:
+        off = jnp.abs(luck.chance(x, y) - _laplace_mixture(luck.laplace, x, y))
+        is_mixture = jnp.all(off <= SUM_TOLERANCE)
+    return depends_on_difference, is_mixture
