@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxrate.array_types import HostArray
@@ -14,11 +15,11 @@ PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
 
 def match_prediction_columns(prediction: Any) -> dict[str, HostArray]:
     """The expected score [n] of player 0 as "prediction", and the probabilities of results, if predicted."""
-    columns = {"prediction": np.asarray(expected_score_from_prediction(prediction))}
-    if isinstance(prediction, OutcomeProbabilities):
-        win, draw, quality = (np.asarray(x) for x in (prediction.win, prediction.draw, prediction.quality))
+    probabilities: Any = jax.tree.map(np.asarray, prediction)
+    columns = {"prediction": expected_score_from_prediction(probabilities)}
+    if isinstance(probabilities, OutcomeProbabilities):
+        win, draw, quality = probabilities.win, probabilities.draw, probabilities.quality
         return columns | {"win": win[:, 0], "draw": draw[:, 0], "loss": win[:, 1], "quality": quality[:, 0]}
-    probabilities = np.asarray(prediction)
     if probabilities.ndim == 1:
         return columns
     last = probabilities.shape[1] - 1
