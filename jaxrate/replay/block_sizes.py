@@ -16,7 +16,7 @@ CALL_COST = 1000  # players and pairs that cost about as much as one more call
 SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
 COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
 TILED_COMPILE_COST = 1_500_000  # the same of events in tiles
-TILED_PADDING_SHARE = 0.25  # what padding of these costs of what players do
+TILED_PADDING_SHARE = 0.05  # what padding of these costs of what players do: .01 (TopCoder) to .06 (Elo-MMR)
 
 
 def tiled_event_size(number: int) -> int:

@@ -24,6 +24,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.factory_hyperparameters import collect_params
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
+from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import cdf_sums, expected_wins, matches_as_contests, performances_and_break_even_ranks
@@ -88,10 +89,12 @@ def update_with_performances(
     below, above = (0.5 + x for x in expected_wins_and_losses(rows, event))
     better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tied_group_sizes(event)))
     better = jnp.where(mask, better, 0.0) + 0.5 * tied
-    p = rating + c * (
-        _normal_quantile_of_share(above, below, count, mask)
-        - _normal_quantile_of_share(better, count - better, count, mask)
-    )
+
+    def normal_score(above: Array, below: Array, better: Array, mask: Array) -> Array:
+        expected = _normal_quantile_of_share(above, below, count, mask)
+        return expected - _normal_quantile_of_share(better, count - better, count, mask)
+
+    p = rating + c * padding_skipping_row_tiles.map_row_tiles(normal_score, event.present, above, below, better, mask)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     weight = cdf_sums.participant_weights(event)

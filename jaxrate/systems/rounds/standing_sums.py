@@ -153,7 +153,8 @@ def _exclusive_block_sums_by_tile(
     """
     size = padding_skipping_row_tiles.TILE_ROWS // BLOCK_SIZE
     zeros = jnp.zeros((columns[0].shape[1], table_points), columns[0].dtype)
-    triangle = np.tri(size, size, -1)
+    before = np.tri(size + 1, size, -1)  # of each block those before it, and at last all
+    after = np.vstack([before[:-1].T, before[-1:]])
 
     def read(table: Array, number: Array) -> Array:
         return lax.dynamic_slice_in_dim(table, number * size, size, axis=0, allow_negative_indices=False)
@@ -161,18 +162,19 @@ def _exclusive_block_sums_by_tile(
     def write(table: Array, values: Array, number: Array) -> Array:
         return lax.dynamic_update_slice_in_dim(table, values, number * size, axis=0, allow_negative_indices=False)
 
-    def add(table: Array, total: Array, values: Array, number: Array, triangle: HostArray) -> tuple[Array, Array]:
-        inside = jnp.dot(triangle.astype(values.dtype), values, precision=lax.Precision.HIGHEST)
-        return write(table, total[None] + inside, number), total + jnp.sum(values, axis=0)
+    def add(table: Array, total: Array, values: Array, number: Array, members: HostArray) -> tuple[Array, Array]:
+        # One product reads the values, which may stand in the table: read once more, XLA would copy it for each tile.
+        sums = jnp.dot(members.astype(values.dtype), values, precision=lax.Precision.HIGHEST)
+        return write(table, total[None] + sums[:-1], number), total + sums[-1]
 
     def add_losses(number: Array, so_far: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         losses, total, wins = so_far
         lost, won = tabulate([lax.dynamic_slice_in_dim(x, number * size, size, axis=1) for x in columns])
-        return *add(losses, total, lost, number, triangle), write(wins, won, number)
+        return *add(losses, total, lost, number, before), write(wins, won, number)
 
     def add_wins(turn: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
         number = tiles - 1 - turn
-        return add(*so_far, read(so_far[0], number), number, triangle.T)
+        return add(*so_far, read(so_far[0], number), number, after)
 
     losses, total, wins = lax.fori_loop(0, tiles, add_losses, (zeros, zeros[0], zeros))
     wins, _ = lax.fori_loop(0, tiles, add_wins, (wins, zeros[0]))

@@ -69,7 +69,7 @@ def interpolated_wins_and_losses(
     """[P] how many each is expected to beat, and to be beaten by; `count_table_points` are enough for float32."""
     precise = SINGLE_PRECISION if performances.centre.dtype == jnp.float32 else DOUBLE_PRECISION
     table_points *= precise.density
-    layout, narrow = _lay_out_deviation_level_grid(precise, performances, mask, table_points)
+    layout, narrow = _lay_out_deviation_level_grid(precise, performances, mask, table_points, count)
     floor = layout.edge[0]
     wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
     wins = _tabulate_and_interpolate_wins(precise, layout, wide, mask, table_points, count)
@@ -83,7 +83,7 @@ def interpolated_wins_and_losses(
 
 
 def _lay_out_deviation_level_grid(
-    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, table_points: int
+    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, table_points: int, present: Array | None
 ) -> tuple[DeviationLevelGrid, Array]:
     """The points, and who [P] is too narrow for them."""
     centre, deviation, margin = lax.stop_gradient(performances)
@@ -101,7 +101,7 @@ def _lay_out_deviation_level_grid(
     used = (edge <= most) | (np.arange(LEVEL_COUNT) == 0)[None]
     rest = jnp.sqrt(jnp.minimum(4.0 * edge**2, jnp.maximum(most, floor)[:, None] ** 2) - square)
     reach = float(precision.nodes[-1]) * rest
-    first, last = _rating_range_by_deviation_level(precision, performances, mask, edge[0])
+    first, last = _rating_range_by_deviation_level(precision, performances, mask, edge[0], present)
     start, end = (low - reach).at[0].set(first), (high + reach).at[0].set(last)
     width = jnp.where(used, jnp.maximum(end - start, 0.0), 0.0)
     step = jnp.sum(width / scale, axis=1) / (
@@ -117,17 +117,22 @@ def _lay_out_deviation_level_grid(
 
 
 def _rating_range_by_deviation_level(
-    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, edge: Array
+    precision: PrecisionSettings, performances: PriorPerformances, mask: Array, edge: Array, present: Array | None
 ) -> tuple[Array, Array]:
     """[L] the least and the largest rating that anybody of each level asks for, if no deviation is raised."""
-    centre, deviation, margin = lax.stop_gradient(performances)
-    member = mask[None] & (deviation[None] >= edge[:, None]) & (deviation[None] < 2.0 * edge[:, None])
-    rest = jnp.sqrt(jnp.where(member, deviation[None] ** 2 - 0.75 * edge[:, None] ** 2, 1.0))
-    reach = float(precision.nodes[-1]) * rest + (0.0 if margin is None else margin[None])
-    low = jnp.min(jnp.where(member, centre[None] - reach, np.inf), axis=1)
-    high = jnp.max(jnp.where(member, centre[None] + reach, -np.inf), axis=1)
-    anybody = jnp.any(member, axis=1)
-    return jnp.where(anybody, low, 0.0), jnp.where(anybody, high, 0.0)
+
+    def widen(ends: tuple[Array, Array], mask: Array, performances: PriorPerformances) -> tuple[Array, Array]:
+        centre, deviation, margin = performances
+        member = mask[None] & (deviation[None] >= edge[:, None]) & (deviation[None] < 2.0 * edge[:, None])
+        rest = jnp.sqrt(jnp.where(member, deviation[None] ** 2 - 0.75 * edge[:, None] ** 2, 1.0))
+        reach = float(precision.nodes[-1]) * rest + (0.0 if margin is None else margin[None])
+        low = jnp.min(jnp.where(member, centre[None] - reach, np.inf), axis=1)
+        high = jnp.max(jnp.where(member, centre[None] + reach, -np.inf), axis=1)
+        return jnp.minimum(ends[0], low), jnp.maximum(ends[1], high)
+
+    nowhere = jnp.full_like(edge, np.inf), jnp.full_like(edge, -np.inf)
+    low, high = padding_skipping_row_tiles.add_row_tiles(widen, present, nowhere, mask, lax.stop_gradient(performances))
+    return jnp.where(low <= high, low, 0.0), jnp.where(low <= high, high, 0.0)
 
 
 def _tabulate_and_interpolate_wins(
