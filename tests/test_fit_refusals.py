@@ -35,6 +35,7 @@ from tests.test_fit import league
         ({"validation": 1.0}, "validation is a share"),
         ({"starts": 2}, "random starts need a key"),
         ({"starts": 0}, "starts must be"),
+        ({"steps": -1}, "steps must be at least 0, got -1"),
         ({"errors": "bootstrap"}, "errors must be"),
         ({"mode": "backward"}, "mode must be"),
     ],

@@ -78,8 +78,8 @@ def right_values():
     data, glicko, urnings = jr.read(table), jr.glicko(), jr.urnings()
     rated, urns = jr.rate(glicko, data), jr.urns.make_urns(np.full(3, 100), 0.5)
     contests = jr.rounds([0] * 3 + [1] * 3, [0, 1, 2] * 2, [1, 2, 3, 2, 1, 3])
-    fitted = jr.fit(glicko, data, free=["c", "initial_deviation"], steps=2, warm_up=0)
-    profile = jr.fitting.profile_loss(glicko, data, "c", [10.0, 20.0], free=["initial_deviation"], steps=2, warm_up=0)
+    fitted = jr.fit(glicko, data, free=["c", "initial_deviation"], steps=2, warm_up=0, errors="products")
+    profile = jr.fitting.LossProfile(np.array([10.0, 20.0]), np.array([0.5, 0.6]), None, glicko, "c", 6.0)
     half, pair = np.full(6, 0.5), {"a": ["p"], "b": ["q"]}
     strengths = jr.arena.fit_strengths(data, ties="half")
     scorelines = jr.forecasts.Scorelines(np.array(["p"]), np.array(["q"]), np.full((1, 3, 3), 0.1))

@@ -128,7 +128,7 @@ def fit(
     system, free, options = resolve_options(
         system, free, **explicit_options, errors=errors, mode=mode, state=state, key=key
     )
-    _check_options(options, starts)
+    _check_options(options, starts, steps)
     events = read_if_source(events)
     task = make_task_from_options(system, events, options)
     if method != "ahead":
@@ -194,13 +194,15 @@ def resolve_options(
     return system_or_fit, free, FitOptions(**given_options)
 
 
-def _check_options(options: FitOptions, starts: int) -> None:
+def _check_options(options: FitOptions, starts: int, steps: int) -> None:
     """ValueError for options that are wrong whatever the events are."""
     if not 0.0 < options.data_share <= 1.0:
         raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {options.data_share}")
     if not 0.0 <= options.validation < 1.0:
         raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
     check_positive_integer("starts", starts)
+    if steps < 0:
+        raise ValueError(f"steps must be at least 0, got {steps}")
     check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
     if starts > 1 and options.key is None:
         raise ValueError("random starts need a key, such as key=jax.random.key(0)")

@@ -138,8 +138,8 @@ def profile_loss(
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
     system, free, options = resolve_options(system, free, **explicit_options)
     task, value = make_training_task(system, events, options), to_floats("values", values)
-    if value.ndim != 1:
-        raise ValueError(f"values must be [V] numbers, got the shape {value.shape}")
+    if value.ndim != 1 or not value.size:
+        raise ValueError(f"values must be [V] numbers, at least one, got the shape {value.shape}")
     for x in value:
         replace_params(system, system.params._replace(**{name: x}))
     other_names = tuple(x for x in resolve_free_names(system, free) if x != name)

@@ -17,7 +17,7 @@ from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plotted_data_and_checks import Z_95, describe_counted_data, unpack_events_names_and_clock
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, group_thousands, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, check_axes, group_thousands, make_axes
 from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
@@ -55,6 +55,8 @@ def loss_surface(
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
+    if ax is not None:
+        check_axes(ax)
     events, system = unpack_events_names_and_clock(data)[0], fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:

@@ -13,6 +13,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
 from jaxrate.plots.name_labels import cut_name
+from jaxrate.plots.scoreboard_style import check_axes
 from jaxrate.plots.time_steps import spell_date
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -38,11 +39,13 @@ def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int)
 
 
 def is_altair_backend(backend: str, ax: Any) -> bool:
-    """Whether Altair draws; ValueError for another library than Matplotlib and Altair, or for Altair with axes."""
+    """Whether Altair draws; ValueError for another library than Matplotlib and Altair, no axes, or Altair with axes."""
     if backend not in ("matplotlib", "altair"):
         raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value_or_type(backend)}")
     if backend == "altair" and ax is not None:
         raise ValueError("ax must be axes of matplotlib, and backend='altair' draws into none")
+    if ax is not None:
+        check_axes(ax)
     return backend == "altair"
 
 
