@@ -1,6 +1,7 @@
 """The command line used wrongly, or without what it needs: one line says so before any work, and nothing is lost."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -152,7 +153,7 @@ def test_constants_know_sides_and_weights():
     assert constant_forecast_log_loss(data, 0.25) == pytest.approx(np.log(2))
 
 
-# Without the packages of an extra
+# Without the packages of an extra, or a device
 
 
 WITHOUT = (
@@ -160,6 +161,7 @@ WITHOUT = (
     ("rich_click", "--help", "jaxrate: the command line needs rich-click: pip install 'jaxrate[cli]'\n"),
     ("pyarrow", "rate days.csv", 'jaxrate: tables need pyarrow: pip install "jaxrate[data]"\n'),
     ("jinja2", "report days.csv", "jaxrate: pages need jinja2: pip install 'jaxrate[report]'\n"),
+    ("foo", "rate days.csv", "jaxrate: JAX_PLATFORMS=foo: JAX has no such device here; unset it, or take cpu\n"),
 )
 ONE_BY_ONE = """
 import sys
@@ -177,10 +179,11 @@ for absent, arguments, message in {cases!r}:
 """
 
 
-def test_the_command_names_the_extra_that_is_missing(days):
+def test_the_command_names_the_extra_or_the_device_that_is_missing(days):
     """One after the other in a process, which loads JAX once."""
     command = [sys.executable, "-c", ONE_BY_ONE.format(cases=WITHOUT)]
-    ran = subprocess.run(command, cwd=days.parent, capture_output=True, text=True)
+    environment = os.environ | {"JAX_PLATFORMS": "foo"}
+    ran = subprocess.run(command, cwd=days.parent, env=environment, capture_output=True, text=True)
     assert ran.stderr.split("|") == [*(message for _, _, message in WITHOUT), ""]
     assert ran.returncode == 0 and ran.stdout.split() == ["2"] * len(WITHOUT)
 

@@ -55,7 +55,8 @@ FRESH = [
     "import jaxrate.live.live_ratings, jaxrate as jr; assert callable(jr.run) and callable(jr.live.start_history)",
     "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
     "from jaxrate.league.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
-    "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss",
+    "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss\n"
+    "import sys; assert plots.trajectory and not {'matplotlib', 'altair'} & {*sys.modules}",  # needed only to draw
 ]
 FORGET = "import sys; [sys.modules.pop(x) for x in [*sys.modules] if x.partition('.')[0] == 'jaxrate']"
 

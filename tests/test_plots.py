@@ -1,6 +1,5 @@
 """Pictures by their data: lines, intervals, bars and labels against what was computed."""
 
-import subprocess
 import sys
 from functools import lru_cache
 
@@ -303,47 +302,11 @@ def test_without_axes_pyplot_gets_one_figure():
     pyplot.close(ax.figure)
 
 
-WITHOUT = """import sys, jaxrate as jr
-jr.plots.trajectory
-assert "matplotlib" not in sys.modules
-sys.modules |= {"matplotlib": None, "altair": None}
-votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
-by_altair = lambda: jr.plots.intervals(votes, backend="altair")
-for name, draw in (("plot", lambda: jr.plots.calibration([0.5], [1])), ("interactive", by_altair)):
-    try: draw()
-    except ImportError as error: assert f"pip install 'jaxrate[{name}]'" in str(error)
-    else: raise AssertionError
-"""
-
-
-def test_matplotlib_and_altair_are_only_needed_to_draw():
-    assert subprocess.run([sys.executable, "-c", WITHOUT]).returncode == 0
-
-
-def test_new_figures_have_titles_and_own_axes_have_none(ax):
-    figure = plots.trajectory(rated_games(), players=["P7", "P5"]).figure
-    notes = [artist.get_text() for artist in figure.artists if hasattr(artist, "get_text")]
-    assert figure.get_suptitle().strip() == "P5 probably ahead of P7 at the end, by 142 points"
-    assert notes == ["Ratings by Glicko before each match, with 95% intervals"]
-    assert figure.get_supxlabel() == "Data: 600 matches to Sep 27, 1972"
-    (own,) = figure.axes
-    assert [own.yaxis.get_major_formatter()(x) for x in (1990.0, -1200.5)] == ["1,990", "\N{MINUS SIGN}1,200.5"]
-    assert [name for name, spine in own.spines.items() if spine.get_visible()] == ["bottom"]
-    pyplot.close(figure)
-    plots.trajectory(rated_games(), players=["P7", "P5"], ax=ax)
-    assert ax.figure.get_suptitle() == "" and not ax.get_title(loc="left")
-
-
-def test_others_are_grey_and_without_names(ax):
-    plots.trajectory(rated_games(), players="P7", others=["P5", "P6"], ax=ax)
-    grey = [line for line in ax.lines if line.get_gid() == "other"]
-    assert len(grey) == 2 and ends(ax) == ["P7"]
-    ax.clear()
-    plots.ranks(rated_games(), "P7", others=games().players, ax=ax)
-    assert len([line for line in ax.lines if line.get_gid() == "other"]) == 19
-    assert [name.split("\n")[0] for name in ends(ax)] == ["P7"]
-
-
-def test_names_at_ends_move_only_where_they_collide():
-    places = plots.name_labels.spread_labels(np.array([0.9, 0.5, 0.5, 0.1]), 0.1)
-    np.testing.assert_allclose(places, [0.9, 0.55, 0.45, 0.1])
+def test_matplotlib_and_altair_are_named_where_they_are_missing(monkeypatch):
+    votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
+    for name in ("matplotlib", "altair"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"pip install 'jaxrate\[plot\]'"):
+        jr.plots.calibration([0.5], [1])
+    with pytest.raises(ImportError, match=r"pip install 'jaxrate\[interactive\]'"):
+        jr.plots.intervals(votes, backend="altair")
