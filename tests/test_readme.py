@@ -21,6 +21,7 @@ PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = ("python3 -m venv .venv && ", "python -m jaxrate.docs ")  # commands that .ci/run and other tests type
 GAME = '[White "{}"]\n[Black "{}"]\n[Result "{}"]\n[Date "2024.01.{:02}"]\n\n1. e4 {}\n\n'
+FEW = ("--system", "elo", "--system", "glicko")
 PROGRAM = [name for name, text in PAGES.items() if {"python", "sh"} & {language for language, _ in BLOCK.findall(text)}]
 
 
@@ -96,6 +97,8 @@ def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkey
             for line in filter(lambda x: not x.startswith(ELSEWHERE), text.splitlines()):
                 first, *arguments = shlex.split(line, comments=True)
                 assert first == "jaxrate"
+                if arguments[0] == "compare" and "--system" not in arguments:
+                    arguments += FEW  # test_cli_compare.py compares them all
                 code, out, errors = jaxrate(*arguments)
                 assert code == 0 and (out or arguments[0] == "simulate"), (line, errors)
         else:
