@@ -100,15 +100,13 @@ def test_rate_by_categories(jaxrate, races, tmp_path):
     assert "category_glicko rates in periods, here of 14" in err and "in periods of 14" in out
     data = jr.read(races, category=("race_a", "race_b"), mixtures={"Random": None})
     system = jr.category_glicko(3)
-    result = jr.run(system, jr.periods(data.matches, 14.0))
+    rated = jr.rate(system, data, period=14.0)
     table = pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")
-    np.testing.assert_array_equal(table["prediction"], result.prediction)
+    np.testing.assert_array_equal(table["prediction"], rated.predictions["prediction"])
     table = pa.parquet.read_table(tmp_path / "run" / "ratings.parquet").sort_by("id")
     for i, name in enumerate(data.categories):
-        np.testing.assert_array_equal(table[f"modifier {name}"], result.state.modifiers[:, i])
-        np.testing.assert_allclose(table[f"deviation {name}"], np.sqrt(result.state.modifier_variance[:, i]))
-    code, out, err = jaxrate("rate", races, "--system", "category_glicko", "--category", "map", "--period", "30")
-    assert code == 0 and "in periods of 30" in out and "\nlog loss" in out
+        np.testing.assert_array_equal(table[f"modifier {name}"], rated.state.modifiers[:, i])
+        np.testing.assert_allclose(table[f"deviation {name}"], np.sqrt(rated.state.modifier_variance[:, i]))
 
 
 def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
@@ -150,7 +148,7 @@ def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
 def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
-    quick = ["--system", "category_glicko", "--quiet", "--top", "1"]
+    quick = ["--system", "category_glicko", "--mixtures", "Random", "--quiet", "--top", "1"]
     before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
     for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
         assert (
@@ -158,9 +156,10 @@ def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tm
             == before[1].partition("matches in")[0]
         )
     assert before[0] == 0 and re.search("strength against +[A-Z]", before[1])
-    code, out, _ = jaxrate("rate", *quick, "--category", "map", "races.csv")
-    assert code == 0 and "Lost Temple" in out
-    assert "no such file" in jaxrate("rate", *quick, "--category", "map", "races")[2]
+    only = quick[:2] + quick[4:]
+    code, out, _ = jaxrate("rate", *only, "--category", "map", "--period", "30", "races.csv")
+    assert code == 0 and "Lost Temple" in out and "in periods of 30" in out and "\nlog loss" in out
+    assert "no such file" in jaxrate("rate", *only, "--category", "map", "races")[2]
 
 
 def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp_path):

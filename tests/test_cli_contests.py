@@ -81,8 +81,8 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
 def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     head, *rows = contests.read_text().splitlines()
     loud = [0.5 + (int(row.split(",")[0][5:]) % 3) for row in rows]
-    rows = [f"{row},{x}" for row, x in zip(rows[:60], loud, strict=False)]
-    contests.write_text("\n".join([f"{head},loud", *rows, ""]))
+    rows = [f"{row},{x},1" for row, x in zip(rows[:60], loud, strict=False)]
+    contests.write_text("\n".join([f"{head},loud,usual", *rows, ""]))
     given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
     code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--noise", "loud")
     assert code == 0
@@ -90,7 +90,7 @@ def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
     system = jr.elo_mmr(2, density="gumbel")
     board = str(to_text_table(x := jr.leaderboard(jr.rate(system, data)), x.scope))
-    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given)[1]
+    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given, "--noise", "usual")[1]
 
 
 def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
@@ -171,7 +171,7 @@ def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
         assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
 
 
-def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path):
+def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     """There was no way to say so: the file had to be changed."""
     path = tmp_path / "races.csv"
     path.write_text("contest,player,rank\nr,Ada,1\nr,Bo,DNF\nr,Cy,2\nr,Di, dnf\ns,Bo,1\ns,Ada,DSQ\ns,Cy,2\n")
@@ -180,16 +180,16 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path):
     np.testing.assert_array_equal(data.rounds.events.rank, ranks.rounds.events.rank)
     mixed = jr.read({"contest": [0, 0, 0], "player": list("ABC"), "rank": [1, "DNF", 2]}, unfinished=["DNF"])
     assert mixed.rounds.events.rank.tolist() == ranks.rounds.events.rank[:3].tolist()
-    code, text, errors = jaxrate("rate", path, "--system", "topcoder", "--unfinished", "DNF")
+    code, text, errors = jaxrate("rate", path, "--system", "share", "--unfinished", "DNF")
     assert (
         code == 2
         and "column 'rank' is 'DSQ', not a number" in errors
         and "name their texts with --unfinished DNF, or" in errors
     )
     code, text, errors = jaxrate(
-        "rate", path, "--system", "topcoder", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
+        "rate", path, "--system", "share", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
     )
-    assert code == 0 and text.startswith("topcoder: 2 contests, 7 participations"), errors
+    assert code == 0 and text.startswith("share: 2 contests, 7 participations"), errors
     (tmp_path / "next.csv").write_text("contest,player\nt,Ada\nt,Bo\n")
     assert jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")[0] == 0
     path.write_text("contest,player,rank\nu,Ada,1\nu,Bo,DNF\n")  # the saved run knows what the text means

@@ -74,10 +74,10 @@ def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
 
 def test_the_command_for_contests(jaxrate, tmp_path):
     out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
-    jaxrate("simulate", path, "--players", 30, "--rounds", 20, "--size", 10)
+    jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8)
     code, _, errors = jaxrate("report", path, "--out", out, "--compare", "codeforces", "-q")
     page = out.read_text(encoding="utf-8")
-    assert (code, errors) == (0, "") and "last 4 of 20 contests" in page and "ahead of the other in a contest" in page
+    assert (code, errors) == (0, "") and "last 8 of 40 contests" in page and "ahead of the other in a contest" in page
     text = jaxrate("rate", path, "-q")[1]
     for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
         assert re.search(rf"{metric_heading(label)} +{value}", text)

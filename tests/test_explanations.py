@@ -189,7 +189,7 @@ def test_a_category_of_pairs():
 
 
 @pytest.mark.filterwarnings("ignore:the column team is not used")
-def test_systems_without_parts_are_refused():
-    rated = jr.rate(jr.elo_mmr(), jr.read(contests()))
-    with refused("elo_mmr has no parts that can be told apart; skills has, and elo, glicko, glicko2"):
+def test_systems_without_parts_are_refused(share):
+    rated = jr.rate(share(), jr.read(contests()))
+    with refused("share has no parts that can be told apart; skills has, and elo, glicko, glicko2"):
         jr.forecasts.explain_fixtures(rated, [("Ada", "Bo")])
