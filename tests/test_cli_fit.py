@@ -14,6 +14,10 @@ from jaxrate.league.system_construction_by_name import make_system
 pytest.importorskip("pyarrow")
 
 
+def predicted(system, data):
+    return jr.rate(system, data).predictions["prediction"].to_numpy()
+
+
 def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     path = tmp_path / "fitted.toml"
     options = "--system", "glicko", "--param", "period=20", "--side", "home"
@@ -31,10 +35,10 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     assert written["params"]["c"] == found.params.c and "period" not in written
 
     code, text, errors = jaxrate("rate", games, "--params", path, "--side", "home")
-    loss = jr.metrics.log_loss(jr.run(found.system, data.matches).prediction, data.matches.score)
+    loss = jr.metrics.log_loss(predicted(found.system, data), data.matches.score)
     assert code == 0 and errors == "" and f"log loss          {loss:.4f}" in text
     code, text, _ = jaxrate("rate", games, "--params", path, "--side", "home", "--param", "c=90")
-    changed = jr.run(found.system._replace(params=found.params._replace(c=90.0)), data.matches).prediction
+    changed = predicted(found.system._replace(params=found.params._replace(c=90.0)), data)
     assert f"log loss          {jr.metrics.log_loss(changed, data.matches.score):.4f}" in text
 
 

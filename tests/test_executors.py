@@ -86,12 +86,14 @@ def test_the_numbers_are_the_same(executor):
         rtol=1e-6,
     )
     alike(jr.fitting.fit_rolling(system, data, 2, executor=executor), jr.fitting.fit_rolling(system, data, 2))
-    found, wanted = (jr.fit(system, data, starts=2, key=key, executor=x) for x in (executor, None))
+    options = {"starts": 2, "key": key, "errors": "products"}
+    found, wanted = (jr.fit(system, data, **options, executor=x) for x in (executor, None))
     np.testing.assert_allclose(found.params.k, wanted.params.k, rtol=1e-3)
     np.testing.assert_allclose(found.loss, wanted.loss, rtol=1e-6)
     done = []
-    found = jr.compare(data, ["elo", "urnings"], lengths=(None, 50.0), executor=executor, watch=done.append)
-    assert found == jr.compare(data, ["elo", "urnings"], lengths=(None, 50.0)) and done == [1 / 3, 2 / 3, 1.0]
+    compared = data, {"elo": {}, "fast": jr.elo(k=64)}, (None, 50.0)
+    found = jr.compare(*compared[:2], lengths=compared[2], executor=executor, watch=done.append)
+    assert found == jr.compare(*compared[:2], lengths=compared[2]) and done == [1 / 4, 1 / 2, 3 / 4, 1.0]
 
 
 def test_workers_are_told_the_precision(x64):

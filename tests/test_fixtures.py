@@ -163,9 +163,9 @@ def test_fixtures_without_seasons_are_of_the_last_one_in_a_note():
     jr.forecasts.predict_fixtures(rated, [("Ada", "Bo")])
 
 
-def test_contests_to_come(league):
+def test_contests_to_come(share):
     data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Ada"], ["Cy"]]])
-    rated = jr.rate(jr.elo_mmr(), data)
+    rated = jr.rate(share(), data)
     listed = jr.forecasts.predict_fixtures(rated, [("Cy", "Bo", "Ada")])
     found = jr.forecasts.predict_fixtures(rated, {"contest": ["x"] * 3, "player": ["Cy", "Bo", "Ada"]})
     assert found["player"].tolist() == ["Cy", "Bo", "Ada"] and found["expected_rank"][0] > 2 > found["expected_rank"][1]

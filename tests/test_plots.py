@@ -37,6 +37,12 @@ def past(name):
     return system, jr.league.rating_history(system, games().matches)
 
 
+@lru_cache
+def then_and_now():
+    """Skills as they were known at the time, and in hindsight."""
+    return jr.rate(jr.skills(), games()), jr.smooth(jr.skills(), games())
+
+
 def ratings(system, history):
     return [None if x is None else np.asarray(x) for x in system.summary(system.params, history.state)]
 
@@ -161,8 +167,7 @@ def test_first_matches_can_be_skipped(ax):
 
 
 def test_then_and_now(ax):
-    system = jr.skills()
-    rated, smoothed = jr.rate(system, games()), jr.smooth(system, games())
+    rated, smoothed = then_and_now()
     plots.trajectory(rated, players=["P7", "P5"], smooth=smoothed, skip=3, ax=ax)
     assert texts(ax) == ["at the time", "in hindsight"] and ends(ax) == ["P7", "P5"]
     then, now = ([line for line in ax.lines if line.get_gid() == gid] for gid in ("then", "trajectory"))

@@ -18,6 +18,7 @@ from jaxrate.plots.altair_line_charts import ChartLine
 from jaxrate.plots.rank_plots import _draw_panels, _set_rank_axis
 from jaxrate.plots.unnamed_players import UnnamedPlayers
 from tests.conftest import refused
+from tests.test_plots import then_and_now
 
 
 @lru_cache
@@ -254,13 +255,12 @@ def test_ranks_of_one_step_are_no_marks(ax):
 
 
 def test_ranks_in_hindsight(ax):
-    data = jr.data.simulate.league(6, 80, seed=3)
-    smoothed = jr.smooth(jr.skills(), data.matches)
-    plots.ranks(smoothed, [2], step=20.0, ax=ax)
+    _, smoothed = then_and_now()
+    plots.ranks(smoothed, ["P7"], step=200.0, ax=ax)
     (line,) = ax.lines
     at, rank = line.get_xydata()[-2]
-    board = jr.leaderboard(smoothed, top=6, as_of=float(at))
-    assert board.rank[board.player == 2].tolist() == [rank]
+    board = jr.leaderboard(smoothed, top=20, as_of=float(at))
+    assert board.rank[board.player == "P7"].tolist() == [rank]
 
 
 def test_odds_are_those_of_the_tournament(ax):
