@@ -58,7 +58,7 @@ def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jax
     table = "date,home,away,home_goals,away_goals\n2024-01-01,Ada,Bo,3,1\n2024-01-08,Bo,Ada,2,2\n"
     (tmp_path / "games.csv").write_text(table, encoding="utf-8")
     out = tmp_path / "page.html"
-    assert jaxrate("report", tmp_path / "games.csv", "--plain", "--out", out, "-q")[0] == 0
+    assert jaxrate("report", tmp_path / "games.csv", "--plain", "--compare", "elo", "--out", out, "-q")[0] == 0
     page = out.read_text(encoding="utf-8")
     assert re.search(r">won 3\u20131|>lost 1\u20133", page) and ">drew 2\u20132" in page
 
@@ -68,7 +68,7 @@ def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
     table = "a,b,score,home_goals,away_goals\nAda,Bo,1,3,1\nBo,Ada,0.5,2,two\n"
     (tmp_path / "games.csv").write_text(table, encoding="utf-8")
     out = tmp_path / "page.html"
-    code, _, errors = jaxrate("report", tmp_path / "games.csv", "--plain", "--out", out)
+    code, _, errors = jaxrate("report", tmp_path / "games.csv", "--plain", "--compare", "elo", "--out", out)
     assert code == 0 and "points are not shown: " in errors and "'two'" in errors
 
 

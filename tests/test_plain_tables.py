@@ -24,7 +24,7 @@ def matches(live, which):
             live.update(a, b, score, time=["2026-05-01", "2026-05-02", "2026-05-03T12:00", "2026-05-04"][i])
 
 def contests(live, which):
-    rounds = [[["Ada"], ["Bö"], ["Cy"]], [["Cy"]], [["Bö", "Di"], ["Ada", "Cy"]], [["Di"], ["Cy"], ["Ada"]]]
+    rounds = [[["Ada"], ["Bö"], ["Cy"]], [["Cy"]], [["Bö", "Di"], ["Ada"]], [["Di"], ["Cy"], ["Ada"]]]
     for i in which:
         live.update_round(rounds[i])
 """

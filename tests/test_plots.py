@@ -109,7 +109,7 @@ def test_trajectory_without_time_goes_by_number(ax):
         assert ax.get_xlabel() == "matches before"
 
 
-def test_trajectory_of_periods_and_of_contests(ax):
+def test_trajectory_of_periods_and_of_contests(ax, share):
     system, matches = jr.glicko(), games().matches
     history = jr.league.rating_history(system, jr.periods(matches, 50.0))
     plots.trajectory(system, history, games(), "P6", ax=ax)
@@ -119,7 +119,7 @@ def test_trajectory_of_periods_and_of_contests(ax):
         plots.trajectory(system, history, jr.periods(matches, 50.0), 6, ax=ax)
 
     ax.clear()
-    rounds, system = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, jr.trueskill()
+    rounds, system = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, share()
     history = jr.league.rating_history(system, rounds)
     plots.trajectory(system, history, rounds, [3], ax=ax)
     row = np.flatnonzero(rounds.events.player == 3)

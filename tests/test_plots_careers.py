@@ -270,11 +270,11 @@ def test_who_ends_at_their_peak_has_one_number():
     pyplot.close(figure)
 
 
-def test_trajectories_of_dated_contests_speak_of_contests():
+def test_trajectories_of_dated_contests_speak_of_contests(share):
     """It was "before each match" of races with dates."""
     days = np.repeat(np.datetime64("2020-01-01") + np.arange(12), 3)
     table = {"contest": np.repeat(np.arange(12), 3), "player": [*"xyz"] * 12, "rank": [1, 2, 3] * 12, "time": days}
-    figure = plots.trajectory(jr.rate(jr.elo_mmr(), jr.read(table)), players="x").figure
+    figure = plots.trajectory(jr.rate(share(), jr.read(table)), players="x").figure
     assert "before each contest" in figure.artists[0].get_text()
     pyplot.close(figure)
 

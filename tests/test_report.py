@@ -178,10 +178,11 @@ def test_one_system_is_no_comparison(rated):
 def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
     data = jr.read(table, category="court")
-    page = jr.site.report_html(jr.rate(jr.category_glicko(2), data, period=1.0))
+    rated = jr.rate(jr.skills(categories=2), data)
+    page = jr.site.report_html(rated)
     assert len(data_of(page)["pairs"]) == 2 and ">&lt;b&gt;</option>" in page
     monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
-    fewer = jr.site.report_html(jr.rate(jr.category_glicko(2), data, period=1.0))
+    fewer = jr.site.report_html(rated)
     assert data_of(fewer)["pairs"] == [] and "Predictions depend on the category" in fewer
     assert [*data_of(page)["board"]["columns"]] == ["modifier clay", "modifier <b>"]
 

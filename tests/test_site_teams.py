@@ -39,7 +39,7 @@ def test_line_ups_to_come_are_explained(tmp_path):
 def doubles(tmp_path_factory):
     """Two matches of teams, the second of three against one, and their site."""
     games = [[["Ann", "Bo"], ["Cy", "<Di>"]], [["Bo", "Cy", "Ann"], ["<Di>"]]]
-    rated, folder = jr.rate(jr.skills(), jr.data.from_teams(games)), tmp_path_factory.mktemp("doubles")
+    rated, folder = jr.rate(jr.skills(experience=20.0), jr.data.from_teams(games)), tmp_path_factory.mktemp("doubles")
     jr.site.write_site(rated, folder, names={"Ann": "Ann Lee"})
     return rated, folder
 
