@@ -258,25 +258,32 @@ def test_the_shell_completes(tmp_path):
     assert done.stdout.split() == ["plain,glicko", "plain,glicko2"]
 
 
-TWICE = """
+FRESH = """
 import os, sys
 from jaxrate.__main__ import main
-try:
-    main()
-except SystemExit as stop:
-    assert not stop.code
+options = "games.csv", "--system", "elo"
+for command in (("plan", *options), ("rate", *options, "-q", "--out", "run")):
+    sys.argv[1:] = command
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code
 reader, writer = os.pipe()
 os.close(reader)
 os.dup2(writer, 1)
 sys.argv[-1] = "run2"
 main()
-"""  # the second time nobody reads on
+"""  # the last time nobody reads on
 
 
-def test_output_that_stops_early_or_cannot_show_a_name(tmp_path):
-    (tmp_path / "games.csv").write_text("winner,loser\nĐoković,Bo\n", encoding="utf-8")
-    command = [sys.executable, "-c", TWICE, "rate", "games.csv", "-q", "--out", "run"]
-    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "cp1252"})
+def test_a_fresh_process_plans_dates_and_rates_though_nobody_reads_on(tmp_path):
+    """And though its output cannot show a name."""
+    (tmp_path / "games.csv").write_text(
+        "winner,loser,date\nĐoković,Bo,2024-01-31\nCy,Bo,2024-02-02\n", encoding="utf-8"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, cwd=tmp_path, env=environment)
+    assert done.stdout.startswith(b"2 matches of 3 players, 2024-01-31 to 2024-02-02\n"), done.stderr
     assert b"?okovi" in done.stdout and jr.load(tmp_path / "run").players[0] == "Đoković"
     assert done.returncode == 1 and done.stderr == b"" and (tmp_path / "run2" / "run.json").exists()
 

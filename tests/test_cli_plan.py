@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -83,14 +81,6 @@ def test_plan_says_whether_times_of_a_gpu_are_measured(jaxrate, games, monkeypat
     monkeypatch.setattr(gpu_time_estimates, "read_step_seconds", lambda: table)
     _, text, _ = jaxrate("plan", games, "--system", "glicko")
     assert "Measured there, not on this file: a GPU (NVIDIA A1) would be faster for all of these." in text
-
-
-def test_plan_of_dates_in_a_fresh_process(tmp_path):
-    (tmp_path / "games.csv").write_text("winner,loser,date\nAda,Bo,2024-01-31\nCy,Bo,2024-02-02\n")
-    command = [sys.executable, "-m", "jaxrate", "plan", "games.csv", "--system", "elo"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 matches of 3 players, 2024-01-31 to 2024-02-02\n")
 
 
 def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
