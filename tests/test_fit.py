@@ -195,7 +195,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
 
 def test_probabilities_of_scores_are_scored_by_that_of_the_result(no_errors):
     matches = league()
-    system = jr.forecasts.add_outcomes(jr.trueskill(side_advantage=0.5))
+    system = jr.forecasts.add_outcomes(jr.elo(side_advantage=30))
     view = jr.run(system, matches).prediction
     chance = np.stack([view.win[:, 1], view.draw[:, 0], view.win[:, 0]], 1)
     given = chance[np.arange(600), np.rint(2 * matches.score).astype(int)]

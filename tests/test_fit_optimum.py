@@ -118,7 +118,7 @@ def test_errors_of_rounds_take_a_contest_as_one():
     """The products of slopes are of sums over contests."""
     with jax.enable_x64(True):
         rounds = contests()
-        fit = jr.fit(small(), rounds, free=("k",))
+        fit = jr.fit(small(k=120.0), rounds, free=("k",))
         share, ranks = shares(rounds)
 
         def losses(k):
