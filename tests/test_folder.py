@@ -17,6 +17,7 @@ import jaxrate as jr
 from jaxrate.saved_runs import make_run_metadata, write_run
 from jaxrate.storage import atomic_folder as folders
 from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
+from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore:replaced a run of")
@@ -109,8 +110,11 @@ def test_a_process_that_dies_at_any_step_leaves_the_old_run_or_the_new(season, w
         assert check(copy, whole) == 2 and names(copy) == {"run.json", "mine.txt", *RUN_FILES}
 
 
-@pytest.mark.parametrize("lasts", [False, True], ids=["once", "from then on"])
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+FULL, STOPPED = OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()
+LASTS = (FULL, False), (FULL, True), (STOPPED, False)  # once, or from then on
+
+
+@pytest.mark.parametrize(("error", "lasts"), mark_full([*LASTS, (STOPPED, True)], *LASTS))
 def test_errors_at_any_step_leave_the_old_run_or_the_new(season, whole, runs, tmp_path, monkeypatch, error, lasts):
     done = False
     for number in range(100):
