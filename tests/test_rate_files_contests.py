@@ -110,8 +110,8 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
 def test_performances_and_single_players(tmp_path):
     table = made_table(sides=(2, 4, 6), largest=1).drop_columns("team")
     data, out = jr.read(table), tmp_path / "out"
-    found = jr.league.rate_files(jr.elo_mmx(), written(table, tmp_path / "games"), out, chunk=CHUNK)
-    whole = jr.rate(jr.elo_mmx(), data)
+    found = jr.league.rate_files(jr.codeforces(), written(table, tmp_path / "games"), out, chunk=CHUNK)
+    whole = jr.rate(jr.codeforces(), data)
     check_is_alike(found, whole, out, whole.predictions, False)
     assert "performance" in whole.predictions.column_names
 
@@ -119,9 +119,9 @@ def test_performances_and_single_players(tmp_path):
 def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
     table, out = made_table(sides=(2,)), tmp_path / "out"
     games = written(table, tmp_path / "games")
-    found = jr.league.rate_files(jr.trueskill(), games, out, team="team", chunk=CHUNK, brief=True)
+    found = jr.league.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, brief=True)
     data = jr.read(table, team="team")
-    whole = jr.rate(jr.trueskill(), data)
+    whole = jr.rate(jr.weng_lin(), data)
     row, score = jr.metrics.contests_as_matches(data)
     expected = jr.metrics.match_metrics(whole.predictions["prediction"].to_numpy()[row], score)
     assert found.quality == pytest.approx(expected, rel=1e-4)

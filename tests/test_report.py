@@ -154,7 +154,7 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
     names = np.array([*"abcdefghijkl"], object)
     data = jr.data.Dataset(rounds, names, np.arange(180), contests=np.arange(30))
     found = jr.compare(data, {"share": share(), "other": share(k=-40.0)}, last=0.5)
-    page = jr.site.report_html(jr.rate(jr.elo_mmr(), data), comparison=found, quality={"rank error": "9%"})
+    page = jr.site.report_html(jr.rate(jr.codeforces(), data), comparison=found, quality={"rank error": "9%"})
     shown = page.partition("<script")[0]
     assert "pair inversion" not in shown.lower() and "5plus" not in shown and "Other systems" not in shown
     gap = found.results[1].pair_order_difference
