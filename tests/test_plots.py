@@ -17,7 +17,7 @@ from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
 SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]  # in a narrow figure
@@ -65,7 +65,7 @@ def interval_ends(container):
 # Trajectories
 
 
-@pytest.mark.parametrize("name", ["glicko", "blat_mmr", "trueskill"])
+@pytest.mark.parametrize("name", mark_full(["glicko", "blat_mmr", "trueskill"], "glicko", "trueskill"))
 def test_trajectory_is_the_history(ax, name):
     system, history = past(name)
     assert plots.trajectory(system, history, games(), ["P7", "P5"], ax=ax) is ax
