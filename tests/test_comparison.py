@@ -107,8 +107,8 @@ def test_systems_of_contests_of_teams_differ_by_pairs_of_opponents():
 
 
 def test_those_whose_demands_are_not_met_are_left_out():
-    score = np.array([0.3, 0.7])
-    data = jr.data.Dataset(jr.matches([[0, 1], [1, 2]], score), np.array(list("xyz"), object), np.arange(2), clock=None)
+    matches = jr.matches([[0, 1], [1, 2], [0, 2]], [0.3, 0.7, 0.5])
+    data = jr.data.Dataset(matches, np.array(list("xyz"), object), np.arange(3), clock=None)
     found = jr.compare(data, watch=print)
     names = {result.name for result in found.results}
     assert {"elo", "glicko"} <= names and not names & {"elo_mmr", "category_glicko"}
