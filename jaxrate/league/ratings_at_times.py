@@ -1,14 +1,17 @@
 """Ratings, modifiers of categories and ratings by category, as of a time."""
 
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.argument_checks import enforce_argument_annotations, is_traced
 from jaxrate.array_types import Array
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
 from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
-from jaxrate.rules import Params, Rating, State
+from jaxrate.rules import AdvanceRuleProtocol, Params, PrepareRuleProtocol, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.text_format import did_you_mean_suffix
@@ -161,4 +164,12 @@ def advance_state_to_time(system: RatingSystem, state: State, time: Any, params:
     """The state as of a number on its clock."""
     if time is None:
         return state
-    return system.rules.advance(system.rules.prepare(params), state, jnp.asarray(time, float))
+    time = time if is_traced(time) else np.asarray(time, jnp.result_type(float))
+    return _advance_in_one_program(system.rules.prepare, system.rules.advance, params, state, time)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _advance_in_one_program(
+    prepare: PrepareRuleProtocol, advance: AdvanceRuleProtocol, params: Params, state: State, time: Any
+) -> State:
+    return advance(prepare(params), state, time)
