@@ -1,5 +1,6 @@
 """Properties of replays of rounds."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.league.ratings_at_times import ratings
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.blocks import arrange_blocks
 from jaxrate.replay.checked_replay import Run
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.replay.event_prediction import predict
@@ -24,24 +25,21 @@ from jaxrate.testing.case_and_assertions import (
 )
 from jaxrate.testing.replay_properties import player_ratings, replay_case_events, replay_first_season
 from jaxrate.testing.synthetic_histories import (
-    SLOTS,
-    STEPS,
     TIME_AFTER_EVENTS,
+    block_of_pairs,
+    block_of_small_contests,
     column_names_read_by_rules,
+    player_count,
     split_seasons,
 )
 
 
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """With other padding, for which a system may use other formulas."""
-    sizes = np.diff(split_seasons(case)[0].player_start)
-    first = np.full((len(STEPS), 2), len(sizes), np.int32)  # the program of batches, for the one contest that is large
-    first[0, 0] = 0
-    others = Block(np.arange(1, len(sizes), dtype=np.int32)[:, None], (int(sizes[1:].max()),) * 2)
-    steps = [Block(first, (SLOTS, SLOTS)), others]
-    one_by_one = replay_case_events(
-        case, split_seasons(case)[0], schedule=arrange_blocks(split_seasons(case)[0], steps)
-    )
+    events = split_seasons(case)[0]
+    count = len(events.player_start) - 1
+    blocks = [block_of_pairs([[0, count]], count), block_of_small_contests(range(1, count), count)]
+    one_by_one = replay_case_events(case, events, schedule=arrange_blocks(events, blocks))
     assert_close_leaves("the state", one_by_one.state, replay_first_season(case).state, 1e-9)
     assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
 
@@ -82,14 +80,17 @@ def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, An
     for g, (idle, _) in enumerate(IDLE_CASES):
         table += [(4 * g, 5.0, [0])] if idle == "alone" else []
     table += [(4 * g, 8.0, [2, 0, 3, 1]) for g, (_, again) in enumerate(IDLE_CASES) if again]
-    columns = [(i, who + k, r, time) for i, (who, time, rank) in enumerate(table) for k, r in enumerate(rank)]
-    contest, player, rank, time = np.array(columns).T
-    weights = np.full(len(rank), 0.5)
+    rows = [(i, who + k, r, time) for i, (who, time, rank) in enumerate(table) for k, r in enumerate(rank)]
+    contest, player, rank, time = np.array(rows).T
+    constant_columns = {"weight": np.full(len(rank), 0.5), "time": time, "ceiling": np.full(len(rank), math.inf)}
+    if "noise" in case.system.features:
+        constant_columns["noise"] = np.ones(len(rank))
     further = dict.fromkeys(column_names_read_by_rules(case.system, case.form), 1.0 + rank)
-    events = build_rounds(contest.astype(int), player.astype(int), rank, weight=weights, time=time, columns=further)
-    result = replay_case_events(case, events, schedule="auto", num_players=4 * len(IDLE_CASES))
+    events = build_rounds(contest.astype(int), player.astype(int), rank, **constant_columns, columns=further)
+    pairs = np.arange(len(table), dtype=np.int32).reshape(-1, 2)  # of contests without a common player
+    result = replay_case_events(case, events, schedule=arrange_blocks(events, [block_of_pairs(pairs, len(table))]))
     with strict_precision(case.double):
-        state = jax.tree.map(jnp.asarray, result.state)
+        state = jax.tree.map(lambda x: jnp.asarray(x[: 4 * len(IDLE_CASES)]), result.state)
         ratings_later = [ratings(case.system, state, time=time) for time in (None, TIME_AFTER_EVENTS)]
     return result, *(jax.tree.map(lambda x: np.asarray(x).reshape(len(IDLE_CASES), 4), x) for x in ratings_later)
 
@@ -112,14 +113,15 @@ def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
     """In contests without a common player, so that one does not change the prediction of the other."""
     system, state = case.system, replay_first_season(case).state
     two = slice_events(split_seasons(case)[1], 1, 3)
-    num_players = int(two.events.player.max()) + 1
+    num_players = player_count(case.form)
     future = two._replace(events=two.events._replace(time=np.full(2, TIME_AFTER_EVENTS)))
+    schedule = arrange_blocks(future, [block_of_small_contests([0, 1], 2)])
     for known_rows in (
-        gather_player_rows(state, slice(num_players)),
+        state,
         gather_player_rows(state, slice(num_players // 2)),
     ):  # the others are newcomers
         expected = replay_case_events(
-            case, future, state=known_rows, num_players=num_players, schedule="auto"
+            case, future, state=known_rows, num_players=num_players, schedule=schedule
         ).prediction
         with strict_precision(case.double):
             device_state = jax.tree.map(jnp.asarray, known_rows)

@@ -143,6 +143,23 @@ def contest_indices_by_step(low: int, high: int) -> Any:
     return np.array([[*step, count][:2] for step in inside if step], np.int32)
 
 
+def block_of_pairs(pairs: Any, num_events: int) -> Block:
+    """Contests two at a time, [at most 6, 2], in a block that the program of a season rates; `num_events` is none."""
+    return _fill_block(np.asarray(pairs), num_events, len(STEPS), SLOTS)
+
+
+def block_of_small_contests(contests: Any, num_events: int) -> Block:
+    """Contests of at most 28, one by one, [at most 9], in a block of one shape, for one program to rate them."""
+    return _fill_block(np.asarray(contests)[:, None], num_events, len(SIZES[0]) - 1, max(SIZES[0][1:]))
+
+
+def _fill_block(steps: Any, num_events: int, num_steps: int, slots: int) -> Block:
+    """Steps [at most num_steps, batch] of contests, and steps without one; all contests are padded to the slots."""
+    number = np.full((num_steps, steps.shape[1]), num_events, np.int32)
+    number[: len(steps)] = steps
+    return Block(number, (slots, slots))
+
+
 @lru_cache
 def make_two_season_matches() -> Matches:
     """Matches of two seasons: with the same players in the same order on the same days; all else is random."""
