@@ -39,25 +39,34 @@ def padded_events(case):
     """Events of the second season, leaves [events, ...], all padded to one size."""
     season, number = split_seasons(case)[1], np.array(NUMBERS[case.form])
     if case.form in ("stream", "levels"):
-        return jax.tree.map(lambda x: x[number], as_device_arrays(season))
+        return jax.tree.map(lambda x: np.asarray(x)[number], as_device_arrays(season))
     size = (SLOTS, SLOTS) if case.form == "rounds" else PADDED_PERIOD
     history = season if case.form == "rounds" else periods(season, PERIOD_LENGTH)
     blocks = arrange_blocks(history, [Block(number[:, None].astype(np.int32), size)])
-    flat, starts = as_device_arrays(blocks.events), tuple(None if x is None else jnp.asarray(x) for x in blocks.starts)
-    return gather_events(flat, starts, jnp.asarray(number, jnp.int32), size)[0]
+    gather = jit_quickly(lambda *x: gather_events(*x, size)[0])
+    return jax.tree.map(np.asarray, gather(as_device_arrays(blocks.events), blocks.starts, number.astype(np.int32)))
 
 
 def step_inputs(case):
-    """A step after the first season, at scores and times at which rules switch no formulas."""
-    state, events = jax.tree.map(jnp.asarray, replay_first_season(case).state), padded_events(case)
+    """A step after the first season, at scores and times at which rules switch no formulas.
+
+    And how far the rows are from those of newcomers.
+    """
+    state, events = replay_first_season(case).state, padded_events(case)
     leaves, structure = jax.tree.flatten(events)
     for name, i in float_column_indices(events).items():
         if name == "score":
-            leaves[i] = jnp.where(leaves[i] < 1.0, leaves[i] + SCORE_SHIFT, leaves[i] - SCORE_SHIFT)
+            leaves[i] = leaves[i] + np.where(leaves[i] < 1.0, SCORE_SHIFT, -SCORE_SHIFT).astype(leaves[i].dtype)
         elif name == "time":
-            leaves[i] = leaves[i] + 0.01
+            leaves[i] = leaves[i] + leaves[i].dtype.type(0.01)
     params = as_float_arrays(case.system.params)
-    return StepInputs(params, gather_rows(state, events.player), jax.tree.unflatten(structure, leaves))
+
+    def gather_and_compare(state, params, player):
+        rows, newcomers = gather_rows(state, player), gather_rows(case.system.init(params, 1), 0 * player)
+        return rows, jax.tree.map(lambda new, x: new - x if x.dtype.kind == "f" else 0 * x, newcomers, rows)
+
+    rows, to_newcomers = jit_quickly(gather_and_compare)(state, params, events.player)
+    return StepInputs(params, rows, jax.tree.unflatten(structure, leaves)), to_newcomers
 
 
 def summarise_step(case, inputs):
@@ -89,15 +98,14 @@ def summarise_step(case, inputs):
     return summary + sum(weighted_mean(x, 1e3, present) for x in jax.tree.leaves(later))
 
 
-def perturbation_directions(case, inputs):
+def perturbation_directions(case, inputs, to_newcomers):
     """Each hyperparameter, the rows of players, towards those of newcomers, and all columns of floats."""
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
     for name, value in perturbable_parameters(case.system).items():
         directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(perturbation_scale(value))}))
-    newcomers = gather_rows(case.system.init(inputs.params, 1), jnp.zeros(inputs.events.player.shape, int))
-    rows = jax.tree.map(lambda new, x: np.asarray(new - x if x.dtype.kind == "f" else 0 * x), newcomers, inputs.rows)
-    directions["the rows"] = zero._replace(rows=jax.tree.map(lambda x: np.where(np.isfinite(x), x, 0), rows))
+    rows = jax.tree.map(lambda x: np.where(np.isfinite(x), x, np.zeros((), x.dtype)), to_newcomers)
+    directions["the rows"] = zero._replace(rows=rows)
     leaves, structure = jax.tree.flatten(zero.events)
     for name, i in float_column_indices(inputs.events).items():
         x = np.asarray(jax.tree.leaves(inputs.events)[i])
@@ -109,8 +117,8 @@ def perturbation_directions(case, inputs):
 def slopes_of_one_step_equal_finite_differences(case):
     """In every hyperparameter, in the rows before it, and in every column of floats."""
     with strict_precision(True):
-        center = jax.tree.map(np.asarray, step_inputs(case))
-        directions = perturbation_directions(case, center)
+        center, to_newcomers = jax.tree.map(np.asarray, step_inputs(case))
+        directions = perturbation_directions(case, center, to_newcomers)
         moved = [
             jax.tree.map(lambda x, y, by=by: x + (by * y).astype(x.dtype), center, direction)
             for direction in directions.values()
@@ -141,7 +149,7 @@ def slopes_of_one_step_are_finite(case):
     A sum of slopes is finite only if all of them are.
     """
     with strict_precision(False):
-        inputs = step_inputs(case)
+        inputs, _ = step_inputs(case)
 
         def summary_of_params(params):
             return summarise_step(case, inputs._replace(params=params))

@@ -205,7 +205,7 @@ def of_matches(system):
 
 
 @pytest.mark.parametrize(
-    "name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo", "glicko", "urnings")
+    "name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo", "glicko")
 )
 def test_stream_equals_levels_to_the_bit(name, default_policy):
     """Quickly compiled the two would be rounded differently."""

@@ -9,6 +9,7 @@ from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw
 from jaxrate.systems.outcome_prediction_forms import scores_or_score_probabilities
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
+    as_float_arrays,
     assert_claim,
     assert_close_leaves,
     assert_equal_leaves,
@@ -17,7 +18,7 @@ from jaxrate.testing.case_and_assertions import (
     strict_precision,
 )
 from jaxrate.testing.replay_properties import replay_case_events, replay_first_season
-from jaxrate.testing.synthetic_histories import MATCHES, split_seasons
+from jaxrate.testing.synthetic_histories import MATCHES, player_count, split_seasons
 
 
 def streams_equal_levels(case: SystemFormPrecision) -> None:
@@ -72,11 +73,11 @@ def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
     events = events._replace(time=np.zeros(MATCHES))
     one_match_periods = periods(events, period=np.arange(MATCHES))
     one_match_periods = one_match_periods._replace(events=one_match_periods.events._replace(time=events.time))
+    match_run = replay_case_events(case._replace(system=system, form="levels"), events)
     with strict_precision(case.double):
-        policy = CompilePolicy(quick=True)
-        match_run, period_run = (
-            run(system, x, key=make_key(system), policy=policy) for x in (events, one_match_periods)
-        )
+        params, policy = as_float_arrays(system.params), CompilePolicy(quick=True)
+        num_players, key = player_count(case.form), make_key(system)
+        period_run = run(system, one_match_periods, params=params, num_players=num_players, key=key, policy=policy)
     if "time" in match_run.state._fields:  # the time of the last match or period differs
         match_run, period_run = (x._replace(state=x.state._replace(time=0.0)) for x in (match_run, period_run))
     assert_close_leaves("the state and the predictions", match_run, period_run, 1e-10)
