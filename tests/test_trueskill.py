@@ -38,6 +38,7 @@ def one_history(rounds, slots=None):
     player = np.arange(len(columns))
     events = jr.rounds(contest.astype(int), player, rank, team=team.astype(int), weight=weight)
     steps = [Block(np.arange(len(rounds), dtype=np.int32)[None], (slots or len(columns), slots or len(columns)))]
+    mean, deviation = (np.pad(x, (0, max(128 - len(x), 0)), mode="edge") for x in (mean, deviation))  # of one size
     return events, State(mean, deviation**2, None), arrange_blocks(events, steps)
 
 
@@ -45,7 +46,7 @@ def rated(system, rounds, slots=None):
     """Mean and deviation [P, 2] of everybody."""
     events, state, steps = one_history(rounds, slots)
     rating = jr.ratings(system, jr.run(system, events, state=state, schedule=steps).state)
-    return np.stack([rating.mean, rating.deviation], axis=1)
+    return np.stack([rating.mean, rating.deviation], axis=1)[: len(events.events.player)]
 
 
 def flat(rounds):
@@ -92,16 +93,21 @@ def random_round(rng, num_teams, largest):
     return teams, ranks, [rng.choice([0.25, 0.5, 1.0], n).tolist() for n in sizes]
 
 
-def test_random_rounds_are_those_of_the_twin():
+@lru_cache
+def random_rounds():
+    """Six rounds, some with ties."""
     rng = np.random.default_rng(1)
-    rounds = [random_round(rng, n, largest) for n, largest in [(2, 1), (2, 5), (3, 3), (9, 1), (20, 3), (40, 1)]]
+    return [random_round(rng, n, largest) for n, largest in [(2, 1), (2, 5), (3, 3), (9, 1), (20, 3), (40, 1)]]
+
+
+def test_random_rounds_are_those_of_the_twin():
+    rounds = random_rounds()
     for changes in ({}, {"draw_probability": 0.6, "beta": 2.0, "tau": 0.7}, {"draw_probability": 0.001}):
         params = twin.Params(**changes)
         wanted = flat(twin.rate(*x, params) for x in rounds)
         with jax.enable_x64(True):
             np.testing.assert_allclose(rated(jr.trueskill(**changes, sweeps=30), rounds, 64), wanted, rtol=1e-9)
             np.testing.assert_allclose(rated(jr.trueskill(**changes), rounds, 64), wanted, rtol=1e-5)
-        np.testing.assert_allclose(rated(jr.trueskill(**changes), rounds, 64), wanted, rtol=1e-4)
 
 
 @lru_cache
@@ -121,8 +127,8 @@ def test_thousands_of_ranks_have_converged():
 @MOSTLY_DOUBLE
 def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
     rng = np.random.default_rng(2)
-    variance = np.exp(rng.normal(3.0, 2.0, (2, 300)))
-    between, step = np.exp(rng.normal(3.0, 4.0, (2, 299))), rng.normal(0.0, 20.0, (2, 299))
+    variance = np.exp(rng.normal(3.0, 2.0, (2, 100)))
+    between, step = np.exp(rng.normal(3.0, 4.0, (2, 99))), rng.normal(0.0, 20.0, (2, 99))
     between[:, ::7], between[:, 5::11] = 0.0, propagation.UNINFORMATIVE_VARIANCE
     arguments = [jnp.asarray(x, float) for x in (variance, between, step)]
     for x, y in zip(
@@ -136,27 +142,29 @@ def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
 def test_histories_without_ties_are_rated_as_those_with():
     """By fewer operations, which a tie among other players rules out."""
     rng = np.random.default_rng(6)
-    strict = [(teams, list(range(len(teams))), w) for teams, _, w in (random_round(rng, n, 3) for n in (2, 5, 9))]
+    sizes = (2, 5, 9, 3, 4)
+    strict = [(teams, list(range(len(teams))), w) for teams, _, w in (random_round(rng, n, 3) for n in sizes)]
     tie = [([[(25.0, 3.0)], [(20.0, 2.0)]], [0, 0], None)]
     with jax.enable_x64(True):
-        one, other = rated(jr.trueskill(), strict, 30), rated(jr.trueskill(), strict + tie, 30)
+        one, other = rated(jr.trueskill(), strict, 64), rated(jr.trueskill(), strict + tie, 64)
     np.testing.assert_allclose(one, other[: len(one)], rtol=1e-12)
     wanted = flat(twin.rate(*x) for x in strict)
     np.testing.assert_allclose(one, wanted, rtol=1e-6)
 
 
 def test_two_sides_need_one_sweep():
-    rounds = [ROUNDS[i] for i, case in enumerate(GOLDEN["rounds"]) if len(case["teams"]) == 2]
-    assert len(rounds) == 7
+    two = np.concatenate([np.full(sum(map(len, teams)), len(teams) == 2) for teams, *_ in ROUNDS])
     with jax.enable_x64(True):
-        one, many = (rated(jr.trueskill(sweeps=k), rounds, 10) for k in (1, None))
-    np.testing.assert_allclose(one, many, rtol=1e-12)
+        one, many = (rated(jr.trueskill(sweeps=k), ROUNDS, 10) for k in (1, None))
+    np.testing.assert_allclose(one[two], many[two], rtol=1e-12)
+    assert sum(len(teams) == 2 for teams, *_ in ROUNDS) == 7 and (one != many).any()
 
 
 def test_who_plays_alone_learns_nothing():
-    with pytest.warns(UserWarning, match="one participant"):
-        before = [([[(30.0, 4.0)]], [0], None), ([[(30.0, 4.0), (20.0, 5.0)]], [0], None)]
-        np.testing.assert_allclose(rated(jr.trueskill(), before, 64), flat(teams for teams, *_ in before), rtol=1e-6)
+    before = [([[(30.0, 4.0)]], [0], None), ([[(30.0, 4.0), (20.0, 5.0)]], [0], None)]
+    with pytest.warns(UserWarning, match="one participant"), jax.enable_x64(True):
+        after = rated(jr.trueskill(tau=0.0), before + random_rounds()[:4], 64)
+    np.testing.assert_allclose(after[:3], flat(teams for teams, *_ in before), rtol=1e-12)
 
 
 @MOSTLY_SINGLE
@@ -178,16 +186,17 @@ def test_extremes_are_finite_and_so_are_their_slopes(x64, form):
         rated = jr.run(jr.trueskill(), events, params=params, state=state, schedule=schedule).state
         return jnp.concatenate([rated.rating / 100.0, rated.variance])
 
-    def total(params):
-        value = after(params)
-        return jnp.sum(value), value
+    def both_ways(params):
+        value, forward = jax.linearize(after, params)
+        backward = jax.linear_transpose(forward, params)
+        return value, forward(jax.tree.map(jnp.ones_like, params)), backward(jnp.ones_like(value))
 
-    everything = quick(lambda p: (jax.grad(total, has_aux=True)(p), jax.jacfwd(after)(p)))
+    program = quick(both_ways)
     for share in (0.0, 1e-6, 0.1, 0.999999):
         params = jax.tree.map(lambda x: jnp.asarray(x, float), jr.trueskill(draw_probability=share).params)
-        (reverse, value), slope = everything(params)
-        assert np.isfinite(value).all() and (np.asarray(value[len(value) // 2 :]) > 0).all()
-        assert all(np.isfinite(x).all() for x in jax.tree.leaves((slope, reverse)))
+        value, *slopes = jax.tree.map(np.asarray, program(params))
+        assert np.isfinite(value).all() and (value[len(value) // 2 :] > 0).all()
+        assert all(np.isfinite(x).all() for x in jax.tree.leaves(slopes))
 
 
 def test_side_advantage_is_a_shift_of_the_rating(x64):
