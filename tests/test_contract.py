@@ -204,9 +204,7 @@ def of_matches(system):
     return jr.Matches in system.events and exact and not system.settings.get("seasons")
 
 
-@pytest.mark.parametrize(
-    "name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo", "glicko")
-)
+@pytest.mark.parametrize("name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo", "glicko"))
 def test_stream_equals_levels_to_the_bit(name, default_policy):
     """Quickly compiled the two would be rounded differently."""
     system, random = EVERY[name], np.random.default_rng(0)

@@ -180,37 +180,43 @@ def season():
     return jr.rounds(contest, player, rank, team=team)
 
 
+def roomy(events):
+    """At most ten races one by one, padded to more seats and teams than any has."""
+    number = np.full((10, 1), len(events.player_start) - 1, np.int32)
+    number[: number[0, 0], 0] = range(number[0, 0])
+    return arrange_blocks(events, [Block(number, (40, 24))])
+
+
 @pytest.mark.parametrize(("name", "double"), mark_full([*product(SYSTEMS, (False, True))], ("trueskill", True)))
 def test_levels_padding_and_one_by_one_are_alike(name, double):
     system, events = SYSTEMS[name], season()
     with jax.enable_x64(double):
         whole, state, guess = jr.run(system, events), system.init(system.params, 19), []
         for i in range(0, 10, 5):
-            state, prediction = jr.run(system, slice_events(events, i, i + 5), state=state)
+            part = slice_events(events, i, i + 5)
+            state, prediction = jr.run(system, part, state=state, schedule=roomy(part))
             guess.append(np.asarray(prediction))
-        roomy = jr.run(
-            system, events, schedule=arrange_blocks(events, [Block(np.arange(10, dtype=np.int32)[:, None], (40, 24))])
-        )
-    assert_close_leaves("the state", state, whole.state, 1e-10 if double else 1e-4)
-    assert_close_leaves("predictions", np.concatenate(guess), whole.prediction, 1e-10 if double else 1e-4)
+        padded = jr.run(system, events, schedule=roomy(events))
+    assert_close_leaves("the state", state, padded.state, 1e-10 if double else 1e-4)
+    assert_close_leaves("predictions", np.concatenate(guess), padded.prediction, 1e-10 if double else 1e-4)
     # (TrueSkill takes a sweep more where there is room for more teams.)
-    assert_close_leaves("the padded state", roomy.state, whole.state, 1e-8 if double else 1e-4)
-    assert_close_leaves("padded predictions", roomy.prediction, whole.prediction, 1e-8 if double else 1e-4)
+    assert_close_leaves("the padded state", padded.state, whole.state, 1e-8 if double else 1e-4)
+    assert_close_leaves("padded predictions", padded.prediction, whole.prediction, 1e-8 if double else 1e-4)
 
 
 @pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
 def test_slopes_are_finite_and_those_of_differences(name):
-    system, events = SYSTEMS[name], season()
+    system, events = SYSTEMS[name], slice_events(season(), 0, 4)
     field = "beta" if name == "trueskill" else "limit_deviation"
     value = getattr(system.params, field)
 
     def total(x):
         params = system.params._replace(**{field: x})
-        state, guess = jr.scan(system, params, system.init(params, 19), level)
+        state, guess = jr.scan(system, params, system.init(params, 19), schedule)
         return jnp.sum(guess**2) + jnp.sum((state.rating / system.params.initial_deviation) ** 2)
 
     with jax.enable_x64(True):
-        level, h = jr.extend.schedule_by_level(events), 1e-4 * value
+        schedule, h = arrange_blocks(events, [Block(np.arange(4, dtype=np.int32)[:, None], (24, 18))]), 1e-4 * value
         value_and_slope = quick(jax.value_and_grad(total))  # one program for both
         _, slope = value_and_slope(value)
         difference = float(value_and_slope(value + h)[0] - value_and_slope(value - h)[0]) / (2.0 * h)
@@ -218,7 +224,7 @@ def test_slopes_are_finite_and_those_of_differences(name):
     np.testing.assert_allclose(slope, difference, rtol=1e-4)
 
 
-@SEATED
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
 def test_recorded_ratings_are_the_players_in_every_seat(name):
     events = slice_events(season(), 9, 10)
     player, seat = events.events.player, events.events.seat
