@@ -8,6 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.contest_performances import rating_history_with_performances
+from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
@@ -88,12 +89,16 @@ def test_half_a_win_and_half_a_loss_are_what_true_says(double):
 def test_skills_that_stay(factory, x64):
     """gamma = 0 was refused. It is the limit of a small one, and each contest adds 1 / beta^2 to the precision."""
     contests = as_rounds(rounds(False)[:8])
+    schedule = arrange_blocks(contests, [Block(np.arange(8, dtype=np.int32)[:, None], (40, 40))])  # of one size
     short = {"history": 8} if factory is jr.elo_mmr else {}
     still, almost = (factory(beta=200.0, gamma=gamma, **short) for gamma in (0.0, 1e-3))
-    one, other = (jr.run(x, contests, num_players=PLAYERS).state for x in (still, almost))
+    one, other = (jr.run(x, contests, num_players=PLAYERS, schedule=schedule).state for x in (still, almost))
     np.testing.assert_allclose(one.rating, other.rating, atol=1e-4 if x64 else 0.05)
     played = np.bincount(contests.events.player, minlength=PLAYERS)
     np.testing.assert_allclose(one.variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
     assert float(contest_variances(still.params).limit) == 0.0
-    slope = quick(jax.grad(lambda x: jr.run(still, contests, params=still.params._replace(gamma=x)).state.rating.sum()))
-    assert np.isfinite(slope(0.0))
+
+    def total(gamma):
+        return jr.run(still, contests, params=still.params._replace(gamma=gamma), schedule=schedule).state.rating.sum()
+
+    assert np.isfinite(quick(jax.grad(total))(0.0))

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
+from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.rounds import expected_wins, pairwise_wins, tabulated_normal_wins
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 
@@ -173,8 +174,14 @@ def test_shares_are_never_outside_of_0_and_1(name, count):
         np.testing.assert_allclose(share.sum(), count / 2, rtol=1e-4)
 
 
-def two_contests():
-    return jr.rounds([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 1, 1, 2, 0, 1])
+def run_few(system):
+    """Two contests of three players, forty of two others who take turns, and one of two newcomers: one program."""
+    number = np.append(np.repeat([0, 1], 3), np.repeat(np.arange(2, 43), 2))
+    player = [0, 1, 2, 0, 1, 2, *[3, 4] * 40, 5, 6]
+    rounds = jr.rounds(number, player, [0, 1, 1, 2, 0, 1, *[0, 1, 1, 0] * 20, 0, 1])
+    return jr.run(
+        system, rounds, schedule=arrange_blocks(rounds, [Block(np.arange(43, dtype=np.int32)[:, None], (3, 3))])
+    )
 
 
 TINY, HUGE = 1e-30, 1e30
@@ -192,22 +199,18 @@ EXTREMES = [
 def test_extreme_weights_leave_finite_numbers(make, params):
     """In float32, where 1 - q may be 0; for many contests, of nobody's surprise too."""
     system = make(**params)
-    for rounds in (two_contests(), jr.rounds(np.repeat(np.arange(40), 2), [0, 1] * 40, [0, 1, 1, 0] * 20)):
-        result = jr.run(system, rounds)
-        finite = [
-            bool(np.isfinite(x).all()) for x in (*jr.ratings(system, result.state), result.prediction) if x is not None
-        ]
-        assert all(finite)
+    result = run_few(system)
+    rating, deviation = jr.ratings(system, result.state)
+    assert all(np.isfinite(x).all() for x in (rating, deviation, result.prediction) if x is not None)
     if params.get("weight_new", 1.0) < 1e-8:
-        first = jr.run(system, jr.rounds([0, 0], [0, 1], [0, 1]))
-        np.testing.assert_allclose(jr.ratings(system, first.state).deviation, 350.0, rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(deviation)[-2:], 350.0, rtol=1e-5)
 
 
 def test_a_beta_that_is_given_stays_whatever_the_drift():
     """The contest's noise, and the rating after it, are the same with a drift over no time."""
     for make in (partial(jr.elo_mmr, history=4), jr.elo_mmx):
         fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))
-        one, two = (jr.ratings(x, jr.run(x, two_contests()).state) for x in (fixed, drifting))
+        one, two = (jr.ratings(x, run_few(x).state) for x in (fixed, drifting))
         np.testing.assert_allclose(two.mean, one.mean, rtol=1e-6)
         np.testing.assert_allclose(two.deviation, one.deviation, rtol=1e-6)
 
