@@ -1,5 +1,7 @@
 """Float32 after a long history, against float64: what `experiments/precision.py` measures, bounded."""
 
+from functools import lru_cache
+
 import jax
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ CASES = [
 ]
 
 
+@lru_cache
 def history(form):
     """Hundreds of events for everybody, over decades."""
     if form == "rounds":
