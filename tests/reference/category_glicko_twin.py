@@ -80,17 +80,17 @@ def at_maximum(outcome, games, rating, modifiers, variances):
             hessian[np.ix_([0, i], [0, i])] -= h
         return value, slope, hessian
 
-    x = mean
+    x, close = mean, 1e-13 * max(1.0, np.abs(mean).max())
     for _ in range(1000):
         value, slope, hessian = look(x)
         kkt = np.zeros((size + 1, size + 1))
         kkt[:size, :size] = hessian
         kkt[size, 1:size] = kkt[1:size, size] = 1.0  # the sum of the modifiers stays
         step = np.linalg.solve(kkt, np.append(-slope, 0.0))[:size]
-        while np.abs(step).max() > 1e-13 and look(x + step)[0] < value + 0.25 * step @ slope - 1e-14 * abs(value):
+        while np.abs(step).max() > close and look(x + step)[0] < value + 0.25 * step @ slope - 1e-14 * abs(value):
             step = step / 2.0
         x = x + step
-        if np.abs(step).max() <= 1e-13:
+        if np.abs(step).max() <= close:
             break
     return x[0], dict(zip(played, x[1:], strict=True)), -np.diag(look(x)[2])
 
