@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 
 import jax
@@ -13,7 +14,7 @@ import jaxrate as jr
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import update_from_evidence_totals as update_one
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import twins
 from tests.reference.twins import Fading
 
@@ -21,6 +22,7 @@ GOLDEN = json.loads((Path(__file__).parent / "reference" / "elo_glicko.json").re
 GAMES = np.array(GOLDEN["games"]["rows"])
 MATCHES = jr.matches(GAMES[:, 2:4].astype(int), GAMES[:, 4])
 PERIOD = {"period100": GAMES[:, 0].astype(int), "period20": GAMES[:, 1].astype(int)}
+BY_TWENTY = pytest.mark.parametrize("period", mark_full(PERIOD, "period20"))
 
 
 def close(x64, got, wanted):
@@ -33,16 +35,18 @@ def rate(system, period=None, time=None):
     return jr.ratings(system, jr.run(system, events).state, time=time)
 
 
+@MOSTLY_DOUBLE
 def test_elo_per_match(x64):
     close(x64, rate(jr.elo()).mean, GOLDEN["elo_per_match"]["rating"])
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("period", PERIOD)
+@BY_TWENTY
 def test_elo_per_period(x64, period):
     close(x64, rate(jr.elo(), period).mean, GOLDEN[f"elo_{period}"]["rating"])
 
 
+@MOSTLY_DOUBLE
 def test_glicko_per_match(x64):
     rating = rate(jr.glicko(c=0))
     close(x64, rating.mean, GOLDEN["glicko_per_match"]["rating"])
@@ -50,7 +54,7 @@ def test_glicko_per_match(x64):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("period", PERIOD)
+@BY_TWENTY
 @pytest.mark.parametrize("convention", ["glicko_as_last_played", "glicko_as_of_last_period"])
 def test_glicko_per_period_in_both_conventions_of_idle_ageing(x64, period, convention):
     time = PERIOD[period][-1] + 1 if convention == "glicko_as_of_last_period" else None  # its end
@@ -59,6 +63,7 @@ def test_glicko_per_period_in_both_conventions_of_idle_ageing(x64, period, conve
     close(x64, rating.deviation, GOLDEN[convention][period]["rd"])
 
 
+@MOSTLY_DOUBLE
 def test_glicko2_as_lichess_rates_a_game(x64):
     """The numbers that its calculator is tested with: of newcomers, white wins."""
     bounds = dict(volatility_max=0.1, deviation_min=45, deviation_max=500)
@@ -69,6 +74,7 @@ def test_glicko2_as_lichess_rates_a_game(x64):
     np.testing.assert_allclose(state.volatility, 0.0899983, atol=1e-7)
 
 
+@MOSTLY_DOUBLE
 def test_glicko2_per_match(x64):
     system = jr.glicko2(match_periods=1)
     state = jr.run(system, MATCHES).state
@@ -78,7 +84,7 @@ def test_glicko2_per_match(x64):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("period", PERIOD)
+@BY_TWENTY
 def test_glicko2_per_period(x64, period):
     system, wanted = jr.glicko2(period=1), GOLDEN["glicko2"][period]
     state = jr.run(system, jr.periods(MATCHES, period=PERIOD[period])).state
@@ -96,6 +102,7 @@ def example():
     return jr.periods(jr.matches([[0, 1], [0, 2], [0, 3]], [1, 0, 0]), 1.0)
 
 
+@MOSTLY_DOUBLE
 def test_glicko_worked_example(x64):
     system = jr.glicko(c=0)
     state = system.init(system.params, 4)
@@ -147,10 +154,14 @@ def test_glicko2_fractional_periods(x64, periods):
     system = jr.glicko2()
     state = system.init(system.params, 4)
     state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
-    me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
-    terms = game_evidence(me, others, jnp.array([1.0, 0.0, 0.0]), 0.0)
-    total = tuple(jnp.sum(x, keepdims=True) for x in terms)
-    after = update_one(prepare(jr.glicko2().params), me, total, float(periods), jnp.asarray(0.0))
+
+    @quick
+    def rate(state, score, periods):
+        me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
+        total = tuple(jnp.sum(x, keepdims=True) for x in game_evidence(me, others, score, 0.0))
+        return update_one(prepare(system.params), me, total, periods, jnp.zeros(()))
+
+    after = rate(state, jnp.array([1.0, 0.0, 0.0]), jnp.asarray(float(periods)))
     close(
         x64,
         [after.rating[0], jnp.sqrt(after.variance[0]), after.volatility[0]],
@@ -215,9 +226,16 @@ CASES = {
 }
 
 
+FORMS = [*product(["matches", "periods"], CASES)]
+ALIKE = (
+    ("matches", "glicko2 bounds"),
+    ("matches", "glicko fading"),
+    ("periods", "elo fading"),
+)  # what differs is tested in the other form
+
+
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("form", ["matches", "periods"])
+@pytest.mark.parametrize(("form", "case"), mark_full(FORMS, *(x for x in FORMS if x not in ALIKE)))
 def test_against_the_twin(x64, case, form):
     name, (ours, theirs) = case.split()[0], CASES[case]
     system, matches = getattr(jr, name)(**ours), league(n=300)
@@ -287,7 +305,8 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
     w, surprise = games * expected * (1 - expected), games * random.choice([0, 0.1, 1], n) * (1 - expected)
     state = State(jnp.zeros(n), jnp.array((phi * 173.7178) ** 2), jnp.array(sigma), jnp.zeros(n))
     constants = prepare(jr.glicko2(tau=tau).params)
-    got = np.asarray(new_volatility(constants, state, jnp.array(w), jnp.array(surprise)), float)
+    solve = quick(new_volatility)
+    got = np.asarray(solve(constants, state, jnp.array(w), jnp.array(surprise)), float)
 
     def f(volatility):
         y, d = volatility**2, phi**2 + 1 / w
@@ -295,5 +314,5 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
 
     margin = 1e-9 if x64 else 1e-4
     assert (f(got * (1 - margin)) > 0).all() and (f(got * (1 + margin)) < 0).all()
-    nothing = new_volatility(constants, state, jnp.zeros(n), jnp.zeros(n))
+    nothing = solve(constants, state, jnp.zeros(n), jnp.zeros(n))
     np.testing.assert_allclose(nothing, sigma, rtol=1e-6)
