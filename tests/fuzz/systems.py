@@ -17,6 +17,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.events import slice_events
+from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.system import random_draw_rule
 from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
@@ -36,7 +37,7 @@ from tests.fuzz.rounding import (
 
 FORMS = {"stream": jr.Matches, "levels": jr.Matches, "periods": jr.Periods, "rounds": jr.Rounds}
 DAVIDSON = ("glicko",)  # whose outlooks are fuzzed, for all that have no draws of their own
-MATCHES, BATCH = 16, 24
+MATCHES, PERIOD, BATCH = 16, 4, 24
 
 
 class Case(NamedTuple):
@@ -72,11 +73,19 @@ def draw(random, kind, double, batch):
     raise AssertionError(f"no setting of {base} was accepted")
 
 
+def schedule_of(case, events):
+    """Periods are padded to one size, and so need one program, whoever meets."""
+    if case.form == "periods":
+        number = np.arange(len(events.player_start) - 1, dtype=np.int32)[:, None]
+        return arrange_blocks(events, [Block(number, (2 * PERIOD, PERIOD))])
+    return case.form if case.form in ("stream", "levels") else "auto"
+
+
 def rate(case, params, states, events):
     """What `run` makes of the events with every setting, as arrays of NumPy."""
     system = case.systems[0]
     system = jr.forecasts.add_outcomes(system) if case.full and not has_outcome_wrapper(system) else system
-    schedule = case.form if case.form in ("stream", "levels") else "auto"
+    schedule = schedule_of(case, events)
     key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
 
     def one(params, state):
@@ -203,7 +212,7 @@ def fuzz(random, kind=None, double=None, batch=BATCH, deep=True):
 
 def as_form(case, events):
     """Matches in the form of the case: those of a period are rated together."""
-    return jr.periods(events, period=np.arange(len(events.score)) // 4) if case.form == "periods" else events
+    return jr.periods(events, period=np.arange(len(events.score)) // PERIOD) if case.form == "periods" else events
 
 
 def stack(trees):
@@ -279,7 +288,7 @@ def slopes(case, events, params, states):
     events, system = as_form(case, events), case.systems[0]
     if case.form == "rounds":  # the small ones
         events = slice_events(events, 0, 3)
-    schedule = case.form if case.form in ("stream", "levels") else "auto"
+    schedule = schedule_of(case, events)
     if random_draw_rule(system.rules) is not None or case.full:
         return
 
