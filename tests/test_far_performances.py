@@ -1,6 +1,7 @@
 """Performances where sums say too little: far from everybody, and from tables with points too far apart."""
 
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -26,24 +27,28 @@ def some_players(count, second):
 
 @MOSTLY_SINGLE
 @pytest.mark.parametrize(
-    ("count", "deviation"), mark_full([(12, 300.0), (70, 300.0), (70, 20.0)], (12, 300.0), (70, 20.0))
+    ("count", "deviation", "gaussian", "split_ties"),
+    mark_full(
+        [*product((12, 70), (300.0,), (False, True), (False,)), *product((70,), (20.0,), (False, True), (False, True))],
+        *product((12,), (300.0,), (False, True), (False,)),
+        (70, 20.0, False, False),
+        (70, 20.0, True, True),
+    ),
 )
-@pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
-def test_performances_are_right_far_from_everybody(gaussian, count, deviation, x64):
+def test_performances_are_right_far_from_everybody(count, deviation, gaussian, split_ties, x64):
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
     look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count), present=None)
-    for split_ties in (False, True) if deviation < 100.0 else (False,):
-        function = quick(
-            lambda c, d, s=split_ties: density_dispatch.infer_performances(
-                look(c, d, event, cdf_sums.scale_table_points_to_precision(72)), event, s
-            )
-        )
-        got = function(*(jnp.asarray(x, float) for x in (centre, spread)))
-        wanted = twin.performances(centre, spread, rank, split_ties, gaussian)
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
+
+    def infer(centre, spread):
+        sums = look(centre, spread, event, cdf_sums.scale_table_points_to_precision(72))
+        return density_dispatch.infer_performances(sums, event, split_ties)
+
+    got = quick(infer)(*(jnp.asarray(x, float) for x in (centre, spread)))
+    wanted = twin.performances(centre, spread, rank, split_ties, gaussian)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
 
 
 def ratings_after(system, count, contests, state=None):
