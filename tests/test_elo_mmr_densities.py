@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -104,24 +105,25 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     return np.asarray(found, float)[: len(mu)]
 
 
-@pytest.mark.parametrize(("number", "double"), mark_full([(0, True), (1, False), (2, True)], (0, True)))
-def test_a_performance_is_the_one_zero_of_q_and_rises_with_rank(number, double):
+# Of few there is a history below.
+ROUNDS = [*product([(0, True), (1, False), (2, True)], [(20, 24), (300, 310)])]
+
+
+@pytest.mark.parametrize(("which", "sizes"), mark_full(ROUNDS, ((0, True), (300, 310))))
+def test_a_performance_is_the_one_zero_of_q_and_rises_with_rank(which, sizes):
+    (number, double), (players, slots) = which, sizes
     density, twin = [*TWINS.items()][number]
+    tolerance, split_ties = 1e-5 if double else 0.02, players > 100 and density.name == "gumbel"
+    mu, delta, rank = a_round(players, True, seed=players)
     with jax.enable_x64(double):
-        zeros_of_q(density, twin, 1e-5 if double else 0.02)
-
-
-def zeros_of_q(density, twin, tolerance):
-    for players, slots, split_ties in ((20, 24, False), (300, 310, density.name == "gumbel")):
-        mu, delta, rank = a_round(players, True, seed=players)
         found = infer(density, mu, delta, rank, slots, split_ties)
-        best = np.argsort(rank, kind="stable")
-        assert (np.diff(found[best])[np.diff(rank[best]) > 0] < 0.0).all()
-        for own in np.unique(rank)[:: 1 + players // 40]:
-            (x,) = np.unique(found[rank == own])
-            sides = performance_twin.groups(mu.astype(float), delta.astype(float), rank, own)
-            low, high = (twin.balance(x + h, *sides, split_ties) for h in (-tolerance, tolerance))
-            assert low > 0.0 > high
+    best = np.argsort(rank, kind="stable")
+    assert (np.diff(found[best])[np.diff(rank[best]) > 0] < 0.0).all()
+    for own in np.unique(rank)[:: 1 + players // 40]:
+        (x,) = np.unique(found[rank == own])
+        sides = performance_twin.groups(mu.astype(float), delta.astype(float), rank, own)
+        low, high = (twin.balance(x + h, *sides, split_ties) for h in (-tolerance, tolerance))
+        assert low > 0.0 > high
 
 
 # Histories
@@ -188,9 +190,9 @@ def test_who_is_expected_to_beat_whom():
         there, points = jnp.arange(110) < 100, 6 * 48 * about.fine
         columns = [jnp.asarray(np.pad(x, (0, 10), mode="edge"), float) for x in (mu, delta)]
         found = quick(lambda *x: expected_wins.expected_wins_by_integrals(way, *x, there, points))(*columns)[:100]
-        lead = columns[0][:100, None] - columns[0][None, :100]
-        won, _ = beats(lead, *jnp.broadcast_arrays(columns[1][:100, None], columns[1][None, :100]))
-        np.testing.assert_allclose(found, won.sum(axis=1) - 0.5, atol=0.01)
+        mean, deviation = (np.asarray(x)[:100] for x in columns)
+        lead, one, other = np.broadcast_arrays(mean[:, None] - mean, deviation[:, None], deviation)
+        np.testing.assert_allclose(found, np.asarray(beats(lead, one, other)[0]).sum(axis=1) - 0.5, atol=0.01)
 
 
 def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable():
