@@ -35,7 +35,6 @@ def rate(system, period=None, time=None):
     return jr.ratings(system, jr.run(system, events).state, time=time)
 
 
-@MOSTLY_DOUBLE
 def test_elo_per_match(x64):
     close(x64, rate(jr.elo()).mean, GOLDEN["elo_per_match"]["rating"])
 
