@@ -17,6 +17,7 @@ from jaxrate.testing import (
     gradient_properties,
     match_properties,
     replay_properties,
+    round_properties,
 )
 from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
 from tests.conftest import mark_full
@@ -104,7 +105,9 @@ BY_RUNNER = {
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
 EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
-SINGLE, OUTCOMES = EVERY_FORM | {"trueskill"}, EVERY_FORM | {"category_glicko", "trueskill"}
+SINGLE, OUTCOMES = EVERY_FORM | {"trueskill"}, EVERY_FORM | {"category_glicko"}  # TrueSkill's have a twin
+# Rounds are predicted by the same rule as in a run: here of a system that drifts, and of one that reads columns.
+PREDICTED = {"elo_mmr", "skills_teams"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
 SLOPES = {"elo", "glicko2_bounded", "skills", "blat_mmr", "weng_lin", "elo_mmr"}
 OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
@@ -123,6 +126,8 @@ def by_default(name, holds, form):
         return name in EVERY_FORM and holds is match_properties.streams_equal_levels
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
         return name in OUTCOMES and form == forms_of_outcomes(name)
+    if holds is round_properties.rounds_are_predicted_as_in_a_run:
+        return name in PREDICTED
     if holds is match_properties.a_period_of_one_match_is_that_match and name == "glicko":
         return False
     return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
