@@ -10,7 +10,13 @@ KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are
 # Every system in one form. Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a
 # round of two; an outlook wraps every system alike.
 SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds"), ("topcoder", "stream")
-SLOW += ("weng_lin", "stream"), ("trueskill", "stream"), ("topcoder", "rounds"), ("skills", "periods")
+SLOW += (
+    ("weng_lin", "stream"),
+    ("trueskill", "stream"),
+    ("topcoder", "rounds"),
+    ("elo_mmx", "stream"),
+    ("skills", "periods"),
+)
 SLOW += ("skills", "stream"), ("elo", "periods"), ("glicko", "periods"), ("glicko2", "stream")
 
 
