@@ -74,19 +74,18 @@ def test_usual_rounds_need_no_pairs(monkeypatch, x64):
         return all_of.centre * np.nan, all_of.centre * np.nan
 
     monkeypatch.setattr(pairwise_wins, "batched_expected_wins_and_losses", nothing)
-    rating, deviation = some_players(700, 60, 900)
+    rating, deviation = (np.pad(x, (0, 100)) for x in some_players(700, 60, 900))
     there = np.arange(800) < 700
-    columns = [jnp.asarray(np.pad(x, (0, 100)), float) for x in (rating, deviation)]
-    found = quick(lambda r, s: expected_wins.expected_normal_wins_and_losses(r, s, jnp.asarray(there), 160)[0])(
-        *columns
+
+    @quick
+    def wins(rating, deviation):
+        return expected_wins.expected_normal_wins_and_losses(rating, deviation, jnp.asarray(there), 160)[0]
+
+    usual, one_narrow = (
+        np.asarray(wins(jnp.asarray(rating, float), jnp.asarray(x, float)))[:700]
+        for x in (deviation, np.append(0.1, deviation[1:]))
     )
-    assert np.isfinite(found[:700]).all()
-    columns[1] = columns[1].at[0].set(0.1)
-    assert np.isnan(
-        quick(lambda r, s: expected_wins.expected_normal_wins_and_losses(r, s, jnp.asarray(there), 160)[0])(*columns)[
-            :700
-        ]
-    ).all()
+    assert np.isfinite(usual).all() and np.isnan(one_narrow).all()
 
 
 def test_slopes_of_tables_are_those_of_pairs():
@@ -206,13 +205,13 @@ def test_extreme_weights_leave_finite_numbers(make, params):
         np.testing.assert_allclose(np.asarray(deviation)[-2:], 350.0, rtol=1e-5)
 
 
-def test_a_beta_that_is_given_stays_whatever_the_drift():
+@pytest.mark.parametrize("make", mark_full([partial(jr.elo_mmr, history=4), jr.elo_mmx], jr.elo_mmx))
+def test_a_beta_that_is_given_stays_whatever_the_drift(make):
     """The contest's noise, and the rating after it, are the same with a drift over no time."""
-    for make in (partial(jr.elo_mmr, history=4), jr.elo_mmx):
-        fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))
-        one, two = (jr.ratings(x, run_few(x).state) for x in (fixed, drifting))
-        np.testing.assert_allclose(two.mean, one.mean, rtol=1e-6)
-        np.testing.assert_allclose(two.deviation, one.deviation, rtol=1e-6)
+    fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))
+    one, two = (jr.ratings(x, run_few(x).state) for x in (fixed, drifting))
+    np.testing.assert_allclose(two.mean, one.mean, rtol=1e-6)
+    np.testing.assert_allclose(two.deviation, one.deviation, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder"])
