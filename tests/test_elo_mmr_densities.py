@@ -212,9 +212,14 @@ def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     one = jnp.ones(1)
     past = PerformanceHistory(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
     influence = influence_on_belief(table_of(DENSITIES["gumbel"]))
+
+    @quick
+    def rating_after(performance):
+        after = add_performance(past, performance, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
+        return posterior_mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]
+
     for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
-        after = add_performance(past, 1500.0 + distance * one, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
-        assert least < float(posterior_mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]) - 1500.0 < most
+        assert least < float(rating_after(jnp.full(1, 1500.0 + distance))) - 1500.0 < most
 
 
 # Values
