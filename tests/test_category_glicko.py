@@ -157,13 +157,15 @@ def test_the_maximum_is_found_however_the_games_went(x64, outcome):
     won = np.round(count * random.choice([0.0, 1.0, 0.4], len(cell)))
     games = [random.normal(0, 3, len(cell)), random.uniform(1, 1.5, len(cell)), won, np.round(count) - won]
     column = PeriodGames(jnp.asarray(cell, jnp.int32), *(jnp.asarray(x, float) for x in games))
-    played = jnp.zeros(3 * players, bool).at[cell].set(True).reshape(players, 3)
-    guess, ready = rows.rating[:, None] + rows.modifiers, ~played.any(axis=1)
-    found = quick(
-        lambda: strengths_to_rating_and_modifiers(
-            rows, played, maximize_posterior(law, rows, column, played, guess, ready)
-        )
-    )()
+    played = np.isin(np.arange(3 * players), cell).reshape(players, 3)
+
+    @quick
+    def find(rows, column, played):
+        guess, ready = rows.rating[:, None] + rows.modifiers, ~played.any(axis=1)
+        best = maximize_posterior(law, rows, column, played, guess, ready)
+        return strengths_to_rating_and_modifiers(rows, played, best)
+
+    found = jax.tree.map(np.asarray, find(rows, column, jnp.asarray(played)))
     for i in range(players):
         met = {c: list(zip(*(x[cell == 3 * i + c] for x in games), strict=True)) for c in np.flatnonzero(played[i])}
         if met:
