@@ -38,15 +38,16 @@ def one_history(rounds, slots=None):
     player = np.arange(len(columns))
     events = jr.rounds(contest.astype(int), player, rank, team=team.astype(int), weight=weight)
     steps = [Block(np.arange(len(rounds), dtype=np.int32)[None], (slots or len(columns), slots or len(columns)))]
-    mean, deviation = (np.pad(x, (0, max(128 - len(x), 0)), mode="edge") for x in (mean, deviation))  # of one size
     return events, State(mean, deviation**2, None), arrange_blocks(events, steps)
 
 
 def rated(system, rounds, slots=None):
     """Mean and deviation [P, 2] of everybody."""
     events, state, steps = one_history(rounds, slots)
+    count = len(events.events.player)
+    state = jax.tree.map(lambda x: np.pad(x, (0, max(128 - count, 0)), mode="edge"), state)  # of one size
     rating = jr.ratings(system, jr.run(system, events, state=state, schedule=steps).state)
-    return np.stack([rating.mean, rating.deviation], axis=1)[: len(events.events.player)]
+    return np.stack([rating.mean, rating.deviation], axis=1)[:count]
 
 
 def flat(rounds):
