@@ -68,8 +68,8 @@ def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -
 def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
     """If no time passes between the periods."""
     system, events = case.system, split_seasons(case)[0]
-    if "match_periods" in system.params._fields:  # time that a match outside a period takes
-        system = system._replace(params=system.params._replace(match_periods=1.0))
+    if "match_periods" in system.params._fields:  # time that a match alone takes; leads fade in periods
+        system = system._replace(params=system.params._replace(match_periods=1.0, reversion=None))
     events = events._replace(time=np.zeros(MATCHES))
     one_match_periods = periods(events, period=np.arange(MATCHES))
     one_match_periods = one_match_periods._replace(events=one_match_periods.events._replace(time=events.time))
