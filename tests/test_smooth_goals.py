@@ -67,25 +67,25 @@ def test_against_the_twin(case, weight, double):
 
 
 def test_a_filter_goes_on_where_hindsight_ends(double):
-    """The state after one match between newcomers is about the filter's; and ratings at a time are those of matches."""
-    system = system_of("expected", own_side_growth=0.0)
-    one = jr.matches(
-        [[0, 1]], [1.0], [3.0], side=[1.0],
-        columns={"goals_a": [2.0], "goals_b": [1.0], "xg_a": [1.2], "xg_b": [np.nan]},
+    """The state after a match between newcomers is about the filter's; and ratings at a time are those of matches."""
+    league_events, system = league(), system_of("expected", own_side_growth=0.0)
+    last_goals = {"goals_a": 2.0, "goals_b": 1.0, "xg_a": 1.2, "xg_b": np.nan, "rest": 0.0}
+    columns = {name: np.append(x, last_goals[name]) for name, x in league_events.context.columns.items()}
+    events = jr.matches(
+        [*league_events.player, (8, 9)], np.append(league_events.score, 1.0), np.append(league_events.time, 125.0),
+        side=np.append(league_events.context.side, 1.0), columns=columns,
     )  # fmt: skip
-    smoothed, state = jr.smooth(system, one), jr.run(system, one).state
-    np.testing.assert_allclose(smoothed.state.mean, state.mean, atol=0.05)
-    np.testing.assert_allclose(smoothed.state.covariance, state.covariance, rtol=2e-3, atol=1.0)
-    np.testing.assert_allclose(smoothed.prediction, jr.run(system, one).prediction, atol=1e-9)
-    events = league()
-    smoothed = jr.smooth(system, events)
+    smoothed, run = jr.smooth(system, events), jr.run(system, events)
+    np.testing.assert_allclose(smoothed.state.mean[8:], run.state.mean[8:], atol=0.05)
+    np.testing.assert_allclose(smoothed.state.covariance[8:], run.state.covariance[8:], rtol=2e-3, atol=1.0)
+    np.testing.assert_allclose(smoothed.prediction[-1], run.prediction[-1], atol=1e-9)
     last = {
         name: (i, side) for i, pair in enumerate(np.asarray(events.player).tolist()) for side, name in enumerate(pair)
     }
-    at_end = smoothed.at(float(events.time[-1])).mean
+    at_end, rating = smoothed.at(float(events.time[-1])).mean, np.asarray(smoothed.rating.mean)
+    ends = np.asarray(smoothed.state.mean)[:, 0]
     for name, place in last.items():
-        rating = np.asarray(smoothed.state.mean)[name, 0]
-        assert smoothed.rating.mean[place] == pytest.approx(rating, abs=0.2)
+        assert rating[place] == pytest.approx(ends[name], abs=0.2)
         assert np.isfinite(at_end[name])
 
 

@@ -69,10 +69,10 @@ class Smoother:
             one.m, one.P = one.m + P @ node.x * (h - precision * node.x @ one.m), P
         return mean, S, one
 
-    def posterior(self, name, without=()):
+    def posterior(self, name, without=(), prior=None):
         """Mean and covariance given all sites, but those of nodes `without`; and the logarithm of their integral."""
         nodes, D = self.nodes[name], len(self.twin.newcomer)
-        mean, S, _ = self.prior(name)
+        mean, S, _ = prior or self.prior(name)
         A, h = np.zeros_like(S), np.zeros_like(mean)
         for t, node in enumerate(nodes):
             if t not in without:
@@ -88,8 +88,9 @@ class Smoother:
         """[n, 2] means and variances of x^T theta, of all but the match's own site."""
         D, mean, variance = len(self.twin.newcomer), *np.zeros((2, len(self.games), 2))
         for name, nodes in self.nodes.items():
+            prior = self.prior(name)
             for t, node in enumerate(nodes):
-                m, P, _ = self.posterior(name, [t] if without_own else [])
+                m, P, _ = self.posterior(name, [t] if without_own else [], prior)
                 here = slice(t * D, (t + 1) * D)
                 mean[node.match, node.side] = node.x @ m[here]
                 variance[node.match, node.side] = node.x @ P[here, here] @ node.x

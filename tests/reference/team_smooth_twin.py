@@ -204,9 +204,10 @@ class TeamSmoother(Smoother):
         contest = np.repeat(np.arange(len(self.rows)), [len(x) for x in self.rows])
         D = len(self.twin.newcomer)
         for name, nodes in self.nodes.items():
+            prior = self.prior(name)
             for t, node in enumerate(nodes):
                 others = [k for k, x in enumerate(nodes) if contest[x.match] == contest[node.match]]
-                m, P, _ = self.posterior(name, others if without_contest else [t])
+                m, P, _ = self.posterior(name, others if without_contest else [t], prior)
                 here = slice(t * D, (t + 1) * D)
                 mean[node.match], variance[node.match] = node.x @ m[here], node.x @ P[here, here] @ node.x
         return mean, variance
