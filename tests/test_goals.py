@@ -17,7 +17,7 @@ from jaxrate.replay import execution
 from jaxrate.systems.skills.goal_beliefs import LogRateBelief
 from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals
 from jaxrate.systems.skills.goal_probabilities import result_probabilities, scoreline_probabilities
-from tests.conftest import mark_full, refused
+from tests.conftest import mark_full, quick, refused
 from tests.reference.goals_twin import Goals, Q
 
 TEAMS, MATCHES, SEASONS = 8, 30, (31.0, 62.5, 63.0)
@@ -25,6 +25,7 @@ PARTS = {
     "growth": 12.0, "initial_deviation": 40.0, "side_advantage": 35.0, "pace_growth": 3.0, "goal_rate": 1.3,
     "initial_pace_deviation": 20.0,
 }  # fmt: skip
+OWN_SIDE = {"own_side": True, "own_side_growth": 2.0, "initial_own_side_deviation": 20.0}
 CASES = {  # settings and hyperparameters
     "plain": ({}, PARTS),
     "goals": (
@@ -78,14 +79,16 @@ def twin_of(case):
 def test_matches_are_those_of_the_twin(case, weight, double):
     events, twin, system = league(weight, n=16), twin_of(case), system_of(case)
     columns, context = events.context.columns, events.context
-    run = jr.run(jr.forecasts.add_outcomes(system), events)
-    lost = jr.run(system, events, record=jr.fitting.losses.LOSSES["margin"].record(system)).prediction
+    margin_loss = jr.fitting.losses.LOSSES["margin"].record(system)
+    system = jr.forecasts.add_outcomes(system)
+    run = jr.run(system, events, record=lambda rated: (rated.prediction, margin_loss(rated)))
+    prediction, lost = jax.tree.map(np.asarray, run.prediction)
     for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
         time, side = events.time[i], context.side[i]
         z = (columns["rest"][i],) if "covariates" in CASES[case][0] else ()
         twin.advance(a, time), twin.advance(b, time)
         loss, draw, win = twin.predict(a, b, side, z)
-        found = run.prediction.win[i, 1], run.prediction.draw[i, 0], run.prediction.win[i, 0]
+        found = prediction.win[i, 1], prediction.draw[i, 0], prediction.win[i, 0]
         np.testing.assert_allclose(found, (loss, draw, win), atol=1e-6)
         expected = [columns[x][i] for x in ("xg_a", "xg_b")] if case == "expected" else (np.nan, np.nan)
         goals = [columns[x][i] for x in ("goals_a", "goals_b")]
@@ -93,12 +96,13 @@ def test_matches_are_those_of_the_twin(case, weight, double):
         evidence = twin.goal_log_likelihood(a, b, goals, side, z)
         twin.learn(a, b, goals, side, z, expected, w)
         np.testing.assert_allclose(-lost[i], evidence, atol=1e-6)
+    mean, covariance = np.asarray(run.state.mean), np.asarray(run.state.covariance)
     for name, team in twin.teams.items():
         parts = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
         parts = parts if "own_side" in CASES[case][0] else parts[[0, 2]]
-        mean = parts @ team.m + np.eye(len(parts))[0] * 1500.0
-        np.testing.assert_allclose(run.state.mean[name], mean, atol=3e-4)
-        np.testing.assert_allclose(run.state.covariance[name], parts @ team.P @ parts.T, rtol=1e-5, atol=3e-3)
+        wanted = parts @ team.m + np.eye(len(parts))[0] * 1500.0
+        np.testing.assert_allclose(mean[name], wanted, atol=3e-4)
+        np.testing.assert_allclose(covariance[name], parts @ team.P @ parts.T, rtol=1e-5, atol=3e-3)
 
 
 @pytest.mark.parametrize("dependence", mark_full([None, -0.12, 0.3, 5.0, -5.0], None, -0.12))
@@ -106,9 +110,13 @@ def test_scorelines_sum_to_one_and_make_the_results(dependence, double):
     values = zip(
         (0.2, -1.0, 0.0), (0.3, 0.5, -0.4), (0.05, 0.2, 0.01), (0.01, -0.02, 0.0), (0.04, 0.03, 0.02), strict=True
     )
-    belief = LogRateBelief(*(jnp.array(x) for x in zip(*values, strict=True)))
-    table = np.asarray(scoreline_probabilities(belief, dependence, 120))
-    win, draw, loss = result_probabilities(belief, dependence)
+    belief = LogRateBelief(*map(np.array, zip(*values, strict=True)))
+
+    @quick
+    def probabilities(belief):
+        return scoreline_probabilities(belief, dependence, 120), result_probabilities(belief, dependence)
+
+    table, (win, draw, loss) = jax.tree.map(np.asarray, probabilities(belief))
     assert (table >= 0.0).all()
     np.testing.assert_allclose(table.sum(axis=(1, 2)), 1.0, rtol=1e-12)
     np.testing.assert_allclose(win + draw + loss, 1.0, rtol=1e-12)
@@ -147,17 +155,20 @@ def test_known_strengths_are_dixon_and_coles_model(double):
 def test_results_of_many_goals_are_those_of_a_normal_difference(double):
     """Within the error of the formula, where goals are beyond those that are counted."""
     logs = np.log([30.0, 26.0])
-    belief = LogRateBelief(*map(jnp.asarray, (0.5 * (logs[0] - logs[1]), logs.mean(), 1e-12, 0.0, 1e-12)))
+    belief = LogRateBelief(0.5 * (logs[0] - logs[1]), logs.mean(), 1e-12, 0.0, 1e-12)
     number = np.arange(120)
     chances = [poisson.pmf(number, x) for x in (30.0, 26.0)]
     table = np.outer(*chances)
     wanted = np.tril(table, -1).sum(), np.trace(table), np.triu(table, 1).sum()
-    np.testing.assert_allclose(result_probabilities(belief, None), wanted, atol=2e-3)
+    np.testing.assert_allclose(quick(result_probabilities, static_argnums=1)(belief, None), wanted, atol=2e-3)
 
 
 def test_without_scatter_of_goals_it_is_the_plain_model(double):
     events = league()
-    plain, *others = (jr.run(system_of("plain", goal_dispersion=x), events).prediction for x in (None, 0.0, 1e-3, 30.0))
+    plain, *others = (
+        np.asarray(jr.run(system_of("plain", goal_dispersion=x, **OWN_SIDE), events).prediction)
+        for x in (None, 0.0, 1e-3, 30.0)
+    )
     np.testing.assert_array_equal(plain, others[0])
     np.testing.assert_allclose(plain, others[1], atol=1e-9)
     assert np.abs(plain - others[2]).max() > 1e-3
@@ -168,10 +179,7 @@ def test_a_missing_expected_goal_says_nothing(double):
     columns = events.context.columns
     none = {name: np.full(MATCHES, np.nan) for name in ("xg_a", "xg_b")}
     without = events._replace(context=events.context._replace(columns=columns | none))
-    plain = jr.skills(
-        "goals", own_side=True, margin=("goals_a", "goals_b"), **CASES["plain"][1],
-        own_side_growth=2.0, initial_own_side_deviation=20.0,
-    )  # fmt: skip
+    plain = system_of("plain", **OWN_SIDE)
     np.testing.assert_allclose(jr.run(system, without).state.mean, jr.run(plain, events).state.mean, atol=1e-9)
 
 
@@ -223,7 +231,7 @@ def test_goals_that_are_none_are_refused(column, values, said):
         jr.run(jr.skills("goals", margin=("goals_a", "goals_b"), expected_goals=("xg_a", "xg_b")), events)
 
 
-def test_a_win_at_equal_goals_is_allowed():
+def test_a_win_at_equal_goals_is_allowed(double):
     """As after a shoot-out: goals tell what they tell."""
     events = jr.matches([[0, 1]], [1.0], columns={"goals_a": [1.0], "goals_b": [1.0]})
     mean = np.asarray(jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), events).state.mean)
@@ -242,12 +250,12 @@ def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelih
     columns = {"goals_a": [3.0, 0.0], "goals_b": [1.0, 2.0]}
     both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
     system = jr.skills("goals", margin=("goals_a", "goals_b"), growth=0.0, pace_growth=0.0, initial_deviation=50.0)
-    state = jr.run(system, jr.periods(both, 7.0)).state
+    state = jax.tree.map(np.asarray, jr.run(system, jr.periods(both, 7.0)).state)
     prior = np.linalg.inv(np.diag([50.0**2, 30.0**2]))
     precision, pull, newcomer = prior, np.zeros(2), np.array([1500.0, 0.0])
     for i in (0, 1):
         alone = jr.matches([[0, 1]], [1.0 - i], columns={name: [x[i]] for name, x in columns.items()})
-        one = jr.run(system, alone).state
+        one = jax.tree.map(np.asarray, jr.run(system, alone).state)
         told = np.linalg.inv(one.covariance[0])
         precision = precision + told - prior
         pull = pull + told @ (one.mean[0] - newcomer)
