@@ -57,12 +57,13 @@ SYSTEMS = {
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo", "glicko", "skills", "blat_mmr", "urnings"))
-def test_matches_are_those_of_one_run(name, x64, default_policy):
-    system = SYSTEMS[name]
+def test_matches_are_those_of_one_run(name, x64, request):
+    system, exact = SYSTEMS[name], name in EXACT
+    if exact:
+        request.getfixturevalue("default_policy")
     live = jr.live.start_history(system, NAMES)
     key = None if random_draw_rule(system.rules) is None else jax.random.fold_in(jax.random.key(0), 0)
     result = jr.run(system, MATCHES, key=key)
-    exact = name in EXACT
     same(np.array(feed(live)), result.prediction, exact)
     same(live.to_rated().state, result.state, exact)
 
@@ -282,7 +283,7 @@ def test_dates():
 
 def test_a_contest_to_come():
     live = jr.live.start_history(jr.trueskill(), NAMES)
-    feed_contests(live)
+    feed_contests(live, teams=True)
     teams = [["player 00", "player 01"], ["player 02"], ["new"]]
     rounds = jr.rounds([0] * 4, [0, 1, 2, 12], [0, 0, 1, 2], team=[0, 0, 1, 2], time=[35.0] * 4)
     want = jr.predict(live.system, live.to_rated().state, rounds, num_players=13)
@@ -302,9 +303,10 @@ def test_a_large_state_is_not_copied():
 def test_a_history_tells_what_each_event_left(name):
     system = jr.codeforces() if name == "codeforces" else jr.glicko()
     events = {"glicko": MATCHES, "periods": jr.periods(MATCHES, 100.0), "codeforces": contests()}[name]
-    found = jr.league.rating_history(system, events, after=True)
-    assert jr.league.rating_history(system, events).after is None
-    same(found.state, jr.run(system, events).state, exact=False)
+    found, plain = (jr.league.rating_history(system, events, after=x) for x in (True, False))
+    assert plain.after is None
+    same(found.state, plain.state, exact=False)
+    before, after = np.asarray(found.before.mean), np.asarray(found.after.mean)
     player = MATCHES.player if name != "codeforces" else events.events.player
     last = {who: at for at, who in np.ndenumerate(player)}
     final = jr.ratings(system, found.state)
@@ -313,7 +315,7 @@ def test_a_history_tells_what_each_event_left(name):
         for who, at in last.items() if want is not None else ():
             np.testing.assert_allclose(np.asarray(got)[at], np.asarray(want)[who], rtol=1e-6)
     first = {who: at for at, who in reversed([*np.ndenumerate(player)])}
-    assert all(found.before.mean[at] == 1500 != found.after.mean[at] for at in list(first.values())[-3:])
+    assert all(before[at] == 1500 != after[at] for at in list(first.values())[-3:])
 
 
 def test_matches_without_columns_are_checked_as_columns_only_where_a_system_has_a_check_of_its_own():
