@@ -17,16 +17,25 @@ CASES = {
 }
 
 
+unpack = jax.jit(tuple)
+
+
+@jax.jit
+def measure(prediction, rating):
+    """Of the predictions and of the state in the end: one program for each kind of slope, and not one an operation."""
+    return jnp.sum(jnp.sin(prediction)) + jnp.sum(rating**2) / 1e6
+
+
 def make_loss(name):
     """A loss of the predictions and of the state in the end, of the free hyperparameters [k], and where these are."""
     system, events, free = CASES[name]
 
     def loss(x):
-        params = system.params._replace(**dict(zip(free, x, strict=True)))
+        params = system.params._replace(**dict(zip(free, unpack(x), strict=True)))
         state, prediction = jr.run(system, events, params=params)
-        return jnp.sum(jnp.sin(prediction)) + jnp.sum(state.rating**2) / 1e6
+        return measure(prediction, state.rating)
 
-    return loss, jnp.array([getattr(system.params, y) for y in free], float)
+    return loss, jax.device_put(np.array([getattr(system.params, y) for y in free], jnp.result_type(float)))
 
 
 def close(x64, got, wanted):
@@ -41,7 +50,7 @@ def test_slopes_are_those_of_reverse_mode(name, x64):
     wanted = jax.jit(jax.grad(loss))(x)
     close(x64, jax.grad(loss)(x), wanted)
     close(x64, jax.jacfwd(loss)(x), wanted)
-    many = jnp.stack([x, 1.1 * x])
+    many = jax.device_put(np.stack([x, 1.1 * np.asarray(x)]))
     close(x64, jax.vmap(jax.grad(loss))(many)[0], wanted)
     value, slope = jax.value_and_grad(loss)(x)
     close(x64, value, loss(x))
