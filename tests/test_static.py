@@ -93,16 +93,17 @@ SANDWICHES = [(ties, cluster) for ties in MODELS for cluster in CLUSTERS]
 @pytest.mark.parametrize(
     ("ties", "cluster"), mark_full(SANDWICHES, ("davidson", "alone"), ("rao_kupper", "one way"), ("half", "two ways"))
 )
-def test_sandwiches(votes, ties, cluster):
-    model, names, single = MODELS[ties], ("length",), singly(votes, ("length",))
-    x, inverse = twin.fit(model, single, PLAYERS, 1 + (ties != "half"))
+def test_sandwiches(votes, ties, cluster, double):
+    model, names = MODELS[ties], ("length", "first")
+    single = singly(votes, names)
+    x, inverse = twin.fit(model, single, PLAYERS, 2 + (ties != "half"))
     columns = votes.context.columns
     cluster = CLUSTERS[cluster]
     labels = None if cluster is None else [columns[c] for c in ([cluster] if isinstance(cluster, str) else cluster)]
     wanted = twin.sandwich(model, x, inverse, single, PLAYERS, labels)
-    found = jr.arena.fit_strengths(votes, ties=ties, covariates="length", cluster=cluster, errors="sandwich")
+    found = jr.arena.fit_strengths(votes, ties=ties, covariates=names, cluster=cluster, errors="sandwich")
     np.testing.assert_allclose(found.covariance, wanted[:PLAYERS, :PLAYERS] * POINTS**2, atol=1e-3)
-    errors = [found.coefficient_error["length"], *([found.tie_error] if found.tie else [])]
+    errors = [*found.coefficient_error.values(), *([found.tie_error] if found.tie else [])]
     np.testing.assert_allclose(errors, (np.sqrt(np.diag(wanted)) * unit(model, names, found))[PLAYERS:], rtol=1e-5)
 
 
@@ -125,7 +126,7 @@ def test_counts_are_as_good_as_votes(votes):
     assert "Davidson" in repr(found) and "m3" in found.table() and "<table>" in found._repr_html_()
 
 
-def test_many_players_by_conjugate_gradients(votes, monkeypatch):
+def test_many_players_by_conjugate_gradients(votes, monkeypatch, double):
     dense = jr.arena.fit_strengths(votes, covariates=("length", "first"))
     monkeypatch.setattr(door, "MAX_DENSE_PLAYERS", 0)
     sparse = jr.arena.fit_strengths(votes, covariates=("length", "first"))
