@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
+from tests.conftest import quick
 from tests.reference import blat_twin as twin
 
 REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
@@ -14,6 +15,7 @@ GRID, POINTS, Kernel = twin.GRID, jr.extend.luck.POINTS_PER_NATURAL_UNIT, jr.ext
 ALGORITHMS = ("naive", "fft", "low_rank")
 
 close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-13)
+ratings = quick(jr.ratings, static_argnums=0)  # one program in place of ten
 
 
 def start(system, belief, **leaves):
@@ -42,7 +44,7 @@ def observed(system):
 
 def moments(system, state):
     """Means and variances in the units of strength, as `jr.ratings` has them."""
-    rating = jr.ratings(system, state)
+    rating = ratings(system, state)
     unit = jr.extend.luck.parse(system.settings["luck"]).unit if isinstance(system.settings["luck"], str) else POINTS
     return (np.asarray(rating.mean) - 1500.0) / unit, (np.asarray(rating.deviation) / unit) ** 2
 

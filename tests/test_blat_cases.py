@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.blat import MATCHES, POINTS, Kernel, close, match, moments, start
+from tests.blat import MATCHES, POINTS, Kernel, close, match, moments, ratings, start
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import blat_twin as twin
 
@@ -50,7 +50,7 @@ def test_a_narrow_belief_is_updated_as_by_glicko():
                 rating=jnp.asarray(1500.0 + POINTS * mean), variance=jnp.full(2, (POINTS * s) ** 2)
             )
             matches = jr.matches([[0, 1]], [score])
-            one, two = (jr.ratings(z, jr.run(z, matches, state=y).state) for z, y in ((system, state), (other, glicko)))
+            one, two = (ratings(z, jr.run(z, matches, state=y).state) for z, y in ((system, state), (other, glicko)))
             moved = np.abs(np.asarray(one.mean) - 1500.0 - POINTS * mean)
             apart.append(np.array([np.abs(one.mean - two.mean), np.abs(one.deviation - two.deviation)]))
             assert (apart[-1][0] < 0.5 * s**2 * moved).all()
@@ -87,11 +87,11 @@ def test_finer_grids_converge(luck, draws, bound, order):
     sqrt(L L') has another value on the jump than to either side.
     """
     matches = jr.matches(MATCHES.player, MATCHES.score if draws else np.round(MATCHES.score))
-    ratings = []
+    means = []
     for size in (201, 401, 801) if order else (401, 801):
         system = jr.blat_mmr(luck, size, kernel_width=0.2, algorithm="fft")
-        ratings.append(np.asarray(jr.ratings(system, jr.run(system, matches).state).mean))
-    change = np.abs(np.diff(ratings, axis=0)).max(axis=1)
+        means.append(np.asarray(ratings(system, jr.run(system, matches).state).mean))
+    change = np.abs(np.diff(means, axis=0)).max(axis=1)
     assert change[-1] < bound
     if order:
         np.testing.assert_allclose(np.log2(change[0] / change[1]), order, atol=0.2)
@@ -185,7 +185,7 @@ def test_mass_stays_one(x64, algorithm, kernel):
         assert ((prediction >= 0.0) & (prediction <= 1.0)).all()
         mean = moments(system, result.state)[0]
         assert (np.diff(mean[player]) < 0.0).all()  # who won it all is ahead in the end
-    rating = jr.ratings(system, result.state)
+    rating = ratings(system, result.state)
     assert bool(jnp.isfinite(rating.mean).all() & (rating.deviation >= 0.0).all())
 
 
@@ -195,7 +195,7 @@ def test_a_support_of_one_point(kernel):
     result = jr.run(system, jr.matches([[0, 1], [1, 0]], [1.0, 1.0]))
     close(result.state.belief, 1.0)
     close(result.prediction, 0.5)
-    rating = jr.ratings(system, result.state)
+    rating = ratings(system, result.state)
     close(rating.mean, 1500.0 + 0.3 * POINTS)
     close(rating.deviation, 0.0)
 
@@ -226,7 +226,7 @@ def test_a_width_of_zero_keeps_a_player_as_known():
     start = system.init(system.params, 2)._replace(width=np.array([0.0, 1.0], np.float32))
     after = jr.run(system, jr.matches([[0, 1]], [1.0]), state=start).state
     np.testing.assert_allclose(after.belief[0], start.belief[0], rtol=1e-5)
-    deviation = np.asarray(jr.ratings(system, after).deviation) / POINTS
+    deviation = np.asarray(ratings(system, after).deviation) / POINTS
     np.testing.assert_allclose(deviation, [0.7, np.hypot(0.7, 0.2)], rtol=1e-4)
 
 

@@ -1,7 +1,5 @@
 """Urnings with matchmakers, in files, and with hyperparameters found by the likelihood."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,13 +49,13 @@ def test_the_stored_trace_of_matched_games(number, x64):
     with np.load(FOLDER / "urnings.npz") as file:
         games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
     system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
-    constants, size = system.rules.prepare(system.params), jnp.asarray(trace["n"], jnp.int32)
+    constants, size = system.rules.prepare(system.params), np.array(trace["n"], np.int32)
     matchmaker = matchmakers.similarity_matchmaker(trace["lam"])
-    table = matchmaker.table(State(jnp.asarray(green[0], jnp.int32), size))
 
     def game(before, games, uniforms):
+        table = matchmaker.table(State(before, size))
         state, pair = State(before, size), games[:2]
-        one, two = (State(before[k], size[k]) for k in (pair[0], pair[1]))
+        one, two = (State(before[k], jnp.asarray(size)[k]) for k in (pair[0], pair[1]))
         gain = games[2] - draw_mock_score(
             unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, games[2]), uniforms[0]
         )
@@ -66,7 +64,7 @@ def test_the_stored_trace_of_matched_games(number, x64):
         gain = jnp.where(uniforms[1] < ratio, gain, 0)
         return before.at[pair].add(jnp.stack([gain, -gain]))
 
-    columns = jnp.asarray(green[:-1], jnp.int32), jnp.asarray(games.T, jnp.int32), jnp.asarray(uniforms.T, float)
+    columns = green[:-1].astype(np.int32), games.T.astype(np.int32), jnp.asarray(uniforms.T, float)
     np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
 
 
@@ -108,9 +106,10 @@ def test_pairs_are_picked_as_probably_as_is_said(kind):
     n, green = [4, 4, 9, 9, 9, 1], np.array([[0, 2, 9, 5, 5, 1]])
     q = pair_probabilities(kind, 0.7, green, n)[tuple(green[0])]
     matchmaker = matchmakers.uniform_matchmaker() if kind == "uniform" else MATCHMAKERS[kind](0.7)
-    state = State(jnp.asarray(green[0], jnp.int32), jnp.asarray(n, jnp.int32))
-    uniforms = jax.random.uniform(jax.random.key(0), (100_000, 2))
-    pair = np.asarray(quick(jax.vmap(partial(matchmaker.pick, matchmaker.table(state), state)))(uniforms))
+    state = State(green[0].astype(np.int32), np.array(n, np.int32))
+    uniforms = np.random.default_rng(0).random((100_000, 2), np.float32)
+    pick = quick(jax.vmap(lambda numbers: matchmaker.pick(matchmaker.table(state), state, numbers)))
+    pair = np.asarray(pick(uniforms))
     if kind != "chooser":
         pair = np.sort(pair, axis=1)
     count = np.array([((pair == k).all(axis=1)).sum() for k in q])
@@ -147,7 +146,7 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     assert set(jr.league.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
 
 
-def draws_of(weight, players=400, games=60_000, seed=0):
+def draws_of(weight, players=400, games=30_000, seed=0):
     """Games of players of known proportions, with draws of this weight."""
     random = np.random.default_rng(seed)
     proportion = 1 / (1 + np.exp(-random.normal(0, 0.7, players)))
