@@ -1,6 +1,8 @@
 """Blocks of periods and rounds: exact, few sizes, padding."""
 
-import jax.numpy as jnp
+from functools import partial
+
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ import jaxrate as jr
 from jaxrate.replay.block_sizes import MAX_PADDED_SIZES
 from jaxrate.replay.blocks import WINDOW, cut_into_blocks, gather_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from tests.conftest import quick
 from tests.test_schedule import league
 
 
@@ -19,6 +22,14 @@ def contests(sizes, players, seed=0):
     member = [random.permutation(players)[:size] for size in sizes]
     contest = np.repeat(np.arange(len(sizes)), sizes)
     return jr.rounds(contest, np.concatenate(member), np.concatenate([np.arange(len(m)) for m in member]))
+
+
+def gather(events, starts, number, size):
+    """The rows of a block and their places in the history."""
+    starts, number = jax.tree.map(partial(np.asarray, dtype=np.int32), (starts, np.array(number)))
+    return jax.tree.map(
+        np.asarray, quick(gather_events, static_argnums=3)(as_device_arrays(events), starts, number, size)
+    )
 
 
 def check_blocks(ragged):
@@ -113,21 +124,18 @@ def test_further_sizes_must_save_what_they_cost_to_compile():
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
     rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])
-    flat = as_device_arrays(rounds.events)
-    starts = jnp.asarray(rounds.player_start, jnp.int32), None
-    number = jnp.array([[1, 0, 2]], jnp.int32)
-    events, position = gather_events(flat, starts, number, (5, 3))
+    events, position = gather(rounds.events, (rounds.player_start, None), [[1, 0, 2]], (5, 3))
     assert events.player.shape == (1, 3, 5)
     real = np.arange(5) < np.array([1, 3, 0])[:, None]
-    player, weight, team = (np.asarray(x)[0] for x in (events.player, events.weight, events.team))
+    player, weight, team = (x[0] for x in (events.player, events.weight, events.team))
     assert player[real].tolist() == [4, 4, 2, 9] and weight[real].tolist() == [3.0, 1.0, 0.5, 2.0]
-    assert np.asarray(events.rank)[0][real].tolist() == [0, 2, 0, 0] and team[real].tolist() == [0, 0, 1, 1]
+    assert events.rank[0][real].tolist() == [0, 2, 0, 0] and team[real].tolist() == [0, 0, 1, 1]
     assert events.time.tolist() == [[6.0, 1.0, 0.0]]
-    assert (weight[~real] == 0).all() and (np.asarray(events.rank)[0][~real] > 2).all()
+    assert (weight[~real] == 0).all() and (events.rank[0][~real] > 2).all()
     assert (player[~real] > 9).all() and len({*player[~real].tolist()}) == (~real).sum()
     for row, inside in zip(team, real, strict=True):
         assert len({*row[~inside].tolist()} - {*row[inside].tolist()}) == (~inside).sum()
-    position = np.asarray(position)[0]
+    position = position[0]
     assert position[real].tolist() == [3, 0, 1, 2]
     assert (position[~real] > 3).all() and len({*position.ravel().tolist()}) == position.size
 
@@ -135,15 +143,13 @@ def test_padding_of_rounds_takes_part_in_nothing():
 def test_padding_of_periods_is_no_game():
     matches = jr.matches([[3, 1], [0, 3], [2, 0]], [1, 0.5, 0], side=[1, -1, 0], weight=[2, 3, 4], category=[5, 6, 7])
     periods = jr.periods(matches, period=[0, 0, 4])
-    starts = tuple(jnp.asarray(x, jnp.int32) for x in (periods.player_start, periods.pair_start))
-    number = jnp.array([[1, 0]], jnp.int32)
-    events, position = gather_events(as_device_arrays(periods.events), starts, number, (4, 3))
+    events, position = gather(periods.events, (periods.player_start, periods.pair_start), [[1, 0]], (4, 3))
     assert events.player[0, :, :2].tolist() == [[0, 2], [0, 1]] and int(events.player[0, 1, 2]) == 3
-    assert (np.asarray(events.player)[0][[0, 0, 1], [2, 3, 3]] > 3).all()
+    assert (events.player[0][[0, 0, 1], [2, 3, 3]] > 3).all()
     assert events.pair[0].tolist() == [[[1, 0], [0, 0], [0, 0]], [[2, 1], [0, 2], [0, 0]]]
     assert events.context.weight[0].tolist() == [[4.0, 0.0, 0.0], [2.0, 3.0, 0.0]]
     assert events.score[0].tolist() == [[0.0, 0.5, 0.5], [1.0, 0.5, 0.5]]
     assert events.context.side[0].tolist() == [[0.0, 0.0, 0.0], [1.0, -1.0, 0.0]]
     assert events.context.category[0, 1].tolist() == [[5, 5], [6, 6], [0, 0]]
     assert events.time.tolist() == [[4.0, 0.0]]
-    assert np.asarray(position)[0][[0, 1, 1], [0, 0, 1]].tolist() == [2, 0, 1]
+    assert position[0][[0, 1, 1], [0, 0, 1]].tolist() == [2, 0, 1]

@@ -17,7 +17,7 @@ from jaxrate.forecasts.season_simulation import (
 from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from jaxrate.text_format import format_percent
-from tests.conftest import refused
+from tests.conftest import quick, refused
 
 pytest.importorskip("pyarrow")
 NAMES = np.array([f"club {i:02}" for i in range(40)], object)
@@ -56,7 +56,7 @@ def slowly(score, pairs, n, points, luck):
 
 def test_places_are_those_of_a_slow_season():
     pairs, n = np.array([*itertools.permutations(range(5), 2)]), 5
-    random = np.random.default_rng(0)
+    random, rank = np.random.default_rng(0), quick(rank_by_points, static_argnums=(3, 4))
     for number in range(30):
         score = random.choice([0.0, 0.5, 1.0], len(pairs))
         key = jax.random.key(number)
@@ -68,9 +68,7 @@ def test_places_are_those_of_a_slow_season():
             drawn[a, b] += s == 0.5
             drawn[b, a] += s == 0.5
         points = (2.0, 1.0, 0.0) if number % 2 else (3.0, 1.0, 0.0)  # of equal points and other wins, in season 1
-        order, total = rank_by_points(
-            key, jax.numpy.asarray(won), jax.numpy.asarray(drawn), points, ("wins", "head_to_head")
-        )
+        order, total = rank(key, won, drawn, points, ("wins", "head_to_head"))
         expected, sums = slowly(score, pairs, n, points, luck)
         assert np.asarray(order).tolist() == expected and np.asarray(total).tolist() == sums.tolist()
 
@@ -86,9 +84,8 @@ def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together
     )
     assert (np.asarray(games.strength_deviation) > 0.2).all()
     wide = SimulationMatches(games.player, games.logit, games.odds, games.strength_deviation)
-    score = np.asarray(
-        jax.vmap(lambda i: simulate_season_scores(jax.random.fold_in(jax.random.key(1), i), wide))(np.arange(40_000))
-    )
+    play = quick(jax.vmap(lambda i: simulate_season_scores(jax.random.fold_in(jax.random.key(1), i), wide)))
+    score = np.asarray(play(np.arange(40_000)))
     np.testing.assert_allclose(score.mean(axis=0), found["expected"], atol=0.012)
     np.testing.assert_allclose((score == 0.5).mean(axis=0), found["draw"], atol=0.02)
     assert np.corrcoef(score.T)[0, 1] > 0.01
