@@ -64,18 +64,17 @@ SHAPES = {  # the kernel, and its rows by loops on the grid
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("edges", ["global", "source"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_route_is_the_loop(x64, name, edges):
-    kernel, rows = kernels.parse(SHAPES[name][0]._replace(edges=edges)), SHAPES[name][1](edges)
+def test_every_route_is_the_loop(x64, name):
     belief = np.random.default_rng(1).dirichlet(np.full(SIZE, 0.3), 3)
-    wanted = [slow.spread(p, rows, edges) for p in belief]
-    arguments = kernels.shape_function_arguments(kernel)
-    reach = custom_kernel_matrices.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
-    values = dict(zip(arguments.names, arguments.values, strict=True))
 
-    @quick
-    def every(p):
+    def by_every_route(p, edges):
+        kernel = kernels.parse(SHAPES[name][0]._replace(edges=edges))
+        arguments = kernels.shape_function_arguments(kernel)
+        reach = custom_kernel_matrices.kernel_reach(
+            kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64"
+        )
+        values = dict(zip(arguments.names, arguments.values, strict=True))
         found = {}
         for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
@@ -91,9 +90,13 @@ def test_every_route_is_the_loop(x64, name, edges):
             )
         return found
 
-    limit = 1e-12 if x64 else 2e-6
-    for route, after in every(jnp.asarray(belief, float)).items():
-        np.testing.assert_allclose(after, wanted, rtol=0, atol=limit, err_msg=route)
+    found = quick(lambda p: {edges: by_every_route(p, edges) for edges in ("global", "source")})(
+        jnp.asarray(belief, float)
+    )
+    for edges, routes in found.items():
+        wanted = [slow.spread(p, SHAPES[name][1](edges), edges) for p in belief]
+        for route, after in routes.items():
+            np.testing.assert_allclose(after, wanted, rtol=0, atol=1e-12 if x64 else 2e-6, err_msg=f"{edges} {route}")
 
 
 def test_example_4_2():

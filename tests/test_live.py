@@ -95,7 +95,7 @@ def test_side_and_weight_alone(default_policy):
     same(live.to_rated().state, jr.run(system, jr.matches(PAIRS, SCORE, TIME, side=side, weight=weight)).state)
 
 
-CONTESTS = [RNG.choice(12, size, replace=False) for size in (3, 8, 4, 7, 3, 6)]
+CONTESTS = [RNG.choice(12, size, replace=False) for size in (3, 7, 4, 7, 3, 7)]
 RANKS = [np.sort(RNG.integers(0, 6, len(x))) for x in CONTESTS]
 
 

@@ -172,7 +172,7 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
 
 def test_fits_find_draws_and_calibration(double):
     """Of results that follow Davidson's law about predictions that are too sure."""
-    random, n = np.random.default_rng(0), 4_000
+    random, n = np.random.default_rng(0), 2_000
     skill = random.normal(0.0, 150.0, 30)
     first = random.integers(0, 30, n)
     player = np.stack([first, (first + random.integers(1, 30, n)) % 30], axis=1)
@@ -186,7 +186,7 @@ def test_fits_find_draws_and_calibration(double):
         events,
         free=("calibration_slope", "draw_odds"),
         state=state,
-        steps=30,
+        steps=20,
     )
     error = found.standard_error
     assert abs(found.params.draw_odds - 0.8) < 3 * error["draw_odds"] < 0.2
