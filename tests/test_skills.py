@@ -287,7 +287,7 @@ def test_a_saved_run_carries_on(tmp_path, double, case):
     events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)
     first, second = (
         jr.data.Dataset(slice_events(events, *ends), names, np.arange(*ends), clock="numbers")
-        for ends in ((0, 80), (80, MATCHES))
+        for ends in ((0, 75), (75, MATCHES))
     )
     jr.save(tmp_path / "run", jr.rate(system, first))
     loaded = jr.load(tmp_path / "run")

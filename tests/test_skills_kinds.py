@@ -85,7 +85,7 @@ def test_against_the_twin(double, case, form):
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=1e-10)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mark_full(CASES, "columns", "leagues"))
 def test_the_schedule_changes_nothing(double, case):
     events, system = answers(), system_of(case)
     one, other = jr.run(system, events), jr.run(system, events, schedule=jr.extend.schedule_by_level(events))
@@ -119,7 +119,7 @@ def test_a_side_advantage_follows_its_line():
 
 def test_slopes_reach_what_a_kind_has_of_its_own(double, no_errors):
     events = answers()
-    fitted = jr.fit(jr.skills(kinds="sides", **PARTS), events, steps=5)
+    fitted = jr.fit(jr.skills(kinds="sides", **PARTS), events, steps=1)
     for name in KINDS:
         assert name in fitted.free and getattr(fitted.params, name) != PARTS[name.removeprefix("second_kind_")]
 
