@@ -130,16 +130,22 @@ def matchup_matrix(
         raise ValueError(
             f"category has shape {np.shape(category)}, expected {player.shape}, or one row for each player"
         )
-    first, second = pair = np.triu_indices(len(player), 1)
-    sides = np.stack(pair, axis=1)
-    neutral = neutral_match_arguments(system, len(first))
+    sides = np.stack(np.triu_indices(len(player), 1), axis=1)
+    neutral = neutral_match_arguments(system, len(sides))
     category = None if category is None else np.asarray(category)[sides]
-    times = np.full(len(first), -MAX_ABS_TIME if query_time is None else query_time)
-    upcoming = matches(player[sides], np.full(len(first), 0.5), times, category=category, **neutral)
+    times = np.full(len(sides), -MAX_ABS_TIME if query_time is None else query_time)
+    upcoming = matches(player[sides], np.full(len(sides), 0.5), times, category=category, **neutral)
     expected = expected_score_from_prediction(predict(system, state, upcoming, params=params))
-    if np.shape(expected) != first.shape:
+    if np.shape(expected) != (len(sides),):
         raise ValueError(f"{system.name} predicts no expected scores of matches")
-    matrix = jnp.full((len(player), len(player)), 0.5, expected.dtype)
+    return _matrix_of_pairs(len(player), expected)
+
+
+@partial(jax.jit, static_argnums=0)
+def _matrix_of_pairs(num_players: int, expected: Array) -> Array:
+    """[N, N] from the scores of the first of each pair, row by row: one program, and not one for each operation."""
+    first, second = np.triu_indices(num_players, 1)
+    matrix = jnp.full((num_players, num_players), 0.5, expected.dtype)
     return matrix.at[first, second].set(expected).at[second, first].set(1.0 - expected)
 
 
