@@ -53,7 +53,7 @@ def all_sequences(p, games, score):
 def test_a_series_equals_all_sequences_of_games(x64, games):
     probability, need = [Fraction(3, 8), Fraction(63, 64), Fraction(0), Fraction(1)], (games + 1) // 2
     for score in set(product(range(need + 1), repeat=2)) - {(need, need)}:
-        result = best_of([float(p) for p in probability], games, score)
+        result = jax.tree.map(np.asarray, best_of([float(p) for p in probability], games, score))
         assert result.win.dtype == (jnp.float64 if x64 else jnp.float32)
         for i, p in enumerate(probability):
             won, lost = all_sequences(p, games, score)
@@ -62,14 +62,14 @@ def test_a_series_equals_all_sequences_of_games(x64, games):
 
 
 def test_a_long_series_neither_overflows_nor_drifts(x64):
-    result = best_of(jnp.full((2, 1), 0.5), 999)
+    result = jax.tree.map(np.asarray, best_of(np.full((2, 1), 0.5), 999))
     np.testing.assert_allclose(result.win, [[0.5], [0.5]], rtol=rounding(x64))
     np.testing.assert_allclose(result.final_won[0, 0, 499], comb(998, 499) / 2**999, rtol=rounding(x64, 20))
 
 
 @MOSTLY_DOUBLE
 def test_derivatives_of_a_series_are_those_of_the_closed_form(x64):
-    p = jnp.array([0.0, 0.25, 0.9, 1.0])
+    p = np.array([0.0, 0.25, 0.9, 1.0], jnp.result_type(float))
     q = 1 - p
     slope = quick(jax.vmap(jax.grad(lambda p: best_of(p, 7).win)))(p)
     np.testing.assert_allclose(slope, 4 * comb(7, 4) * p**3 * q**3, rtol=rounding(x64), atol=rounding(x64))
@@ -202,6 +202,7 @@ def test_the_slope_of_a_bracket_is_that_of_finite_differences():
 
 
 def within_errors(frequency, wanted, samples):
+    frequency, wanted = np.asarray(frequency), np.asarray(wanted)
     return np.abs(frequency - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / samples) + 1e-6
 
 

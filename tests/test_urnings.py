@@ -187,14 +187,14 @@ def chi_square(count, law):
     ],
 )
 def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
-    """8,000 systems of three players side by side, 200 games each, beside the exact law; unequal urns."""
+    """8,000 systems of three players side by side, 100 games each, beside the exact law; unequal urns."""
     n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 8_000
     m, random = len(weights) - 1, np.random.default_rng(3)
     score = np.array([[twin.observed(weights, a, b) for b in proportion] for a in proportion]).cumsum(axis=-1)
     system = jr.urnings(outcomes=m + 1, weights=weights, variant=variant)
     state, base = jr.urns.make_urns(np.tile(n, copies), np.tile([1 / 3, 1 / 2, 1 / 2], copies)), 3 * np.arange(copies)
-    pair = np.array([[0, 1], [0, 2], [1, 2]])[random.integers(0, 3, (200, copies))]
-    x = (random.random((200, copies, 1)) >= score[pair[..., 0], pair[..., 1]][..., :-1]).sum(axis=-1)
+    pair = np.array([[0, 1], [0, 2], [1, 2]])[random.integers(0, 3, (100, copies))]
+    x = (random.random((100, copies, 1)) >= score[pair[..., 0], pair[..., 1]][..., :-1]).sum(axis=-1)
     played = jr.matches((pair + base[:, None]).reshape(-1, 2), x.ravel() / m)
     after = np.asarray(jr.run(system, played, state=state, key=jax.random.key(4)).state.green).reshape(copies, 3)
     every = twin.states(n, total)
