@@ -1,6 +1,7 @@
 """Slopes, bounds, ends of ranges and points of tables that hardly any result shows: each found by `mutations.py`."""
 
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from jaxrate.systems.category_glicko.posterior import (
 )
 from jaxrate.systems.glicko2 import State, new_volatility, prepare
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
+from tests.conftest import quick
 
 
 def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
@@ -33,10 +35,14 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
     monkeypatch.setattr(sys.modules[new_volatility.__module__], "decreasing_root", look)
     with jax.enable_x64(True):
         variance, volatility, w = (10 ** random.uniform(*ends, n) for ends in ((3, 5), (-2, 0), (-1, 2)))
-        state = State(jnp.zeros(n), jnp.asarray(variance), jnp.asarray(volatility), jnp.zeros(n))
-        constants = prepare(jr.glicko2(tau=3.0).params)
-        new_volatility(constants, state, jnp.asarray(w), jnp.asarray(w * random.uniform(0, 3, n)))
-        ((slope, wanted),) = found
+        surprise = w * random.uniform(0, 3, n)
+
+        def find(variance, volatility, w, surprise):
+            state = State(jnp.zeros(n), variance, volatility, jnp.zeros(n))
+            new_volatility(prepare(jr.glicko2(tau=3.0).params), state, w, surprise)
+            return found.pop()
+
+        slope, wanted = quick(find)(variance, volatility, w, surprise)
         np.testing.assert_allclose(slope, wanted, rtol=1e-9)
 
 
@@ -44,20 +50,19 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
 def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
     """Among newcomers in a round 8,000 points wide, what is read from a table is right to 0.01 rating points."""
     with jax.enable_x64(True):
-        scale = jnp.full(100, deviation / performance_distributions.LOGISTIC.deviation)
-        everyone = cdf_sums.Participants(jnp.full(100, 1500.0), 1 / scale, jnp.ones(100), -2000.0, 6000.0, deviation)
-        table = jax.jit(
-            lambda x: cdf_sums.make_cdf_sum_functions(
-                performance_distributions.logistic_cdf_and_density, everyone, cdf_sums.count_table_points(deviation)
-            )[0](x, True)[0]
-        )
-        x = jnp.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
-        got, (wanted, slope) = (
-            table(x),
-            cdf_sums.direct_cdf_sums(performance_distributions.logistic_cdf_and_density, everyone, x, True),
-        )
-        error = np.asarray(abs(got - wanted) / slope)
-    assert error.max() < 0.01
+        function, points = performance_distributions.logistic_cdf_and_density, cdf_sums.count_table_points(deviation)
+        precision = np.full(100, performance_distributions.LOGISTIC.deviation / deviation)
+
+        def in_both_ways(x):
+            everyone = cdf_sums.Participants(
+                *map(jnp.asarray, (np.full(100, 1500.0), precision, np.ones(100))), -2000.0, 6000.0, deviation
+            )
+            table = cdf_sums.make_cdf_sum_functions(function, everyone, points)[0](x, True)[0]
+            return table, cdf_sums.direct_cdf_sums(function, everyone, x, True)
+
+        x = np.linspace(1500.0 - 3 * deviation, 1500.0 + 3 * deviation, 3000)
+        got, (wanted, slope) = jax.tree.map(np.asarray, quick(in_both_ways)(x))
+    assert np.max(np.abs(got - wanted) / slope) < 0.01
 
 
 def test_the_least_deviation_of_glicko_holds():
@@ -69,18 +74,19 @@ def test_the_least_deviation_of_glicko_holds():
 def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
     """Of 399 wins and one loss: the slope of the likelihood there is zero."""
     with jax.enable_x64(True):
-        games = PeriodGames(jnp.array([0]), *(jnp.array([x]) for x in (0.0, 1.0, 399.0, 1.0)))
-        games = games._replace(
-            **{x: jnp.asarray(getattr(games, x), float) for x in ("mean", "deviation", "won", "lost")}
-        )
-        for name, wanted in (("logistic", np.log(399) * np.sqrt(3) / np.pi), ("probit", 2.8070337683)):
+        games = PeriodGames(np.array([0]), *(np.array([x]) for x in (0.0, 1.0, 399.0, 1.0)))
+
+        def find(distribution, games):
             one, there, guess = jnp.ones((1, 1)), jnp.array([[True]]), jnp.zeros((1, 1))
             rows = strengths.State(one[0], one, one[0], one, one[0])
-            first = category_strengths_of_maximum_likelihood(OUTCOME_DISTRIBUTIONS[name], games, there, guess)
-            second = maximize_posterior(OUTCOME_DISTRIBUTIONS[name], rows, games, there, guess, ~there[0], there[0])
-            for best in (first, second):
+            first = category_strengths_of_maximum_likelihood(distribution, games, there, guess)
+            second = maximize_posterior(distribution, rows, games, there, guess, ~there[0], there[0])
+            return [(best, log_likelihood_derivatives(distribution, games, best)[0]) for best in (first, second)]
+
+        for name, wanted in (("logistic", np.log(399) * np.sqrt(3) / np.pi), ("probit", 2.8070337683)):
+            for best, slope in quick(partial(find, OUTCOME_DISTRIBUTIONS[name]))(games):
                 np.testing.assert_allclose(best, [[wanted]], rtol=1e-6)
-                assert abs(float(log_likelihood_derivatives(OUTCOME_DISTRIBUTIONS[name], games, best)[0][0, 0])) < 1e-6
+                np.testing.assert_allclose(slope, 0.0, atol=1e-6)
 
 
 def test_differences_of_just_the_margin_are_draws():
