@@ -59,9 +59,7 @@ def table(teams):
 # openskill
 
 
-@pytest.mark.parametrize(
-    "model", mark_full(MODELS, "plackett_luce", "bradley_terry_full", THURSTONE)
-)  # of two all pairs
+@pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "bradley_terry_full", THURSTONE))
 def test_openskill_agrees_after_a_sequence_of_matches(model):
     system, wanted = jr.weng_lin(model), GOLDEN["sequence"][model]
     with jax.enable_x64(True):
