@@ -130,8 +130,12 @@ def zero_predictions_of_blocks(
 ) -> Any:
     """Zeros [size, ...] where blocks write their predictions."""
     block = plan.blocks[0]
-    shapes = _first_prediction.eval_shape(rules, block.size, params, state, plan.events, plan.starts, block.number, key)
-    _check_recorded_row_count(shapes, plan.events, block.size)
+    if isinstance(plan.events, Periods):
+        size = 3, 2
+    else:  # teams are numbered, or everyone is alone
+        size = (4, 2) if block.size[1] < block.size[0] else (4, 4)
+    shapes = _first_prediction.eval_shape(rules, size, params, state, plan.events, plan.starts, block.number, key)
+    _check_recorded_row_count(shapes, plan.events, size)
     return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shapes)
 
 
@@ -154,7 +158,7 @@ def _first_prediction(
     index: Array,
     key: Array | None,
 ) -> Any:
-    """The prediction of the first event, padded, for its shape."""
+    """The prediction of the first event, cut or padded to a size: of a small one, whose rules are soon traced."""
     events, _ = gather_events(flat, starts, index, size)
     event = jax.tree.map(lambda x: x[0, 0], events)
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
