@@ -130,10 +130,8 @@ def zero_predictions_of_blocks(
 ) -> Any:
     """Zeros [size, ...] where blocks write their predictions."""
     block = plan.blocks[0]
-    if isinstance(plan.events, Periods):
-        size = 3, 2
-    else:  # teams are numbered, or everyone is alone
-        size = (4, 2) if block.size[1] < block.size[0] else (4, 4)
+    of_rounds = (4, 2) if block.size[1] < block.size[0] else (4, 4)  # in teams, or everyone alone
+    size = (3, 2) if isinstance(plan.events, Periods) else of_rounds
     shapes = _first_prediction.eval_shape(rules, size, params, state, plan.events, plan.starts, block.number, key)
     _check_recorded_row_count(shapes, plan.events, size)
     return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shapes)

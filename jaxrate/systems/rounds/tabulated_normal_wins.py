@@ -132,7 +132,8 @@ def _rating_range_by_deviation_level(
 
     nowhere = jnp.full_like(edge, np.inf), jnp.full_like(edge, -np.inf)
     low, high = padding_skipping_row_tiles.add_row_tiles(widen, present, nowhere, mask, lax.stop_gradient(performances))
-    return jnp.where(low <= high, low, 0.0), jnp.where(low <= high, high, 0.0)
+    nobody = low > high
+    return jnp.where(nobody, 0.0, low), jnp.where(nobody, 0.0, high)
 
 
 def _tabulate_and_interpolate_wins(
