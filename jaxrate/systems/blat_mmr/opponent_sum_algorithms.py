@@ -26,7 +26,7 @@ from jaxrate.numerics.fourier_convolution import (
     padded_spectrum_of_differences,
 )
 from jaxrate.systems.blat_mmr import laplace_distribution_sums
-from jaxrate.systems.blat_mmr.luck import Luck, chances_of_both
+from jaxrate.systems.blat_mmr.luck import Luck
 
 ResultLikelihood = Callable[[Array, Array], Array]  # (log win, log loss) -> W
 EXACT = lax.Precision.HIGHEST
@@ -154,7 +154,7 @@ def min_interpolation_nodes(
     def values(points: HostArray) -> list[HostArray]:
         padded = np.resize(points, NODE_COUNTS[-1])  # one shape: one compilation
         one, two = jnp.asarray(padded[:, None] / temperature), jnp.asarray(padded[None] / temperature)
-        first, second = map(np.asarray, chances_of_both(luck, one, two))
+        first, second = np.asarray(luck.chance(one, two)), np.asarray((luck.black or luck.chance)(two, one))
         lucky = [[(1.0 - b) / 2.0 + b * f for f in (first, second)] for b in (1.0, *betas)]
         functions = [first, second, *(np.sqrt(f * g) for f, g in lucky)]
         return [f[: len(points), : len(points)] for f in functions]
