@@ -173,7 +173,7 @@ def test_shares_are_never_outside_of_0_and_1(name, count):
         np.testing.assert_allclose(share.sum(), count / 2, rtol=1e-4)
 
 
-def run_few(system):
+def run_small_history(system):
     """Two contests of three players, forty of two others who take turns, and one of two newcomers: one program."""
     number = np.append(np.repeat([0, 1], 3), np.repeat(np.arange(2, 43), 2))
     player = [0, 1, 2, 0, 1, 2, *[3, 4] * 40, 5, 6]
@@ -198,7 +198,7 @@ EXTREMES = [
 def test_extreme_weights_leave_finite_numbers(make, params):
     """In float32, where 1 - q may be 0; for many contests, of nobody's surprise too."""
     system = make(**params)
-    result = run_few(system)
+    result = run_small_history(system)
     rating, deviation = jr.ratings(system, result.state)
     assert all(np.isfinite(x).all() for x in (rating, deviation, result.prediction) if x is not None)
     if params.get("weight_new", 1.0) < 1e-8:
@@ -209,7 +209,7 @@ def test_extreme_weights_leave_finite_numbers(make, params):
 def test_a_beta_that_is_given_stays_whatever_the_drift(make):
     """The contest's noise, and the rating after it, are the same with a drift over no time."""
     fixed, drifting = (make(beta=200.0, gamma=36.0, drift=x) for x in (None, 50.0))
-    one, two = (jr.ratings(x, run_few(x).state) for x in (fixed, drifting))
+    one, two = (jr.ratings(x, run_small_history(x).state) for x in (fixed, drifting))
     np.testing.assert_allclose(two.mean, one.mean, rtol=1e-6)
     np.testing.assert_allclose(two.deviation, one.deviation, rtol=1e-6)
 

@@ -38,7 +38,7 @@ def past(name):
 
 
 @lru_cache
-def then_and_now():
+def rate_and_smooth_games():
     """Skills as they were known at the time, and in hindsight."""
     return jr.rate(jr.skills(), games()), jr.smooth(jr.skills(), games())
 
@@ -167,7 +167,7 @@ def test_first_matches_can_be_skipped(ax):
 
 
 def test_then_and_now(ax):
-    rated, smoothed = then_and_now()
+    rated, smoothed = rate_and_smooth_games()
     plots.trajectory(rated, players=["P7", "P5"], smooth=smoothed, skip=3, ax=ax)
     assert texts(ax) == ["at the time", "in hindsight"] and ends(ax) == ["P7", "P5"]
     then, now = ([line for line in ax.lines if line.get_gid() == gid] for gid in ("then", "trajectory"))

@@ -21,7 +21,7 @@ from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartBand, ChartLine, line_chart
 from jaxrate.plots.plotted_data_and_checks import describe_source
 from tests.conftest import refused
-from tests.test_plots import then_and_now
+from tests.test_plots import rate_and_smooth_games
 
 
 @lru_cache
@@ -89,7 +89,7 @@ def test_eight_lines_have_names_at_their_ends_as_in_matplotlib():
 
 def test_what_was_known_then_is_dashed(ax):
     """Altair left out the dashed lines, and the title had a rating in hindsight without saying so."""
-    rated, smoothed = then_and_now()
+    rated, smoothed = rate_and_smooth_games()
     known = {"players": ["P5", "P7"], "smooth": smoothed}
     chart = plots.trajectory(rated, **known, backend="altair").to_dict()
     plots.trajectory(rated, **known, ax=ax)

@@ -18,7 +18,7 @@ from jaxrate.plots.altair_line_charts import ChartLine
 from jaxrate.plots.rank_plots import _draw_panels, _set_rank_axis
 from jaxrate.plots.unnamed_players import UnnamedPlayers
 from tests.conftest import refused
-from tests.test_plots import then_and_now
+from tests.test_plots import rate_and_smooth_games
 
 
 @lru_cache
@@ -255,7 +255,7 @@ def test_ranks_of_one_step_are_no_marks(ax):
 
 
 def test_ranks_in_hindsight(ax):
-    _, smoothed = then_and_now()
+    _, smoothed = rate_and_smooth_games()
     plots.ranks(smoothed, ["P7"], step=200.0, ax=ax)
     (line,) = ax.lines
     at, rank = line.get_xydata()[-2]

@@ -165,7 +165,7 @@ def test_matches_are_predicted_as_contests_of_two(name):
     with jax.enable_x64(True):
         alike = jax.tree.map(np.asarray, system.init(system.params, ROSTER))
         alike = alike._replace(rating=alike.rating + ladder)
-        for some in (known_differently(alike), alike):
+        for some in (shuffle_ratings_and_experience(alike), alike):
             prediction = np.asarray(jr.predict(system, some, MATCHES))
             table = as_table(prediction)
             np.testing.assert_allclose((table + table.T)[*PAIRS.T], 1.0, rtol=1e-4)
@@ -176,7 +176,7 @@ def test_matches_are_predicted_as_contests_of_two(name):
     assert all((np.diff(column[np.isfinite(column)]) > 0.0).all() for column in table.T)
 
 
-def known_differently(state):
+def shuffle_ratings_and_experience(state):
     """The same ratings, shuffled, of players who have played before, more and less often."""
     random = np.random.default_rng(0)
     known = {"rating": random.permutation(state.rating)}

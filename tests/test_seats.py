@@ -180,7 +180,7 @@ def season():
     return jr.rounds(contest, player, rank, team=team)
 
 
-def roomy(events):
+def arrange_in_larger_blocks(events):
     """At most ten races one by one, padded to more seats and teams than any has."""
     number = np.full((10, 1), len(events.player_start) - 1, np.int32)
     number[: number[0, 0], 0] = range(number[0, 0])
@@ -194,9 +194,9 @@ def test_levels_padding_and_one_by_one_are_alike(name, double):
         whole, state, guess = jr.run(system, events), system.init(system.params, 19), []
         for i in range(0, 10, 5):
             part = slice_events(events, i, i + 5)
-            state, prediction = jr.run(system, part, state=state, schedule=roomy(part))
+            state, prediction = jr.run(system, part, state=state, schedule=arrange_in_larger_blocks(part))
             guess.append(np.asarray(prediction))
-        padded = jr.run(system, events, schedule=roomy(events))
+        padded = jr.run(system, events, schedule=arrange_in_larger_blocks(events))
     assert_close_leaves("the state", state, padded.state, 1e-10 if double else 1e-4)
     assert_close_leaves("predictions", np.concatenate(guess), padded.prediction, 1e-10 if double else 1e-4)
     # (TrueSkill takes a sweep more where there is room for more teams.)

@@ -188,7 +188,7 @@ def update(system, state, event):
 
 
 @lru_cache
-def learner(model):
+def compile_update(model):
     """What learns from a contest, compiled once for each number of players."""
     return quick(partial(update, jr.weng_lin(model)))
 
@@ -205,7 +205,7 @@ def test_the_order_of_rows_does_not_matter_and_equals_who_tie_stay(model):
     system, order = jr.weng_lin(model), np.array([3, 0, 5, 1, 4, 2])
     rank, team = np.array([2, 0, 2, 0, 4, 4]), np.array([1, 2, 1, 2, 0, 4])
     mean, deviation = [20.0, 31.0, 25.0, 28.0, 24.0, 25.0], [3.0, 8.0, 5.0, 2.0, 6.0, 8.0]
-    learn = learner(model)
+    learn = compile_update(model)
     with jax.enable_x64(True):
         state = given(system, mean, deviation)
         one = learn(state, free_for_all(rank, team))
@@ -222,7 +222,7 @@ def test_the_order_of_rows_does_not_matter_and_equals_who_tie_stay(model):
 def test_of_equals_ratings_add_up_and_the_first_gains_most(model):
     system = jr.weng_lin(model)
     with jax.enable_x64(True):
-        new = learner(model)(given(system, [25.0] * 6, [6.0] * 6), free_for_all(range(6)))
+        new = compile_update(model)(given(system, [25.0] * 6, [6.0] * 6), free_for_all(range(6)))
     rating, variance = np.asarray(new[:2])
     np.testing.assert_allclose(rating.sum(), 6 * 25.0, rtol=1e-13)
     assert rating[0] > 26.0 and rating[5] < 24.0 and (np.diff(rating) <= 1e-12).all() and (variance < 36.0).all()

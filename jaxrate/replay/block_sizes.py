@@ -16,7 +16,7 @@ CALL_COST = 1000  # players and pairs that cost about as much as one more call
 SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
 COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
 TILED_COMPILE_COST = 1_500_000  # the same of events in tiles
-TILED_PADDING_SHARE = 0.05  # what padding of these costs of what players do: .01 (TopCoder) to .06 (Elo-MMR)
+TILED_PADDING_COST_RATIO = 0.05  # what padding of these costs of what players do: .01 (TopCoder) to .06 (Elo-MMR)
 
 
 def tiled_event_size(number: int) -> int:
@@ -27,7 +27,7 @@ def tiled_event_size(number: int) -> int:
 
 def padded_work(work: HostArray, size: int) -> Any:
     """What events cost on average that are padded to a size in tiles."""
-    return np.mean(work + TILED_PADDING_SHARE * (size - work))
+    return np.mean(work + TILED_PADDING_COST_RATIO * (size - work))
 
 
 def best_padded_sizes(work: HostArray, price: int, tiled: bool = False) -> HostArray:
@@ -37,7 +37,7 @@ def best_padded_sizes(work: HostArray, price: int, tiled: bool = False) -> HostA
     count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
     count = np.concatenate([[0], count])
     # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
-    share = np.where(tiled & (at > TILE_ROWS), TILED_PADDING_SHARE, 1.0)
+    share = np.where(tiled & (at > TILE_ROWS), TILED_PADDING_COST_RATIO, 1.0)
     sums = np.concatenate([[0], np.cumsum(np.bincount(np.searchsorted(at, work), work, minlength=len(at)))])
     padded = share * at * (count[1:] - count[:-1, None]) + (1.0 - share) * (sums[1:] - sums[:-1, None])
     cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), padded, np.inf)

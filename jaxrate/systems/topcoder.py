@@ -90,11 +90,13 @@ def update_with_performances(
     better, tied = (x.astype(rating.dtype) for x in (event.rank, cdf_sums.tied_group_sizes(event)))
     better = jnp.where(mask, better, 0.0) + 0.5 * tied
 
-    def normal_score(above: Array, below: Array, better: Array, mask: Array) -> Array:
+    def quantile_difference(above: Array, below: Array, better: Array, mask: Array) -> Array:
         expected = _normal_quantile_of_share(above, below, count, mask)
         return expected - _normal_quantile_of_share(better, count - better, count, mask)
 
-    p = rating + c * padding_skipping_row_tiles.map_row_tiles(normal_score, event.present, above, below, better, mask)
+    p = rating + c * padding_skipping_row_tiles.map_row_tiles(
+        quantile_difference, event.present, above, below, better, mask
+    )
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     weight = cdf_sums.participant_weights(event)

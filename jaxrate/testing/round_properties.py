@@ -26,7 +26,7 @@ from jaxrate.testing.case_and_assertions import (
 from jaxrate.testing.replay_properties import player_ratings, replay_case_events, replay_first_season
 from jaxrate.testing.synthetic_histories import (
     TIME_AFTER_EVENTS,
-    block_of_pairs,
+    block_of_contest_pairs,
     block_of_small_contests,
     column_names_read_by_rules,
     player_count,
@@ -38,7 +38,7 @@ def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """With other padding, for which a system may use other formulas."""
     events = split_seasons(case)[0]
     count = len(events.player_start) - 1
-    blocks = [block_of_pairs([[0, count]], count), block_of_small_contests(range(1, count), count)]
+    blocks = [block_of_contest_pairs([[0, count]], count), block_of_small_contests(range(1, count), count)]
     one_by_one = replay_case_events(case, events, schedule=arrange_blocks(events, blocks))
     assert_close_leaves("the state", one_by_one.state, replay_first_season(case).state, 1e-9)
     assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
@@ -88,7 +88,9 @@ def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, An
     further = dict.fromkeys(column_names_read_by_rules(case.system, case.form), 1.0 + rank)
     events = build_rounds(contest.astype(int), player.astype(int), rank, **constant_columns, columns=further)
     pairs = np.arange(len(table), dtype=np.int32).reshape(-1, 2)  # of contests without a common player
-    result = replay_case_events(case, events, schedule=arrange_blocks(events, [block_of_pairs(pairs, len(table))]))
+    result = replay_case_events(
+        case, events, schedule=arrange_blocks(events, [block_of_contest_pairs(pairs, len(table))])
+    )
     with strict_precision(case.double):
         state = jax.tree.map(lambda x: jnp.asarray(x[: 4 * len(IDLE_CASES)]), result.state)
         ratings_later = [ratings(case.system, state, time=time) for time in (None, TIME_AFTER_EVENTS)]

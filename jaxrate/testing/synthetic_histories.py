@@ -143,7 +143,7 @@ def contest_indices_by_step(low: int, high: int) -> Any:
     return np.array([[*step, count][:2] for step in inside if step], np.int32)
 
 
-def block_of_pairs(pairs: Any, num_events: int) -> Block:
+def block_of_contest_pairs(pairs: Any, num_events: int) -> Block:
     """Contests two at a time, [at most 6, 2], in a block that the program of a season rates; `num_events` is none."""
     return _fill_block(np.asarray(pairs), num_events, len(STEPS), SLOTS)
 
