@@ -26,7 +26,7 @@ from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
-from jaxrate.replay.sharding import shard_hyperparameter_settings
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, replace_params
 
@@ -232,7 +232,7 @@ def broadcast_params(params: Params, count: int) -> Params:
 def params_at(problem: FitProblem, x: HostArray, params: Params) -> Params:
     """The hyperparameters at x [S, k]: leaves [S] float64."""
     free, host = problem.free, (x, problem.unit, broadcast_params(params, len(x)))
-    values = _batch_coordinates_to_hyperparameters(free, *shard_hyperparameter_settings(host, []))
+    values = _batch_coordinates_to_hyperparameters(free, *as_device_arrays(host))
     changed = {free.names[i] for i in problem.active} | {bound for bound, *_ in free.dependent_bounds}
     exact = {y: np.broadcast_to(v, len(x)) for y, v in params._asdict().items() if y not in changed and v is not None}
     return jax.tree.map(lambda y: np.asarray(y, np.float64), values)._replace(**exact)
@@ -275,7 +275,7 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
         covariance = covariance @ (total * product[active_block]) @ covariance
     covariance += unknown_directions
     is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)
-    unit, point = shard_hyperparameter_settings((problem.unit, x), [])
+    unit, point = as_device_arrays((problem.unit, x))
     params_jacobian = _hyperparameter_slopes(problem.free, point, unit, params)
     slope = np.array([getattr(params_jacobian, name) for name in problem.free.names], np.float64)[active_block]
     covariance = slope @ covariance @ slope.T

@@ -21,6 +21,7 @@ from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.memory_checks import device_memory_bytes
 from jaxrate.replay.execution import compile_policy_from_environment
 from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 from jaxrate.rules import Params, SizedPrepare
 from jaxrate.system import RatingSystem, rules_with_sizes_for_params
@@ -195,7 +196,7 @@ def loss_derivatives(
         )
     count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
     x, params = shard_hyperparameter_settings((x, params), devices)
-    unit, weight = shard_hyperparameter_settings((unit, weight), [])
+    unit, weight = as_device_arrays((unit, weight))
     event = None if task.kind is Matches else jax.device_put(np.asarray(task.event, np.int32))
     task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
 

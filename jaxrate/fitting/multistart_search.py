@@ -41,7 +41,7 @@ from jaxrate.fitting.search_state import (
     slopes_along_axes,
 )
 from jaxrate.fitting.trust_region import clip_to_trust_region
-from jaxrate.replay.sharding import shard_hyperparameter_settings
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.rules import Params
 
 AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
@@ -168,9 +168,7 @@ def advance_search(search: SearchState, method: SearchOptimizer) -> SearchState:
     search = _refresh_axes_and_memory(search, method)
     previous, frame = search.current, search.frame
     slope = slopes_along_axes(frame.axes, previous.slope)
-    method_inputs = shard_hyperparameter_settings(
-        [np.where(previous.is_valid[:, None], x, 0.0) for x in (slope, frame.z)], []
-    )
+    method_inputs = as_device_arrays([np.where(previous.is_valid[:, None], x, 0.0) for x in (slope, frame.z)])
     proposal, memory = method.update(method_inputs[0], search.memory, method_inputs[1])
     proposal, reset_memory = np.asarray(proposal, np.float64), search.memory_reset
     if method.has_line_search:

@@ -66,8 +66,8 @@ def register_pytree_with_static_fields(*static: str) -> Callable[[type[Tuple]], 
             leaves = [(jax.tree_util.GetAttrKey(name), getattr(x, name)) for name in moving]
             return leaves, tuple(getattr(x, name) for name in static)
 
-        def unflatten(known: Any, leaves: Any) -> Any:
-            return kind(**dict(zip(moving, leaves, strict=True)), **dict(zip(static, known, strict=True)))
+        def unflatten(static_values: Any, leaves: Any) -> Any:
+            return kind(**dict(zip(moving, leaves, strict=True)), **dict(zip(static, static_values, strict=True)))
 
         jax.tree_util.register_pytree_with_keys(kind, flatten, unflatten)
         return kind

@@ -64,13 +64,13 @@ def make_standing_sum_functions(
     def curves(table: Array | None, side: int) -> SumsAtPlace:
         sign, before = 1.0 - 2.0 * side, side == 0
 
-        def at_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
+        def sums_from_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
             whole = k // block
             centre, inverse = (x[:, whole] for x in columns)  # [block, P]
             inside = (jnp.arange(block, dtype=jnp.int32)[:, None] < (k - whole * block)[None, :]) == before
             gain = jnp.where(inside, inverse, 0.0)
 
-            def both(x: Array) -> tuple[Array, Array]:
+            def sums_and_slopes(x: Array) -> tuple[Array, Array]:
                 h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
                 value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
                 if table is not None:
@@ -81,9 +81,9 @@ def make_standing_sum_functions(
                     value, slope = value + more, slope + steepness * per_point
                 return -sign * value, -sign * slope
 
-            return both
+            return sums_and_slopes
 
-        return at_place
+        return sums_from_place
 
     if block > num_players:
         return curves(None, 0), curves(None, 1), None
@@ -167,14 +167,14 @@ def _exclusive_block_sums_by_tile(
         sums = jnp.dot(members.astype(values.dtype), values, precision=lax.Precision.HIGHEST)
         return write(table, total[None] + sums[:-1], number), total + sums[-1]
 
-    def add_losses(number: Array, so_far: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        losses, total, wins = so_far
+    def add_losses(number: Array, tables: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        losses, total, wins = tables
         lost, won = tabulate([lax.dynamic_slice_in_dim(x, number * size, size, axis=1) for x in columns])
         return *add(losses, total, lost, number, before), write(wins, won, number)
 
-    def add_wins(turn: Array, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
+    def add_wins(turn: Array, tables: tuple[Array, Array]) -> tuple[Array, Array]:
         number = tiles - 1 - turn
-        return add(*so_far, read(so_far[0], number), number, after)
+        return add(*tables, read(tables[0], number), number, after)
 
     losses, total, wins = lax.fori_loop(0, tiles, add_losses, (zeros, zeros[0], zeros))
     wins, _ = lax.fori_loop(0, tiles, add_wins, (wins, zeros[0]))
