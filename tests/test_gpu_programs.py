@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
-from jaxrate.replay import block_programs, compiler_options, scan_programs
+from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
 from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.system import random_draw_rule
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
@@ -30,11 +31,12 @@ SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
-    assert compiler_options.supported_xla_options(compiler_options.CUDA_GRAPH) == compiler_options.CUDA_GRAPH
+    options = compiler_options.CUDA_GRAPH_OF_LOOP
+    assert compiler_options.supported_xla_options(options) == options
 
 
 def test_what_another_xla_does_not_know_is_left_out():
-    options = compiler_options.CUDA_GRAPH | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
+    options = compiler_options.CUDA_GRAPH_OF_LOOP | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
     assert set(compiler_options.supported_xla_options(options)) == {"xla_disable_hlo_passes"}
 
 
@@ -47,6 +49,35 @@ def on_gpu(function):
             return function(*args)
 
     return traced
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "whole"),
+    [
+        ("glicko", jr.Matches, True),
+        ("glicko", jr.Periods, True),
+        ("weng_lin", jr.Rounds, True),
+        ("category_glicko", jr.Periods, False),
+        ("elo_mmr", jr.Matches, False),
+        ("elo_mmr", jr.Rounds, False),
+        ("topcoder", jr.Rounds, False),
+    ],
+)
+def test_a_replay_is_one_graph_unless_there_are_loops_within_its_events(league, monkeypatch, name, kind, whole):
+    class Found(Exception):
+        pass
+
+    def find_traits(*arguments):
+        raise Found(arguments[-1])
+
+    matches = league._replace(score=np.rint(league.score))
+    events = {jr.Matches: matches, jr.Periods: jr.periods(matches, 100.0), jr.Rounds: contests(40, 3, size=9).rounds}
+    settings = {"categories": 1} if name == "category_glicko" else {}
+    monkeypatch.setattr(execution, "_jit_replay", find_traits)
+    with pytest.raises(Found) as found:
+        on_gpu(jr.run)(jr.extend.SYSTEMS[name](**settings), events[kind])
+    options = on_gpu(compiler_options.compiler_options)(found.value.args[0])
+    assert ("WHILE" in options["xla_gpu_enable_command_buffer"]) == whole
 
 
 def replay_rules(system):

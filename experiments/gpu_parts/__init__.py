@@ -2,6 +2,7 @@
 
 contract_and_references.py   what every system must satisfy, and the ratings of the CPU and of other programs
 kernel_agreement.py          the one-launch kernel beside the loop
+graph_loops.py               whole replays in one CUDA graph beside a graph for each step
 replays.py                   matches a second of histories, by the loop and by the kernel
 blat_mmr_algorithms.py       BlatMMR by each algorithm
 settings_at_once.py          many settings, or many histories, in one program; memory

@@ -4,6 +4,7 @@ from gpu_parts import conclusions
 
 QUESTIONS = {
     "contract": "may any number of this device be believed?",
+    "graphs": "may a loop be in a CUDA graph when there are loops within its events?",
     "kernel": 'is engine="kernel" right, and faster than the loop, so that it may become the default on a GPU?',
     "replays": "for which histories do `jaxrate plan` and the guide advise a GPU?",
     "blat_mmr": 'what does algorithm="auto" of BlatMMR take on this device?',
@@ -30,6 +31,14 @@ def answer_by_failures(records, part):
     return f"{len(rows) - len(wrong)} of {len(rows)} cases are right" + (
         f", wrong: {join_names(wrong, 'system', 'form', 'precision')}" if wrong else ""
     )
+
+
+def answer_by_graphs(records):
+    rows = conclusions.rows_without_error(records, "graphs")
+    wrong = [row for row in rows if row["whole_wrong"]]
+    if any(row["by_step_wrong"] for row in rows):
+        return f"turns differ without it: {join_names(rows, 'system')}"
+    return f"no: wrong for {join_names(wrong, 'system')}" if wrong else "yes"
 
 
 def answer_by_kernel(records):
@@ -78,6 +87,7 @@ def answer_by_chunks(records):
 
 ANSWERS = {
     "contract": lambda records: answer_by_failures(records, "contract"),
+    "graphs": answer_by_graphs,
     "kernel": answer_by_kernel,
     "replays": answer_by_replays,
     "blat_mmr": answer_by_blat_mmr,

@@ -32,6 +32,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "contract": Part("contract_and_references", 110, 60, compiles_first=True),
+    "graphs": Part("graph_loops", 90, 60),
     "kernel": Part("kernel_agreement", 110, 25, compiles_first=True),
     "replays": Part("replays", 150, 60, compiles_first=True),
     "blat_mmr": Part("blat_mmr_algorithms", 60, 40, compiles_first=True),

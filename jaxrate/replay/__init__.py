@@ -12,6 +12,7 @@ random_number_checks.py       checks of the key of a replay, or of the random nu
 row_gather_and_scatter.py     rows of players: taken from the state, packed and put back
 padded_states_and_columns.py  arrays of sizes that are used again
 plan_column_replacement.py    columns of plans: changed, padded, and put where a plan has them
+program_operations.py         the operations that rate an event, which decide how it is compiled
 scan_programs.py              the programs that replay
 schedule.py                   which events may be rated at the same time: the host side of exact parallel replay
 sharding.py                   what is spread over several devices

@@ -14,7 +14,7 @@ class ProgramTraits(NamedTuple):
     events: type = Matches  # of what kind they are
     axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
     stream: bool = False  # whether it takes one event after the other
-    loops: bool = False  # whether there are loops within its matches
+    loops: bool = False  # whether there may be loops within its events
     nodes: bool = False  # whether its matches sum over more numbers than a player has, as over nodes of an integral
     short: bool = False  # whether it is sooner done than compiled
     tiles: bool = False  # whether large rounds are cut in tiles
@@ -27,17 +27,24 @@ QUICK = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-CUDA_GRAPH = {  # For the whole replay, its loops included, to become one CUDA graph: otherwise the host launches every
-    # step, and waits for each turn of a loop within. Copies of slices, which that pass makes, would be in no graph.
-    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE",
+CUDA_GRAPH = {  # For all that a step does to become one CUDA graph: otherwise the host launches every kernel. Copies of
+    # slices, which that pass makes, would be in no graph.
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL",
     "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",
+}
+# For the whole replay to become one. There must be no loop within its loop: with one, steps of an H100 ran into each
+# other, and predictions and ratings were not numbers, or were wrong (JAX 0.11.2, `graphs` of `gpu_record.json`).
+CUDA_GRAPH_OF_LOOP = CUDA_GRAPH | {
+    "xla_gpu_enable_command_buffer": CUDA_GRAPH["xla_gpu_enable_command_buffer"] + ",WHILE"
 }
 
 
 def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     """The options for a program of these traits on the default device. None: XLA's own."""
+    if jax.default_backend() == "gpu":
+        return supported_xla_options(CUDA_GRAPH if traits.loops or traits.stream else CUDA_GRAPH_OF_LOOP)
     if jax.default_backend() != "cpu":
-        return supported_xla_options(CUDA_GRAPH) if jax.default_backend() == "gpu" else None
+        return None
     without = []
     if traits.events is Rounds or traits.axes > 1:
         # It would hand thin matrix products to a library that takes twice as long over them.

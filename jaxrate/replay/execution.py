@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.argument_checks import is_traced
 from jaxrate.array_types import Array
@@ -27,6 +26,7 @@ from jaxrate.replay.compiler_options import (
     quick_compile_options,
     supported_xla_options,
 )
+from jaxrate.replay.program_operations import any_event_has_loops, match_program_features
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
@@ -98,7 +98,12 @@ def _execute_blocks(
     """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
     inputs, flat = (params, state, plan, key), plan.events
     tiles = any(is_rated_in_tiles(flat, block.size, block.number) for block in plan.blocks)
-    traits = ProgramTraits(type(flat), short=plan.size <= policy.short_history, tiles=tiles)
+    traits = ProgramTraits(
+        type(flat),
+        loops=any_event_has_loops(rules, params, state, plan),
+        short=plan.size <= policy.short_history,
+        tiles=tiles,
+    )
     program = compile_replay(replay_block, inputs, policy, traits)
 
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
@@ -171,7 +176,7 @@ def compile_match_replay(
     stream = plan.number is None
     replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _import_levels_kernel()
     traits = ProgramTraits(Matches, stream=stream, short=short)
-    if replay is replay_levels and not short:
+    if not stream and (has_launch_overhead() or not short):
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
         features = match_program_features(rules, params, state, match)
         traits = traits._replace(loops=features.loops, nodes=features.nodes)
@@ -284,56 +289,3 @@ def min_mean_width_for_levels(
     outline = match_program_features(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
     simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
-
-
-class MatchProgramComplexity(NamedTuple):
-    """What is compiled for a match."""
-
-    loops: bool  # whether there is a loop within it
-    scalar_rows: bool  # whether a player is one number in each leaf of the state
-    nodes: bool  # whether there are vectors longer than any of a player, as over nodes of an integral
-    operations: int
-
-
-def match_program_features(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramComplexity:
-    """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
-    state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
-    leaves, structure = jax.tree.flatten((params, state, match))
-    return _match_program_features_cached(rules, structure, tuple(jax.typeof(x) for x in leaves))
-
-
-@lru_cache
-def _match_program_features_cached(
-    rules: ReplayRules, structure: Any, types: tuple[Any, ...]
-) -> MatchProgramComplexity:
-    def rate(params: Params, state: State, match: Matches) -> Any:
-        draw = random_draw_rule(rules)
-        drawn = None if draw is None else draw(jax.random.key(0))
-        return rate_event(rules, prepare_replay(rules, params), state, match, drawn)
-
-    params, state, match = jax.tree.unflatten(structure, types)
-    operations = _operation_names_and_longest_axes(jax.make_jaxpr(rate)(params, state, match).jaxpr, set())
-    longest = max((n for x in jax.tree.leaves(state) for n in x.shape), default=2)
-    return MatchProgramComplexity(
-        any(name == "while" for name, _ in operations),
-        all(x.shape == (2,) for x in jax.tree.leaves(state)),
-        any(length > longest for _, length in operations),
-        len(operations),
-    )
-
-
-def _operation_names_and_longest_axes(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[str, int]]:
-    """The operations of a function, each with the longest axis of what it gives.
-
-    Those of the functions that it calls are among them, once for each function.
-    """
-    operations = []
-    for equation in jaxpr.eqns:
-        shapes = (getattr(x.aval, "shape", ()) for x in equation.outvars)
-        operations.append((equation.primitive.name, max((n for shape in shapes for n in shape), default=1)))
-        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
-            inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-            if isinstance(inner, Jaxpr) and id(inner) not in counted:
-                counted.add(id(inner))
-                operations += _operation_names_and_longest_axes(inner, counted)
-    return operations

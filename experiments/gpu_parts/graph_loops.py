@@ -1,0 +1,72 @@
+"""A whole replay in one CUDA graph, its loop included, beside a graph for each step: are the results the same?
+
+Decides: whether a loop may be in a graph when there are loops within its events. With JAX 0.11.2 it must not.
+"""
+
+import time
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+import jaxrate as jr
+from gpu_parts.histories import ROUNDS, TENNIS, resize_history
+from gpu_parts.replay_clock import arrange_events, first_state, replay, system_of
+from jaxrate.replay import compiler_options, execution
+
+SHORT_ROUNDS, SHORT_TENNIS = ROUNDS | {"rounds": 30}, TENNIS | {"matches": 100_000}
+WITHIN = "elo_mmr", "elo_mmx", "codeforces"  # with loops within their events
+NONE_WITHIN = ("topcoder", SHORT_ROUNDS), ("elo", SHORT_TENNIS), ("glicko2", SHORT_TENNIS)
+COMPARED_TURNS = 6
+
+
+class Turn(NamedTuple):
+    """A replay and its time."""
+
+    seconds: float
+    prediction: np.ndarray
+    rating: np.ndarray
+
+
+def cases(options):
+    every = [*((name, SHORT_ROUNDS) for name in WITHIN), *NONE_WITHIN]
+    for system, history in every[:1] if options.quick else every:
+        yield {"table": "loops in graphs", "system": system} | resize_history(history, options)
+
+
+def run(case, options):
+    by_step, step_seconds = replay_often(case, compiler_options.CUDA_GRAPH, options)
+    whole, whole_seconds = replay_often(case, compiler_options.CUDA_GRAPH_OF_LOOP, options)
+    return {
+        "by_step_seconds": step_seconds,
+        "by_step_wrong": sum(not same_results(x, by_step[0]) for x in by_step),
+        "whole_seconds": whole_seconds,
+        "whole_wrong": sum(not same_results(x, by_step[0]) for x in whole),
+        "turns": len(whole),
+    }
+
+
+def replay_often(case, graph, options):
+    """Predictions and ratings of each turn, and the seconds of the best, of a program with these options."""
+    system, (_, plan) = system_of(case), arrange_events(case)
+    both = compiler_options.CUDA_GRAPH, compiler_options.CUDA_GRAPH_OF_LOOP
+    compiler_options.CUDA_GRAPH = compiler_options.CUDA_GRAPH_OF_LOOP = graph
+    found = []
+    try:
+        execution._jit_replay.cache_clear()
+        for _ in range(2 if options.quick else COMPARED_TURNS):
+            state = first_state(system, plan.num_players)
+            start = time.perf_counter()
+            state, prediction = jax.block_until_ready(replay(system, plan, state))
+            seconds = time.perf_counter() - start
+            found.append(Turn(seconds, np.asarray(prediction), np.asarray(jr.ratings(system, state).mean)))
+    finally:
+        compiler_options.CUDA_GRAPH, compiler_options.CUDA_GRAPH_OF_LOOP = both
+        execution._jit_replay.cache_clear()
+    return found, min(turn.seconds for turn in found[1:])
+
+
+def same_results(turn, wanted):
+    """Whether predictions and ratings are the same but for rounding."""
+    pairs = (turn.prediction, wanted.prediction), (turn.rating, wanted.rating)
+    return all(np.allclose(x, y, rtol=1e-4, atol=1e-4, equal_nan=True) for x, y in pairs)
