@@ -31,7 +31,7 @@ def concatenate_pair(first: Array, second: Array) -> Array:
 def check_accelerator_predictions_finite(predictions: Array) -> None:
     """FloatingPointError for predictions that are not finite, unless a CPU made them or they are traced.
 
-    An H100 made some in rounds of 2,000 participants (JAX 0.11.2); on a CPU the same rounds had none.
+    An H100 made some where loops within events were in one CUDA graph with their loop (see `compiler_options.py`).
     """
     backend = jax.default_backend()
     if backend != "cpu" and not is_traced(predictions) and not bool(jnp.isfinite(predictions).all()):

@@ -60,7 +60,7 @@ def on_gpu(function):
         ("category_glicko", jr.Periods, False),
         ("elo_mmr", jr.Matches, False),
         ("elo_mmr", jr.Rounds, False),
-        ("topcoder", jr.Rounds, False),
+        ("codeforces", jr.Rounds, False),
     ],
 )
 def test_a_replay_is_one_graph_unless_there_are_loops_within_its_events(league, monkeypatch, name, kind, whole):

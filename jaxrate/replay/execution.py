@@ -100,7 +100,7 @@ def _execute_blocks(
     tiles = any(is_rated_in_tiles(flat, block.size, block.number) for block in plan.blocks)
     traits = ProgramTraits(
         type(flat),
-        loops=any_event_has_loops(rules, params, state, plan),
+        loops=has_launch_overhead() and any_event_has_loops(rules, params, state, plan),
         short=plan.size <= policy.short_history,
         tiles=tiles,
     )

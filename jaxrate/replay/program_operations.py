@@ -1,6 +1,6 @@
 """What the programs of rules are made of, which decides how they are compiled and in what order matches are rated."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +15,8 @@ from jaxrate.replay.scan_programs import ReplayRules, prepare_replay, rate_event
 from jaxrate.rules import Params, State
 from jaxrate.system import random_draw_rule
 
+LOOPS = "while", "call_hi_primitive"  # since JAX 0.11 the latter hides what a `custom_root` does
+
 
 class MatchProgramComplexity(NamedTuple):
     """What is compiled for a match."""
@@ -27,53 +29,67 @@ class MatchProgramComplexity(NamedTuple):
 
 def match_program_features(rules: ReplayRules, params: Params, state: State, match: Matches) -> MatchProgramComplexity:
     """The outline of rules, with leaves of a state [n, ...] and of a match [...] of these types."""
-    state = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
-    leaves, structure = jax.tree.flatten((params, state, match))
-    return _match_program_features_cached(rules, structure, tuple(jax.typeof(x) for x in leaves))
+    rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), state)
+    return _match_program_features_cached(rules, *_structure_and_types((params, rows, match)))
 
 
 @lru_cache
 def _match_program_features_cached(
     rules: ReplayRules, structure: Any, types: tuple[Any, ...]
 ) -> MatchProgramComplexity:
-    params, state, match = jax.tree.unflatten(structure, types)
-    operations = _rating_operations(rules, params, state, match)
-    longest = max((n for x in jax.tree.leaves(state) for n in x.shape), default=2)
+    params, rows, match = _inputs_of_types(structure, types)
+    jaxpr = jax.make_jaxpr(partial(_rate_alone, rules))(params, rows, match).jaxpr
+    operations = _operation_names_and_longest_axes(jaxpr, set())
+    longest = max((n for x in jax.tree.leaves(rows) for n in x.shape), default=2)
+    hidden = has_launch_overhead() and _program_has_loops(rules, params, rows, match)
     return MatchProgramComplexity(
-        _has_loops(operations),
-        all(x.shape == (2,) for x in jax.tree.leaves(state)),
+        hidden or any(name in LOOPS for name, _ in operations),
+        all(x.shape == (2,) for x in jax.tree.leaves(rows)),
         any(length > longest for _, length in operations),
         len(operations),
     )
 
 
 def any_event_has_loops(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> bool:
-    """Whether there are loops within the periods or rounds of a plan, for a device on which kernels are launched."""
+    """Whether there are loops within the periods or rounds of a plan, each of its padded size."""
+    sizes = frozenset(block.size for block in plan.blocks)
+    return _any_event_has_loops_cached(rules, sizes, *_structure_and_types((params, state, plan.events, plan.starts)))
 
-    def has_loops(size: tuple[int, int]) -> bool:
-        events, _ = gather_events(plan.events, plan.starts, jnp.zeros((1, 1), jnp.int32), size)
+
+@lru_cache
+def _any_event_has_loops_cached(
+    rules: ReplayRules, sizes: frozenset[tuple[int, int]], structure: Any, types: tuple[Any, ...]
+) -> bool:
+    params, state, flat, starts = _inputs_of_types(structure, types)
+
+    def event_has_loops(size: tuple[int, int]) -> bool:
+        events, _ = jax.eval_shape(lambda x, y: gather_events(x, y, jnp.zeros((1, 1), jnp.int32), size), flat, starts)
         event = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), events)
-        rows = jax.eval_shape(gather_rows, state, event.player)
-        return _has_loops(_rating_operations(rules, params, rows, event))
+        return _program_has_loops(rules, params, jax.eval_shape(gather_rows, state, event.player), event)
 
-    return has_launch_overhead() and any(has_loops(size) for size in {block.size for block in plan.blocks})
-
-
-def _has_loops(operations: list[tuple[str, int]]) -> bool:
-    """On a CPU, only loops whose turns are not known when they are compiled: XLA unrolls others."""
-    loops = ("while", "scan") if has_launch_overhead() else ("while",)
-    return any(name in loops for name, _ in operations)
+    return any(event_has_loops(size) for size in sizes)
 
 
-def _rating_operations(rules: ReplayRules, params: Params, rows: State, event: Any) -> list[tuple[str, int]]:
-    """The operations that rate an event."""
+def _program_has_loops(rules: ReplayRules, params: Params, rows: State, event: Any) -> bool:
+    """Whether the program that rates an event of these types has loops, wherever they are hidden."""
+    return "stablehlo.while" in jax.jit(partial(_rate_alone, rules)).lower(params, rows, event).as_text()
 
-    def rate(params: Params, rows: State, event: Any) -> Any:
-        draw = random_draw_rule(rules)
-        drawn = None if draw is None else draw(jax.random.key(0))
-        return rate_event(rules, prepare_replay(rules, params), rows, event, drawn)
 
-    return _operation_names_and_longest_axes(jax.make_jaxpr(rate)(params, rows, event).jaxpr, set())
+def _structure_and_types(inputs: Any) -> tuple[Any, tuple[Any, ...]]:
+    leaves, structure = jax.tree.flatten(inputs)
+    return structure, tuple(jax.typeof(x) for x in leaves)
+
+
+def _inputs_of_types(structure: Any, types: tuple[Any, ...]) -> Any:
+    """What stands for inputs where they are traced."""
+    leaves = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in types]
+    return jax.tree.unflatten(structure, leaves)
+
+
+def _rate_alone(rules: ReplayRules, params: Params, rows: State, event: Any) -> Any:
+    draw = random_draw_rule(rules)
+    drawn = None if draw is None else draw(jax.random.key(0))
+    return rate_event(rules, prepare_replay(rules, params), rows, event, drawn)
 
 
 def _operation_names_and_longest_axes(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[str, int]]:
