@@ -35,8 +35,8 @@ def cases(options):
 
 
 def run(case, options):
-    by_step, step_seconds = replay_often(case, compiler_options.CUDA_GRAPH, options)
-    whole, whole_seconds = replay_often(case, compiler_options.CUDA_GRAPH_OF_LOOP, options)
+    by_step, step_seconds = replay_often(case, compiler_options.STEP_GRAPH_OPTIONS, options)
+    whole, whole_seconds = replay_often(case, compiler_options.REPLAY_GRAPH_OPTIONS, options)
     return {
         "by_step_seconds": step_seconds,
         "by_step_wrong": sum(not same_results(x, by_step[0]) for x in by_step),
@@ -49,8 +49,8 @@ def run(case, options):
 def replay_often(case, graph, options):
     """Predictions and ratings of each turn, and the seconds of the best, of a program with these options."""
     system, (_, plan) = system_of(case), arrange_events(case)
-    both = compiler_options.CUDA_GRAPH, compiler_options.CUDA_GRAPH_OF_LOOP
-    compiler_options.CUDA_GRAPH = compiler_options.CUDA_GRAPH_OF_LOOP = graph
+    both = compiler_options.STEP_GRAPH_OPTIONS, compiler_options.REPLAY_GRAPH_OPTIONS
+    compiler_options.STEP_GRAPH_OPTIONS = compiler_options.REPLAY_GRAPH_OPTIONS = graph
     found = []
     try:
         execution._jit_replay.cache_clear()
@@ -61,7 +61,7 @@ def replay_often(case, graph, options):
             seconds = time.perf_counter() - start
             found.append(Turn(seconds, np.asarray(prediction), np.asarray(jr.ratings(system, state).mean)))
     finally:
-        compiler_options.CUDA_GRAPH, compiler_options.CUDA_GRAPH_OF_LOOP = both
+        compiler_options.STEP_GRAPH_OPTIONS, compiler_options.REPLAY_GRAPH_OPTIONS = both
         execution._jit_replay.cache_clear()
     return found, min(turn.seconds for turn in found[1:])
 

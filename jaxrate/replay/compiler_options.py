@@ -27,22 +27,21 @@ QUICK = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-CUDA_GRAPH = {  # For all that a step does to become one CUDA graph: otherwise the host launches every kernel. Copies of
-    # slices, which that pass makes, would be in no graph.
+STEP_GRAPH_OPTIONS = {  # For all that a step does to become one CUDA graph: otherwise the host launches every kernel.
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL",
-    "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",
+    "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",  # it makes copies of slices, which would be in no graph
 }
-# For the whole replay to become one. There must be no loop within its loop: with one, steps of an H100 ran into each
-# other, and predictions and ratings were not numbers, or were wrong (JAX 0.11.2, `graphs` of `gpu_record.json`).
-CUDA_GRAPH_OF_LOOP = CUDA_GRAPH | {
-    "xla_gpu_enable_command_buffer": CUDA_GRAPH["xla_gpu_enable_command_buffer"] + ",WHILE"
+# For the whole replay to become one graph. There must be no loop within its loop: with one, steps of an H100 ran into
+# each other, and predictions and ratings were wrong or no numbers (JAX 0.11.2, `graphs` of `gpu_record.json`).
+REPLAY_GRAPH_OPTIONS = STEP_GRAPH_OPTIONS | {
+    "xla_gpu_enable_command_buffer": STEP_GRAPH_OPTIONS["xla_gpu_enable_command_buffer"] + ",WHILE"
 }
 
 
 def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     """The options for a program of these traits on the default device. None: XLA's own."""
     if jax.default_backend() == "gpu":
-        return supported_xla_options(CUDA_GRAPH if traits.loops or traits.stream else CUDA_GRAPH_OF_LOOP)
+        return supported_xla_options(STEP_GRAPH_OPTIONS if traits.loops or traits.stream else REPLAY_GRAPH_OPTIONS)
     if jax.default_backend() != "cpu":
         return None
     without = []

@@ -37,8 +37,8 @@ def match_program_features(rules: ReplayRules, params: Params, state: State, mat
 def _match_program_features_cached(
     rules: ReplayRules, structure: Any, types: tuple[Any, ...]
 ) -> MatchProgramComplexity:
-    params, rows, match = _inputs_of_types(structure, types)
-    jaxpr = jax.make_jaxpr(partial(_rate_alone, rules))(params, rows, match).jaxpr
+    params, rows, match = _shapes_from_types(structure, types)
+    jaxpr = jax.make_jaxpr(partial(_rate_one_event, rules))(params, rows, match).jaxpr
     operations = _operation_names_and_longest_axes(jaxpr, set())
     longest = max((n for x in jax.tree.leaves(rows) for n in x.shape), default=2)
     hidden = has_launch_overhead() and _program_has_loops(rules, params, rows, match)
@@ -60,7 +60,7 @@ def any_event_has_loops(rules: ReplayRules, params: Params, state: State, plan: 
 def _any_event_has_loops_cached(
     rules: ReplayRules, sizes: frozenset[tuple[int, int]], structure: Any, types: tuple[Any, ...]
 ) -> bool:
-    params, state, flat, starts = _inputs_of_types(structure, types)
+    params, state, flat, starts = _shapes_from_types(structure, types)
 
     def event_has_loops(size: tuple[int, int]) -> bool:
         events, _ = jax.eval_shape(lambda x, y: gather_events(x, y, jnp.zeros((1, 1), jnp.int32), size), flat, starts)
@@ -72,7 +72,7 @@ def _any_event_has_loops_cached(
 
 def _program_has_loops(rules: ReplayRules, params: Params, rows: State, event: Any) -> bool:
     """Whether the program that rates an event of these types has loops, wherever they are hidden."""
-    return "stablehlo.while" in jax.jit(partial(_rate_alone, rules)).lower(params, rows, event).as_text()
+    return "stablehlo.while" in jax.jit(partial(_rate_one_event, rules)).lower(params, rows, event).as_text()
 
 
 def _structure_and_types(inputs: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -80,13 +80,13 @@ def _structure_and_types(inputs: Any) -> tuple[Any, tuple[Any, ...]]:
     return structure, tuple(jax.typeof(x) for x in leaves)
 
 
-def _inputs_of_types(structure: Any, types: tuple[Any, ...]) -> Any:
+def _shapes_from_types(structure: Any, types: tuple[Any, ...]) -> Any:
     """What stands for inputs where they are traced."""
     leaves = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in types]
     return jax.tree.unflatten(structure, leaves)
 
 
-def _rate_alone(rules: ReplayRules, params: Params, rows: State, event: Any) -> Any:
+def _rate_one_event(rules: ReplayRules, params: Params, rows: State, event: Any) -> Any:
     draw = random_draw_rule(rules)
     drawn = None if draw is None else draw(jax.random.key(0))
     return rate_event(rules, prepare_replay(rules, params), rows, event, drawn)
