@@ -13,8 +13,8 @@ COUNTED_DEVICE = "an H100"
 
 
 def step_seconds(row):
-    """Of a step of next to nothing: its launches, from a row of `gpu_programs.json`."""
-    return row["launches"] * KERNEL_SECONDS
+    """Of a step of next to nothing: its launches and waits, from a row of `gpu_programs.json`."""
+    return row["launches"] * KERNEL_SECONDS + (row["waits"] + row["graphs"]) * WAIT
 
 
 def unit_seconds(row):

@@ -153,7 +153,7 @@ def steps(options):
 
 def seconds(row, width):
     """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    return max(step_seconds(row), width * unit_seconds(row)) + (row["waits"] + row["graphs"]) * WAIT
+    return max(step_seconds(row), width * unit_seconds(row))
 
 
 def estimated(row, arranged):
