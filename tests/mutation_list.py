@@ -154,6 +154,10 @@ MUTATIONS = [
       "tests/test_kernel_races.py -k no_access"),
     M("kernel barrier before the next step", "barrier()\n        return following", "return following",
       "tests/test_kernel_races.py -k no_access"),
+    M("loops that a jaxpr hides", 'return "stablehlo.while" in', 'return "stablehlo.loop" in',
+      "tests/test_gpu_programs.py -k 'one_graph'"),
+    M("loops in one graph", "if traits.loops or traits.stream else", "if traits.stream else",
+      "tests/test_gpu_programs.py -k 'one_graph'"),
     # Chunks and live histories
     M("resume keeps finished parts", "int(number[1]) >= parts", "int(number[1]) > parts",
       "tests/test_rate_files_interrupted.py -k 'others_stay'"),
