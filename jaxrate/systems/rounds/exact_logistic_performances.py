@@ -5,6 +5,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.rounds import performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import Participants
@@ -40,12 +41,16 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     def log_ratio(x: Array) -> tuple[Array, Array]:
         ahead, share = shares()
         both = jnp.where(ahead == 0, 2.0, 1.0) * share
-        z = (x[:, None] - centre) * inverse
-        distance = jnp.where(z >= 0, z, -z)  # |z|, whose slope is not 0 at a centre
-        inside, near = (z >= 0)[None] == below, 1.0 / (1.0 + jnp.exp(-distance))
-        tail = jnp.where(inside & (gain > 0)[None], -distance[None], _LOG_ZERO)
+        z = ((x[:, None] - centre) * inverse)[None]
+        is_ahead = z >= 0
+        inside = is_ahead == below
+        if has_launch_overhead():  # then each sum computes what follows anew: of all pairs it would be written and read
+            is_ahead = inside == below
+        distance = jnp.where(is_ahead, z, -z)  # |z|, whose slope is not 0 at a centre
+        near = 1.0 / (1.0 + jnp.exp(-distance))
+        tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
         more = jnp.where(inside, jnp.where(ahead <= 0, -share, 0.0), jnp.where(ahead >= 0, share, 0.0))
-        columns = jnp.broadcast_arrays(tail, both * near[None], both * (inverse * near**2)[None], more)
+        columns = jnp.broadcast_arrays(tail, both * near, both * (inverse[None] * near**2), more)
         top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
             columns[0], tuple(columns[1:3]), (columns[3],)
         )
