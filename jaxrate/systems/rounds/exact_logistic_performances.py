@@ -44,8 +44,8 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
         z = ((x[:, None] - centre) * inverse)[None]
         is_ahead = z >= 0
         inside = is_ahead == below
-        if has_launch_overhead():  # then each sum computes what follows anew: of all pairs it would be written and read
-            is_ahead = inside == below
+        if has_launch_overhead() and len(indices) == len(group):
+            is_ahead = inside == below  # so each sum computes what follows anew: of all pairs it would fill the memory
         distance = jnp.where(is_ahead, z, -z)  # |z|, whose slope is not 0 at a centre
         near = 1.0 / (1.0 + jnp.exp(-distance))
         tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
