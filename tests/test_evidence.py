@@ -42,7 +42,7 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
         return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
-    same = jr.smooth(system, events, tolerance=1e-11, params=jax.tree.map(jnp.asarray, system.params))  # its program
+    same = jr.smooth(system, events, tolerance=1e-11)
     assert value[0, 0] == pytest.approx(-same.evidence, rel=1e-12)
     for i in range(len(x)):
         step = 1e-4 * max(abs(x[i]), 1.0) * np.eye(len(x))[i]

@@ -84,12 +84,13 @@ def smooth(
     model, params, checked_events, participations, timelines = prepare_smoothing(
         "smooth", system, events, params, num_players
     )
-    sweep_result = run_sweeps(model, params, timelines, tolerance, sweeps)
+    param_arrays = jax.tree.map(lambda x: jnp.asarray(x, float), params)  # as in fits by evidence, whose program this is
+    sweep_result = run_sweeps(model, param_arrays, timelines, tolerance, sweeps)
     change, converged = float(sweep_result.change), bool(sweep_result.change <= tolerance)
     if not converged:
         message = f"means still moved by up to {change:.2g} deviations after {sweeps} sweeps: allow more by sweeps=..."
         warnings.warn(message, stacklevel=3)  # past the check of arguments
-    quantities = smoothed_quantities(model, params, timelines, sweep_result.site)
+    quantities = smoothed_quantities(model, param_arrays, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     if isinstance(checked_events, Matches):
         participations = list_first_participations(participations, len(checked_events.score))
