@@ -11,7 +11,8 @@ from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import make_free_parameters
 from tests.conftest import mark_full
 from tests.test_skills import SEASONS, league
-from tests.test_smooth_teams import short_history
+from tests.test_skills_teams import system_of
+from tests.test_smooth_teams import short_history, twin_of
 
 TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season_keep": 0.7, "season_growth": 25.0}
 SYSTEMS = {
@@ -89,9 +90,10 @@ def team_history(n):
     )  # fmt: skip
 
 
-QUITS = "kills_scale", "kills_noise", "quit_threshold", "draw_margin", "experience"
+QUITS = "kills_scale", "kills_noise", "quit_threshold"
 CONTESTS = [
     ("quits", QUITS),
+    ("quits", ("draw_margin", "experience")),
     ("draws", ("team_noise", "draw_margin", "experience", "match_growth")),
     ("margin", ("team_noise", "margin_scale", "compression", "size_advantage")),
 ]
@@ -114,10 +116,11 @@ def test_contests_are_fitted_by_evidence():
 
 
 def test_the_evidence_of_one_contest_is_its_loss_by_margins():
-    system = jr.skills("margin", margin="points", **TEAMS["margin"].params._asdict() | {"growth": 0.0})
-    one = slice_events(team_history(80), 0, 1)
+    system, one = system_of("margin"), slice_events(short_history(), 0, 1)
+    twin = twin_of("margin", one)
+    twin.converge()
     loss = jr.fitting.sweep_parameters(system, one, system.params, loss="margin") * len(one.events.player)
-    assert float(loss) == pytest.approx(-jr.smooth(system, one).evidence, rel=1e-5)
+    assert float(loss) == pytest.approx(-twin.evidence(), rel=1e-5)
 
 
 @pytest.mark.full

@@ -103,6 +103,10 @@ def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, n
     assert code == 0 and columns["margin"] == values["margin"] and ("season" in columns) == bool(values["seasons"])
     code, text, errors = jaxrate("compare", football, "--params", saved, "--system", "skills")
     assert code == 0 and "periods of" in text, errors  # the columns of the margin had to be named again
+
+
+@pytest.mark.full  # that of `rate` is above
+def test_a_plain_fit_is_of_glicko(jaxrate, football, no_errors):
     assert jaxrate("fit", football, "--steps", 1, "--plain")[1].startswith("glicko: ")
 
 

@@ -46,7 +46,7 @@ def test_scorelines_agree_with_the_results(rated):
     lead = jr.forecasts.goal_difference_probabilities(lines.probability, 0.0)
     for name, found in (("win", lead.over), ("draw", lead.level), ("loss", lead.under)):
         np.testing.assert_allclose(found, known[name], atol=2e-6)
-    wrapped = jr.rate(jr.forecasts.add_outcomes(rated.system), season())
+    wrapped = rated._replace(system=jr.forecasts.add_outcomes(rated.system))
     others = jr.forecasts.predict_scorelines(wrapped, PAIRS, side="a", most_goals=30)
     np.testing.assert_array_equal(others.probability, lines.probability)
 
@@ -101,7 +101,7 @@ def test_lines_at_halves_quarters_and_whole_goals():
             "this glicko says nothing of scorelines; take jr.skills('goals', margin=...)",
         ),
         (
-            lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.skills(), season()), PAIRS),
+            lambda rated: jr.forecasts.predict_scorelines(rated._replace(system=jr.skills()), PAIRS),
             "this skills says nothing of scorelines",
         ),
     ],

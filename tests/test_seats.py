@@ -109,7 +109,7 @@ def test_trueskill_is_as_its_twin(ranks, weights, double):
 
 
 @PRECISIONS
-@pytest.mark.parametrize("kind", ["sum", "mean"])
+@pytest.mark.parametrize("kind", mark_full(["sum", "mean"], "sum"))
 def test_elo_mmx_is_as_its_twin(kind, double):
     events, beta, gamma = race(CARS, [1, 0, 1, 2]), 3.0, 0.5
     flat = events.events
@@ -217,7 +217,7 @@ def test_slopes_are_finite_and_those_of_differences(name):
 
     with jax.enable_x64(True):
         schedule, h = arrange_blocks(events, [Block(np.arange(4, dtype=np.int32)[:, None], (24, 18))]), 1e-4 * value
-        value_and_slope = quick(jax.value_and_grad(total))  # one program for both
+        value_and_slope = quick(lambda x: jax.jvp(total, (x,), (1.0,)))  # one program for both
         _, slope = value_and_slope(value)
         difference = float(value_and_slope(value + h)[0] - value_and_slope(value - h)[0]) / (2.0 * h)
     assert np.isfinite(slope)

@@ -130,7 +130,7 @@ CASES_BY_PERIOD = "win", "draws", "statistics", "form"
     ("case", "form"),
     mark_full(
         [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)],
-        *((x, "matches") for x in CASES if x not in ("win", "statistics")),
+        *((x, "matches") for x in ("draws", "margin", "logistic")),
         *((x, "periods") for x in CASES_BY_PERIOD if x != "draws"),
     ),
 )

@@ -73,7 +73,7 @@ def exact_beliefs(mean, size, rank, deviation, draw_margin):
 
     Members have the mean of their team divided by its size, and noise of deviation 1. Neighbours in the standing count.
     """
-    order, x = np.argsort(rank, kind="stable"), np.linspace(-12.0, 12.0, 121)
+    order, x = np.argsort(rank, kind="stable"), np.linspace(-12.0, 12.0, 81)
     variance, grid = size * (deviation**2 + 1.0), np.meshgrid(x, x, x, indexing="ij")
     density = np.exp(sum(-0.5 * (z - m) ** 2 / v for z, m, v in zip(grid, mean, variance, strict=True)))
     for first, second in itertools.pairwise(order):
