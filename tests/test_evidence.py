@@ -43,12 +43,11 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
         return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
-    same = jr.smooth(system, events, tolerance=1e-11)
-    assert value[0, 0] == pytest.approx(-same.evidence, rel=1e-12)
     for i in range(len(x)):
         step = 1e-4 * max(abs(x[i]), 1.0) * np.eye(len(x))[i]
         difference = (at(x + step)[0, 0] - at(x - step)[0, 0]) / (2.0 * step[i])
         assert slope[0, i] == pytest.approx(difference, rel=digits, abs=1e-7), names[i]
+    return value[0, 0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,9 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
     of_margins = "margin_scale", "compression", "form_deviation", "form_reversion"
     names += ("draw_margin", "experience", "side_advantage") if case == "draws" else of_margins
-    slopes_beside_differences(monkeypatch, system._replace(params=params), events, names, 0.02 if bounded else 1e-5)
+    system = system._replace(params=params)
+    value = slopes_beside_differences(monkeypatch, system, events, names, 0.02 if bounded else 1e-5)
+    assert value == pytest.approx(-jr.smooth(system, events, tolerance=1e-11).evidence, rel=1e-12)
 
 
 TEAMS = {
@@ -101,7 +102,10 @@ CONTESTS = [
 
 @pytest.mark.parametrize(("case", "names"), mark_full(CONTESTS, CONTESTS[0]))
 def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case, names):
-    """With players in several teams, teams that tie within a draw margin, statistics and quits."""
+    """With players in several teams, teams that tie within a draw margin, statistics and quits.
+
+    That the value is the evidence is tested of matches, and of contests at the end of a fit.
+    """
     teams, n = ((3,), 6) if case == "quits" else ((2, 2, 3, 5), 12)
     rounds = team_history(n) if case == "margin" else short_history(n=n, teams=teams)
     assert rounds.events.seat is not None

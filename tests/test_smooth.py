@@ -15,7 +15,7 @@ from jaxrate.smoothing.smoother import resolve_smoothing_model
 from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
-from tests.test_skills import CASES, PLAYERS, games_of, league, system_of
+from tests.test_skills import CASES, PLAYERS, SEASONS, games_of, league, system_of
 
 N = 22
 PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").read_text())
@@ -131,6 +131,20 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
     after = jr.run(system, later, state=one.state)
     assert float(after.prediction[0]) == pytest.approx(float(jr.predict(system, one.state, later)[0]))
     np.testing.assert_allclose(jr.ratings(system, one.state).mean[events.player[-1]], one.rating.mean[-1])
+
+
+def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
+    events, clock = league(seed=1, n=N), system_of("draws")
+    number = np.searchsorted(SEASONS, events.time, side="right") * 1.0
+    leagues = jr.skills(league_season="year", **clock.params._asdict())
+    columns = events.context.columns | {"year": number}
+    one = jr.smooth(clock, events, tolerance=1e-10)
+    two = jr.smooth(leagues, events._replace(context=events.context._replace(columns=columns)), tolerance=1e-10)
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
+    for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-7)
+    last = {player: number[i] for i, pair in enumerate(events.player.tolist()) for player in pair}
+    np.testing.assert_array_equal(np.asarray(two.state.season)[[*last]], [*last.values()])
 
 
 def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):

@@ -59,8 +59,13 @@ def contests_of(rounds):
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits", "margin", "form"))
-def test_against_the_twin(x64, case):
+def test_against_the_twin(x64, monkeypatch, case):
+    """That of margins in groups of contests of several sizes, whose participants lie in another order than here."""
     rounds = short_history(mixed=case == "quits", n=9)
+    if case == "margin":
+        monkeypatch.setattr(participations, "FREE_PADDING", 0)
+        monkeypatch.setattr(participations, "BLOCK_NUMBERS", 40)
+        assert len(participations.group_contests(rounds)) > 1
     found = jr.smooth(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7, tolerance=1e-10)
@@ -103,7 +108,7 @@ def margins(teams, n, seats):
 
 
 def test_margins_are_exact(double):
-    """Means are those of a dense Kalman smoother, with players in several teams too; all of them where none meet."""
+    """Means are those of a dense Kalman smoother, with players in several teams too."""
     twin, system, rounds = margins((2, 3, 4), 12, seats=True)
     assert rounds.events.seat is not None
     found = jr.smooth(system, rounds, tolerance=1e-12, sweeps=2000)
@@ -111,6 +116,10 @@ def test_margins_are_exact(double):
     np.testing.assert_allclose(found.rating.mean, mean[:, 0], atol=1e-7)
     less = np.asarray(found.rating.deviation) / np.sqrt(variance[:, 0])
     assert less.min() > 0.7 and less.mean() < 1.0
+
+
+@pytest.mark.full  # means of several contests are above, and variances and evidence beside the twin
+def test_of_one_contest_all_is_exact(double):
     twin, system, rounds = margins((3,), 1, seats=False)
     found = jr.smooth(system, rounds, tolerance=1e-12)
     mean, variance, evidence = dense(twin)
@@ -119,7 +128,8 @@ def test_margins_are_exact(double):
     assert found.evidence == pytest.approx(evidence + 2 * np.log(20.0), rel=1e-11)
 
 
-@pytest.mark.parametrize("case", mark_full(["example", "ties"], "ties"))
+@pytest.mark.full  # the twin has them, and `test_smooth.py` that of matches
+@pytest.mark.parametrize("case", ["example", "ties"])
 def test_against_trueskill_through_time(double, case):
     peer = PEERS[case]
     teams = [[(who, place) for place, team in enumerate(contest) for who in team] for contest in peer["teams"]]
@@ -190,6 +200,7 @@ def test_the_order_of_players_and_teams_does_not_matter(double, case):
     assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
 
 
+@pytest.mark.full  # that of matches is in `test_smooth.py`, and groups are beside the twin
 def test_of_contests_between_newcomers_it_is_the_filter(double):
     """In groups of contests of several sizes, whose participants lie in another order than that of the input."""
     random, sizes = np.random.default_rng(3), [8, 3, 2, 8, 3, 2]
@@ -263,17 +274,13 @@ def test_form_is_part_of_ratings(double):
         np.testing.assert_allclose(np.asarray(one)[[*last]], np.asarray(two)[[*last]], rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", mark_full(["matches", "contests"], "matches"))
-def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double, kind):
+@pytest.mark.full  # that of matches is in `test_smooth.py`
+def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
     rounds, settings = short_history(), {**PARTS, "season_keep": 0.6, "season_growth": 30.0, "draw_margin": 60.0}
     number = np.searchsorted(SEASONS, rounds.events.time, side="right") * 1.0
     events = rounds._replace(
         events=rounds.events._replace(columns={"s": np.repeat(number, np.diff(rounds.player_start))})
     )
-    if kind == "matches":
-        player = np.stack([np.arange(CONTESTS) % 4, 4 + np.arange(CONTESTS) % 3], axis=1)
-        score = np.arange(CONTESTS) % 3 / 2
-        events = jr.matches(player, score, rounds.events.time, columns={"s": number})
     clock, leagues = jr.skills(seasons=SEASONS, **settings), jr.skills(league_season="s", **settings)
     one, two = (jr.smooth(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
     assert two.evidence == pytest.approx(one.evidence, rel=1e-9)

@@ -84,7 +84,7 @@ def smooth(
     model, params, checked_events, participations, timelines = prepare_smoothing(
         "smooth", system, events, params, num_players
     )
-    param_arrays = jax.tree.map(lambda x: jnp.asarray(x, float), params)  # as in fits by evidence, whose program this is
+    param_arrays = jax.tree.map(lambda x: jnp.asarray(x, float), params)  # as in fits, whose program it is
     sweep_result = run_sweeps(model, param_arrays, timelines, tolerance, sweeps)
     change, converged = float(sweep_result.change), bool(sweep_result.change <= tolerance)
     if not converged:
