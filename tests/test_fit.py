@@ -14,7 +14,7 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import bind
 from jaxrate.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
-from tests.conftest import MOSTLY_SINGLE
+from tests.conftest import MOSTLY_SINGLE, mark_full
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
@@ -246,8 +246,11 @@ SLOPES = {
 }
 
 
-@pytest.mark.parametrize("name", SLOPES)
-def test_slopes_and_curvature_equal_differences(name):
+@pytest.mark.parametrize(
+    ("name", "curved"),
+    mark_full([*((x, x == "elo") for x in SLOPES), ("glicko_bound", True)], *((x, x == "elo") for x in SLOPES)),
+)
+def test_slopes_and_curvature_equal_differences(name, curved):
     make, free, events, loss = SLOPES[name]
     with jax.enable_x64(True):
         system = make()
@@ -262,9 +265,9 @@ def test_slopes_and_curvature_equal_differences(name):
         value, slopes, product = at("forward", points)
         np.testing.assert_allclose(slopes[-1], (value[:k, 0] - value[k:-1, 0]) / (2 * h), rtol=1e-5, atol=1e-8)
         assert (np.linalg.eigvalsh(product[-1]) > 0).all()
-        if name in ("elo", "glicko_bound"):  # that of rounds is in `test_errors_of_rounds_take_a_contest_as_one`
-            curved = (slopes[:k] - slopes[k:-1]) / (2 * h)
-            np.testing.assert_allclose(at("hessian", start)[0], curved, rtol=1e-4, atol=1e-7)
+        if curved:  # that of rounds is in `test_errors_of_rounds_take_a_contest_as_one`
+            wanted = (slopes[:k] - slopes[k:-1]) / (2 * h)
+            np.testing.assert_allclose(at("hessian", start)[0], wanted, rtol=1e-4, atol=1e-7)
         if name == "elo":
             reverse = at("reverse", start)
             np.testing.assert_allclose(reverse[1], slopes[-1:], rtol=1e-10)

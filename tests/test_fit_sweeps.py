@@ -139,7 +139,7 @@ def test_no_system_is_forgotten():
     assert {*MADE} == {*jr.extend.SYSTEMS}
 
 
-@pytest.mark.parametrize("name", mark_full(MADE, "elo", "skills", "weng_lin", "urnings"))
+@pytest.mark.parametrize("name", mark_full(MADE, "elo", "skills", "urnings"))
 def test_a_step_lowers_the_loss_of_every_system(name):
     """Of real football and races, where the data are."""
     system, key = MADE[name](), jax.random.key(0)

@@ -17,7 +17,7 @@ from jaxrate.forecasts.season_simulation import (
 from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from jaxrate.text_format import format_percent
-from tests.conftest import quick, refused
+from tests.conftest import mark_full, quick, refused
 
 pytest.importorskip("pyarrow")
 NAMES = np.array([f"club {i:02}" for i in range(40)], object)
@@ -220,17 +220,19 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     assert code == 2 and "cup.toml: " in errors
 
 
-def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path):
+COVARIATES = "--system", "skills", "--covariates", "komi", "--rest", 9, "--margin", "home_goals", "away_goals"
+
+
+@pytest.mark.parametrize("options", mark_full([(), COVARIATES], COVARIATES), ids=["by default", "covariates"])
+def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path, options):
     """Defect: skills with sides of its own asked for --side, which the command does not have."""
     lines = [f"2024-01-{i + 1:02},Club {i % 4},Club {(i + 1) % 4},{i % 3},1,{i % 5}" for i in range(24)]
     (tmp_path / "games.csv").write_text("\n".join(["date,home,away,home_goals,away_goals,komi", *lines]) + "\n")
     (tmp_path / "cup.toml").write_text('knockout = ["Club 0", "Club 1", "Club 2", "Club 3"]\n')
-    margin = "--margin", "home_goals", "away_goals"
-    for more in ((), ("--system", "skills", "--covariates", "komi", "--rest", 9, *margin)):
-        code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run", *more)
-        assert code == 0, errors
-        code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 200)
-        assert code == 0 and errors == "" and text.startswith("team"), errors
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run", *options)
+    assert code == 0, errors
+    code, text, errors = jaxrate("tournament", tmp_path / "run", tmp_path / "cup.toml", "--samples", 200)
+    assert code == 0 and errors == "" and text.startswith("team"), errors
     saved = jr.load(tmp_path / "run")
     assert saved.system.settings["own_side"]
     pairs = [("Club 0", "Club 1"), ("Club 1", "Club 0")]

@@ -281,7 +281,7 @@ def test_systems_with_covariates_are_plain_values():
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
 
 
-@pytest.mark.parametrize("case", ["logistic", "statistics"])
+@pytest.mark.parametrize("case", mark_full(["logistic", "statistics"], "statistics"))
 def test_a_saved_run_carries_on(tmp_path, double, case):
     pytest.importorskip("pyarrow")
     events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)

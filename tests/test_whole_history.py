@@ -42,6 +42,7 @@ def test_means_are_near_the_maximum(double):
     assert np.abs(off).max() < 0.25 and np.sqrt(np.mean(off**2)) < 0.15
 
 
+@pytest.mark.full  # the twin of `test_smooth.py` has players in any order
 def test_the_order_of_players_does_not_matter(double):
     player, score, date = league(n=120)
     system, new = jr.skills(growth=20.0), np.random.default_rng(2).permutation(10)
