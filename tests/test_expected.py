@@ -158,7 +158,7 @@ def test_of_two_players_whose_deviations_differ_either_wins(name, ratio, x64):
     ("name", "count"),
     mark_full(
         [*product(SYSTEMS, (2, 90, 600))],
-        *product(SYSTEMS, (2,)),
+        *((name, 2) for name in SYSTEMS if name != "elo_mmx"),  # which predicts as elo_mmr does
         *product(("elo_mmr", "topcoder", "weng_lin"), (600,)),  # of the rest the tables are the same
     ),
 )

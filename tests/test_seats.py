@@ -126,7 +126,7 @@ def test_elo_mmx_is_as_its_twin(kind, double):
     assert len({*p.round(6)}) == 8  # each seat has a performance of its own
 
 
-@SEATED
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))  # the twin of elo_mmx merges so
 def test_seats_are_the_merged_evidence_of_players_alike(name):
     """Two rows that are alike, and their factors multiplied."""
     apart = [["Leclerc", "One"], ["Norris"], ["Sainz", "Two"]]
