@@ -112,10 +112,14 @@ def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case, 
     slopes_beside_differences(monkeypatch, TEAMS[case], rounds, ("growth", "initial_deviation", *names), 1e-4)
 
 
-def test_contests_are_fitted_by_evidence():
+def test_contests_are_fitted_by_evidence(caplog):
+    """And smoothed by the program of the fit: sweeps were compiled again."""
     rounds, system = team_history(80), TEAMS["margin"]
     found = jr.fit(system, rounds, free=["margin_scale", "team_noise"], method="evidence", steps=30)
-    assert found.loss == pytest.approx(-jr.smooth(found.system, rounds, tolerance=1e-4).evidence / 80, rel=1e-4)
+    with jax.log_compiles():
+        smoothed = jr.smooth(found.system, rounds, tolerance=1e-4)
+    assert "smoothed_quantities" in caplog.text and "run_sweeps" not in caplog.text
+    assert found.loss == pytest.approx(-smoothed.evidence / 80, rel=1e-4)
     assert found.converged and found.loss < found.loss_history[0] and found.options.errors == "information"
 
 
