@@ -14,9 +14,11 @@ outcome becomes a gamma variable, so that its cost does not depend on the number
 that each replicate has finite strengths if the data have. Weights of two clusterings are multiplied (Owen 2007).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.arena.newton import (
@@ -25,12 +27,12 @@ from jaxrate.arena.newton import (
     grounded_negative_hessian,
     grounded_negative_hessian_at,
     information_diagonal,
+    log_likelihood_derivatives_at,
     maximise_replicates,
-    split_parameters,
 )
-from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
+from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives
 from jaxrate.arena.votes import VoteCells, Votes
-from jaxrate.array_types import HostArray
+from jaxrate.array_types import Array, HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
 REPLICATE_BATCH = 32  # replicates that are drawn at once
@@ -70,11 +72,11 @@ def estimate_uncertainty(
     if source == "curvature":
         return StrengthUncertainty(source, standard_deviations(model_covariance), model_covariance)
     if source == "sandwich":
-        covariance = (
-            _clustered_covariance(fitted, votes, model_covariance)
-            if votes.clusters
-            else model_covariance @ _sum_vote_gradient_outer_products(fitted) @ model_covariance
-        )
+        if votes.clusters:
+            covariance = _clustered_covariance(fitted, votes, model_covariance)
+        else:
+            outer_products = _sum_vote_gradient_outer_products(fitted.model, fitted.problem, fitted.counts, fitted.x)
+            covariance = model_covariance @ np.asarray(outer_products) @ model_covariance
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
     replicates, converged = _maximise_bootstrap_replicates(fitted, votes, inverse_curvature, samples, seed)
     notes = (
@@ -123,41 +125,35 @@ def _inverse_negative_hessians(fitted: FittedModel) -> tuple[HostArray, HostArra
     return inverse, covariance
 
 
-def _log_likelihood_derivatives_of_each_outcome(fitted: FittedModel) -> tuple[HostArray, HostArray]:
+@partial(jax.jit, static_argnums=0)
+def _log_likelihood_derivatives_of_each_outcome(model: str, problem: StrengthProblem, x: Array) -> tuple[Array, Array]:
     """[3, M] the derivatives by eta and by kappa of one win, tie or loss in each cell."""
-    model, problem, _, _, x = fitted
-    strength, coefficient, kappa = (np.asarray(part) for part in split_parameters(problem, x))
-    eta = strength[problem.first] - strength[problem.second] + problem.covariates @ coefficient
-    outcome_terms = [
-        log_likelihood_and_derivatives(model, np.repeat(np.eye(3)[:, [o]], len(eta), axis=1), eta, kappa)
-        for o in range(3)
-    ]
-    return np.stack([np.asarray(one.eta) for one in outcome_terms]), np.stack(
-        [np.asarray(one.kappa) for one in outcome_terms]
-    )
+    one_of_each = jnp.repeat(jnp.eye(3, dtype=x.dtype)[:, :, None], len(problem.first), axis=2)
+    terms = jax.vmap(lambda counts: log_likelihood_derivatives_at(model, problem, counts, x))(one_of_each)
+    return terms.eta, terms.kappa
 
 
-def _sum_vote_gradient_outer_products(fitted: FittedModel) -> HostArray:
+@partial(jax.jit, static_argnums=0)
+def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """[N + E, N + E] the sum of the squared scores of votes, from counts."""
-    _, problem, _, counts, x = fitted
-    eta, kappa = _log_likelihood_derivatives_of_each_outcome(fitted)
-    zero = np.zeros(counts.shape[1])
+    eta, kappa = _log_likelihood_derivatives_of_each_outcome(model, problem, x)
+    zero = jnp.zeros(counts.shape[1], x.dtype)
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
-    problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=np.zeros(()))
-    return np.asarray(
-        grounded_negative_hessian(
-            problem_without_prior, LogLikelihoodDerivatives(zero, zero, zero, *squares), len(x) - len(problem.is_fixed)
-        )[0]
-    )
+    problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=jnp.zeros((), x.dtype))
+    return grounded_negative_hessian(
+        problem_without_prior,
+        LogLikelihoodDerivatives(zero, zero, zero, *squares),
+        len(x) - len(problem.is_fixed),
+    )[0]
 
 
 def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: HostArray) -> HostArray:
     """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
-    _, problem, _, _, x = fitted
+    model, problem, _, _, x = fitted
     cell, outcome, codes = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
     eta, kappa = (
-        sum(o * t[cell] for o, t in zip(outcome, table, strict=True))
-        for table in _log_likelihood_derivatives_of_each_outcome(fitted)
+        sum(o * t[cell] for o, t in zip(outcome, np.asarray(table), strict=True))
+        for table in _log_likelihood_derivatives_of_each_outcome(model, problem, x)
     )
     columns = [np.asarray(ends)[cell] for ends in (problem.first, problem.second)]
     values = [eta, -eta]

@@ -48,23 +48,13 @@ def belief_quantile(system: RatingSystem, state: State, probability: Numbers) ->
     probabilities = np.asarray(probability, float)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ValueError(f"a probability must lie in [0, 1], got {probability!r}")
-    model = _blat_model(system)
-    value, belief = _sort_by_strength(support_point_strengths(model, state), state.belief)
-    cumulative = jnp.cumsum(belief, axis=-1) - 0.5 * belief
-    flat_probabilities = jnp.asarray(probabilities.ravel(), float)
-    quantiles = jax.vmap(lambda at, x: jnp.interp(flat_probabilities, at, x))(cumulative, value)
-    return CENTRE_RATING + model.luck.unit * quantiles.reshape(-1, *probabilities.shape)
+    return _quantiles_of_beliefs(_blat_model(system), state, jnp.asarray(probabilities, float))
 
 
 @enforce_argument_annotations
 def belief_mode(system: RatingSystem, state: State) -> Array:
     """The most likely rating [num_players] in points: a point of the support."""
-    model = _blat_model(system)
-    best_point = jnp.argmax(state.belief, axis=-1)[:, None]
-    return (
-        CENTRE_RATING
-        + model.luck.unit * jnp.take_along_axis(support_point_strengths(model, state), best_point, axis=-1)[:, 0]
-    )
+    return _modes_of_beliefs(_blat_model(system), state)
 
 
 @enforce_argument_annotations
@@ -80,15 +70,7 @@ def probability_stronger(system: RatingSystem, state: State, a: Any, b: Any) -> 
     for x in ids:
         if x.ndim != 1 or x.dtype.kind not in "iu" or not ((x >= 0) & (x < len(state.belief))).all():
             raise ValueError(f"players are ids [m] from 0 to {len(state.belief) - 1}, got {x}")
-    values = support_point_strengths(model, state)
-    (x, p), (y, q) = (_sort_by_strength(values[i], state.belief[i]) for i in ids)
-
-    def probability_stronger_pair(x: Array, p: Array, y: Array, q: Array) -> Array:
-        mass = jnp.concatenate([jnp.zeros(1, q.dtype), jnp.cumsum(q)])
-        below = mass[jnp.searchsorted(y, x, side="left")] + mass[jnp.searchsorted(y, x, side="right")]
-        return 0.5 * jnp.sum(p * below)
-
-    return jax.vmap(probability_stronger_pair)(x, p, y, q)
+    return _probabilities_stronger(model, state, *ids)
 
 
 @enforce_argument_annotations
@@ -157,6 +139,34 @@ def _marginal_likelihood_of_result(model: Model, constants: Constants, rows: Sta
         )
     wins, losses = average_win_loss_over_opponent(model, constants, rows, event)
     return jnp.sum(rows.belief[0] * power(*opponent_sum_algorithms.log_chances((wins[0], losses[0]))))
+
+
+@partial(jax.jit, static_argnums=0)
+def _quantiles_of_beliefs(model: Model, state: State, probabilities: Array) -> Array:
+    value, belief = _sort_by_strength(support_point_strengths(model, state), state.belief)
+    cumulative = jnp.cumsum(belief, axis=-1) - 0.5 * belief
+    quantiles = jax.vmap(lambda at, x: jnp.interp(probabilities, at, x))(cumulative, value)
+    return CENTRE_RATING + model.luck.unit * quantiles
+
+
+@partial(jax.jit, static_argnums=0)
+def _modes_of_beliefs(model: Model, state: State) -> Array:
+    best_point = jnp.argmax(state.belief, axis=-1)[:, None]
+    strength = jnp.take_along_axis(support_point_strengths(model, state), best_point, axis=-1)
+    return CENTRE_RATING + model.luck.unit * strength[:, 0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _probabilities_stronger(model: Model, state: State, a: Array, b: Array) -> Array:
+    values = support_point_strengths(model, state)
+    (x, p), (y, q) = (_sort_by_strength(values[i], state.belief[i]) for i in (a, b))
+
+    def probability_stronger_pair(x: Array, p: Array, y: Array, q: Array) -> Array:
+        mass = jnp.concatenate([jnp.zeros(1, q.dtype), jnp.cumsum(q)])
+        below = mass[jnp.searchsorted(y, x, side="left")] + mass[jnp.searchsorted(y, x, side="right")]
+        return 0.5 * jnp.sum(p * below)
+
+    return jax.vmap(probability_stronger_pair)(x, p, y, q)
 
 
 def _sort_by_strength(value: Array, belief: Array) -> tuple[Array, Array]:
