@@ -46,6 +46,7 @@ def test_two_of_2000_and_1000_who_tie(x64):
     np.testing.assert_allclose(got.deviation, 174.72, atol=0.005)
 
 
+@pytest.mark.full  # the twin has such histories
 @MOSTLY_DOUBLE
 def test_a_draw_after_a_win_brings_two_together(x64):
     """The draw changed nothing: 1629.4 and 1370.6."""

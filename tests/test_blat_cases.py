@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("double")
 # The paper's special cases
 
 
+@pytest.mark.full  # worked examples have distributions within beliefs
 def test_gumbel_performances_with_the_heaviside_function_are_bradley_terry():
     """Example 2.6; the performances are cut into cells, whose error falls with the square of their width."""
     strength = np.array([-1.0, -0.2, 0.3, 1.1])
@@ -78,7 +79,10 @@ def test_without_luck_a_hopeless_underdog_jumps_by_a_limit():
 
 @pytest.mark.parametrize(
     ("luck", "draws", "bound", "order"),
-    [("bradley_terry", True, 1e-8, None), ("heaviside", False, 0.05, 2), ("heaviside", True, 1.5, 1)],
+    mark_full(
+        [("bradley_terry", True, 1e-8, None), ("heaviside", False, 0.05, 2), ("heaviside", True, 1.5, 1)],
+        *(("heaviside", False, 0.05, 2), ("heaviside", True, 1.5, 1)),
+    ),
 )
 def test_finer_grids_converge(luck, draws, bound, order):
     """Ratings in points after a league.

@@ -13,7 +13,7 @@ from jaxrate.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.system import replace_params
 from jaxrate.systems.blat_mmr import custom_kernel_matrices, kernel_components, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
-from tests.conftest import MOSTLY_DOUBLE, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
 
@@ -205,7 +205,10 @@ def cut(low, x, y, height=1.0):
 
 @pytest.mark.parametrize(
     ("function", "fastest", "holds"),
-    [(skew, "band", "fft"), (sharp, "band", "naive"), (homeward, "low_rank", "naive")],
+    mark_full(
+        [(skew, "band", "fft"), (sharp, "band", "naive"), (homeward, "low_rank", "naive")],
+        *((skew, "band", "fft"), (homeward, "low_rank", "naive")),
+    ),
 )
 def test_other_values_are_those_of_a_system_made_for_them(function, fastest, holds):
     """As a number, in a sweep, and traced; slopes are those of differences. Another number takes the endless route."""
@@ -229,6 +232,7 @@ def test_other_values_are_those_of_a_system_made_for_them(function, fastest, hol
     np.testing.assert_allclose(slope, (high - low) / 2e-5, rtol=1e-6)
 
 
+@pytest.mark.full  # slopes are those of differences, above
 def test_fits_move_them(no_errors):
     system = jr.blat_mmr(kernel=Kernel(sharp), prior=peaked, **ON_GRID)
     found = jr.fit(system, MATCHES, free=("slope", "scale"), steps=1)

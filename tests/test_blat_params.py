@@ -19,7 +19,7 @@ SYSTEMS = {
     "of two widths": dict(kernel=jr.extend.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
 }
 CASES = [
-    ("low_rank", "kernel_width", 0.9),
+    pytest.param("low_rank", "kernel_width", 0.9, marks=pytest.mark.full),  # sweeps have it
     pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
     pytest.param("of a normal luck", "beta", 0.95, marks=pytest.mark.full),
     pytest.param("of a normal luck", "temperature", 0.2, marks=pytest.mark.full),
@@ -79,9 +79,8 @@ def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     close(jr.predict(system, state, MATCHES, params=params), jr.predict(made[0], state, MATCHES))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("kernel_width", 0.9), pytest.param("temperature", 0.4, marks=pytest.mark.full)]
-)
+@pytest.mark.full  # of kernels of one's own they are in every run
+@pytest.mark.parametrize(("name", "value"), [("kernel_width", 0.9), ("temperature", 0.4)])
 def test_traced_values_are_as_right(name, value):
     with jax.enable_x64(True):
         system = jr.blat_mmr(**GRID)

@@ -207,7 +207,7 @@ def one_dimension(history, outcome, expansion, scale, deviation, growth):
     return state
 
 
-@pytest.mark.parametrize(("outcome", "expansion"), TWO_WAYS)
+@pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
 def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
     matches = league(categories=1)
     events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 20.0)
@@ -270,7 +270,9 @@ def test_a_perfect_score_gets_the_maximum_with_the_prior(outcome):
     rows = [(0, 1, 1.0)] * 300 + [(2, 3, 1.0), (2, 3, 1.0), (2, 3, 0.0)]
     matches = jr.matches([row[:2] for row in rows], [row[2] for row in rows], category=[[0, 1]] * len(rows))
     events = jr.periods(matches, 14.0)
-    mode, prior = (jr.run(jr.category_glicko(2, outcome, x), events).state for x in ("mode", "map"))
+    mode, prior = (
+        jax.tree.map(np.asarray, jr.run(jr.category_glicko(2, outcome, x), events).state) for x in ("mode", "map")
+    )
     for x, y in zip(mode, prior, strict=True):
         np.testing.assert_array_equal(x[:2], y[:2])
     assert abs(mode.rating[2] - prior.rating[2]) > 0.01

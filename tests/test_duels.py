@@ -71,5 +71,5 @@ def test_rated_live_predicted_saved_and_compared(tmp_path):
         going.update("Ada", "Bo", 0.7)
     coming = jr.forecasts.predict_fixtures(rated, [("Ada", "Cy")])
     assert coming is not None
-    named = jr.compare(data, ["elo", "elo_mmx"])
-    assert {x.name for x in named.results} == {"elo", "elo_mmx"}
+    named = jr.compare(data, ["elo", "codeforces"])
+    assert {x.name for x in named.results} == {"elo", "codeforces"}

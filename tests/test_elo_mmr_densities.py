@@ -154,6 +154,7 @@ def copy_of_logistic(x):
     return -2.0 * jnp.logaddexp(0.0, x) + x + 7.0
 
 
+@pytest.mark.full  # both routes find the zeros of twins
 def test_the_fast_route_of_logistic_performances_equals_the_tables():
     mu, delta, rank = a_round(100, True, seed=1)
     with jax.enable_x64(True):

@@ -61,9 +61,7 @@ FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
 
 
 @MOSTLY_SINGLE
-@pytest.mark.parametrize(
-    "factory", mark_full(FACTORIES, FACTORIES[0], FACTORIES[2]), ids=["elo_mmr", "elo_mmx", "codeforces"]
-)
+@pytest.mark.parametrize("factory", mark_full(FACTORIES, FACTORIES[0]), ids=["elo_mmr", "elo_mmx", "codeforces"])
 def test_newcomers_may_have_any_rating(factory, x64):
     """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
     near, far = (ratings_after(factory(initial_rating=x), 10, 20) - x for x in (1500.0, 9000.0))
@@ -71,6 +69,7 @@ def test_newcomers_may_have_any_rating(factory, x64):
     np.testing.assert_allclose(far, near, atol=1e-8 if x64 else 0.1)
 
 
+@pytest.mark.full  # the same defect as above
 @MOSTLY_SINGLE
 def test_who_wins_twenty_contests_of_ten(x64):
     """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""

@@ -8,6 +8,7 @@ import pytest
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
+from tests.conftest import MOSTLY_DOUBLE
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -310,6 +311,7 @@ def test_truncated_moments_are_those_of_fine_sums(x64):
     np.testing.assert_allclose(got[2], variance, rtol=1e-8 if x64 else 4e-3)
 
 
+@MOSTLY_DOUBLE
 def test_truncated_moments_have_the_slopes_of_the_normal_distribution(x64):
     """The change of the mean has slope -w in the lead, whichever formula is in use; all slopes are finite."""
     lead, margin, inside = (x.ravel() for x in np.meshgrid([*LEADS, 1e4, -1e4], [0.0, *MARGINS, 1e4], [False, True]))

@@ -170,6 +170,7 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     assert np.isfinite(found) and found > 1000.0 and np.isfinite(slope)
 
 
+@pytest.mark.full  # the slopes of both are those of differences
 def test_fits_find_draws_and_calibration(double):
     """Of results that follow Davidson's law about predictions that are too sure."""
     random, n = np.random.default_rng(0), 2_000

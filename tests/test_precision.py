@@ -44,10 +44,8 @@ AS_RULE = (
         ("glicko2", "matches"),
         ("skills", "matches"),
         ("trueskill", "matches"),
-        ("elo", "periods"),
-        ("glicko", "periods"),
     ),
-    *(("weng_lin", "rounds"), ("topcoder", "rounds")),
+    ("topcoder", "rounds"),
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds
+from tests.conftest import mark_full
 
 SIZE, PRESENT = 96, 70  # of a round: more than are always compared in pairs, and some padding
 SYSTEMS = [name for name, make in jr.extend.SYSTEMS.items() if jr.Rounds in make().events]
@@ -16,6 +17,9 @@ SYSTEMS = [name for name, make in jr.extend.SYSTEMS.items() if jr.Rounds in make
 def backend(request, monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: request.param)
     return request.param
+
+
+ON_GPU = pytest.mark.parametrize("backend", mark_full(["cpu", "gpu"], "gpu"), indirect=True)  # where it matters most
 
 
 def prediction_of_padded_round(system):
@@ -31,6 +35,7 @@ def prediction_of_padded_round(system):
     return system.rules.predict, (system.rules.prepare(system.params), rows, event)
 
 
+@ON_GPU
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_no_number_on_the_way_to_a_prediction_is_infinite(name, backend):
     predict, given = prediction_of_padded_round(jr.extend.SYSTEMS[name]())
@@ -48,6 +53,7 @@ def products_of(jaxpr):
                 yield from products_of(getattr(inner, "jaxpr", inner))
 
 
+@ON_GPU
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_products_of_floats_are_asked_for_in_full_precision(name, backend):
     """By default a GPU takes 10 bits of each factor."""

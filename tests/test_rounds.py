@@ -222,6 +222,7 @@ def test_gradients_through_rounds_equal_finite_differences():
             np.testing.assert_allclose(getattr(forward, name), slope, rtol=1e-6, err_msg=name)
 
 
+@pytest.mark.full  # as chunks of the contract do
 def test_carrying_on_from_a_state_equals_one_run():
     with jax.enable_x64(True):
         first = jr.run(SYSTEM, cut(SMALL, 0, 7), num_players=14)
@@ -242,6 +243,7 @@ def test_a_round_of_one_participant_only_ages_him():
     np.testing.assert_allclose(result.state.variance, [1e4] * 3 + [(1e4 * 0.9 + 30 * 4) * 0.9], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_vmap_over_parameters_of_rounds():
     k = jnp.array([0.0, 24.0, 48.0])
     together = jax.vmap(lambda k: jr.run(SYSTEM, SMALL, params=Params(k=k)))(k)

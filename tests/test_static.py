@@ -320,6 +320,7 @@ def test_who_only_lost_loses_surely_where_others_tie(ties):
     assert found.probability("A", "C") == (1.0, 0.0, 0.0) and found.probability("C", "A") == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.full  # of more players; the twins above have the same formulas
 @pytest.mark.skipif(not ARENA.exists(), reason="the arena's votes are not here")
 def test_the_arena():
     arrow = pytest.importorskip("pyarrow.parquet")

@@ -92,13 +92,17 @@ def test_contests_in_which_somebody_cannot_be_compared():
     player = np.array([3, 0, 1, 3, 1, 0, 0, 1, 4, 1, 0, 4, 0, 1, 4, 5, 6, 7])
     rounds = jr.rounds(contest, player, np.tile([0, 1, 2], 6))
     found = jr.arena.fit_strengths(jr.data.Dataset(rounds, np.array(list("abcdefgh")), np.arange(18)))
+    pair = jr.arena.fit_strengths(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
+    assert np.isfinite(pair.rating).all()
     assert np.isfinite(found.rating).tolist() == [True, True, *[False] * 6]
     assert found.rating[3] == np.inf and found.rating[4] == -np.inf and np.isnan(found.rating[[2, 5, 6, 7]]).all()
     assert "without a match: c" in found.notes and "2 groups" in found.notes[0]
+
+
+@pytest.mark.full  # votes are as well
+def test_two_who_won_a_contest_each_are_equals():
     bare = jr.arena.fit_strengths(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
     assert bare.rating == pytest.approx([1500.0, 1500.0])
-    pair = jr.arena.fit_strengths(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
-    assert np.isfinite(pair.rating).all()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,7 @@ def test_further_refusals():
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "half"])
+@pytest.mark.parametrize("ties", mark_full(["davidson", "rao_kupper", "half"], "davidson", "rao_kupper"))
 def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
     found = jr.arena.fit_strengths(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)
     system = jr.arena.freeze_strengths(found)
@@ -145,6 +149,7 @@ def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
     np.testing.assert_allclose(later, run.prediction, atol=1e-6)
 
 
+@pytest.mark.full  # they are a system as others
 def test_frozen_ratings_are_compared_with_other_systems():
     data = jr.data.datasets.nfl()
     past = data.matches

@@ -131,6 +131,7 @@ def test_glicko2_worked_example(x64, tau):
     )
 
 
+@MOSTLY_DOUBLE
 def test_glicko2_big_upset(x64):
     wanted = GOLDEN["glickman"]["glicko2_big_upset_1500_40_beats_2100_40_six_times"]
     system = jr.glicko2()

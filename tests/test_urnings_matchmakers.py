@@ -159,6 +159,7 @@ def draws_of(weight, players=400, games=30_000, seed=0):
     return proportion, jr.matches(player, (random.random((games, 1)) > chance[:, :2]).sum(axis=1) / 2)
 
 
+@pytest.mark.full  # its slope is that of the predictions
 def test_the_weight_of_draws_is_fitted_by_the_likelihood():
     proportion, played = draws_of(4.0)
     state = jr.urns.make_urns(np.full(400, 200), proportion)  # as good as known: balls move slowly

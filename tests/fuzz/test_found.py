@@ -42,6 +42,7 @@ def test_slopes_of_volatilities_are_finite_where_squares_overflow():
     assert np.isfinite(quick(jax.value_and_grad(volatility))(0.1)).all()
 
 
+@pytest.mark.full  # nobody has such numbers
 def test_slopes_are_finite_after_ages_of_idleness():
     """Deviations of 1e13 points, whose fourth power overflows float32, met a 1/v of 0."""
     system = jr.glicko2(initial_volatility=1e3, period=1e-5)
@@ -97,6 +98,7 @@ def test_a_variance_cannot_be_used_up():
         jr.weng_lin(kappa=0.0)
 
 
+@pytest.mark.full  # nobody has such numbers
 def test_ratings_so_far_out_that_their_rounding_is_wider_than_performances_stay_finite():
     """In float32 2.8e8 has steps of 32 points: the interval in which performances lie was empty for a beta of 1."""
     contest = jr.rounds([0] * 65, [*range(65)], [*range(65)])  # from tables
@@ -150,6 +152,7 @@ def finite_slopes(function, *args, sizes=(0.0, 1.0)):
     return all(np.isfinite(x).all() for x in jax.tree.leaves(quick(slopes)(jnp.array(sizes), *args)))
 
 
+@pytest.mark.full  # nobody has such numbers
 def test_slopes_of_draws_between_strangers_are_finite():
     """Of the variance of the difference a draw within 2e-4 points leaves 1e-20, whose square underflowed in float32."""
     system = jr.skills(statistics=("xg",), noise=3e-3, draw_margin=2e-4)
@@ -217,6 +220,7 @@ def test_slopes_of_thurstone_mosteller_are_finite_far_out():
     assert finite_slopes(terms, jnp.array([-1e22, 1e22]), jnp.asarray(0.1))
 
 
+@pytest.mark.full  # nobody has such numbers
 def test_slopes_of_performances_next_to_noise_of_1e19():
     """The mean of those who tied, by 1 / delta^2, squared its weights in the slope: -inf, and NaN backwards."""
     system = jr.elo_mmx(weight=2.5e-7, limit_deviation=2000.0, initial_deviation=1.0)
