@@ -75,6 +75,9 @@ def test_what_is_no_share_of_a_tie_is_refused(share):
     for factory in (jr.elo_mmr, jr.elo_mmx):
         with refused("split_ties must be True, False, or a number above 0 and below 1"):
             factory(split_ties=share)
+
+
+def test_a_share_of_a_tie_is_kept():
     assert [jr.elo_mmr(split_ties=x).settings["split_ties"] for x in (True, False, 0.3)] == [True, False, 0.3]
 
 

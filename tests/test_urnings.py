@@ -299,9 +299,15 @@ def test_the_derivative_by_the_weight_of_draws_is_that_of_the_predictions():
             return jnp.sum(result**2)
 
         h = 1e-5
-        slope = (square(result.state, 1.5 + h) - square(result.state, 1.5 - h)) / (2 * h)
-        assert abs(quick(jax.grad(partial(square, result.state)))(1.5) - slope) < 1e-6
-        assert jnp.isfinite(jax.grad(partial(square, None))(1.5))
+        value_and_slope = quick(jax.value_and_grad(partial(square, result.state)))  # one program for both
+        (low, _), (_, slope), (high, _) = (value_and_slope(1.5 + x) for x in (-h, 0.0, h))
+        assert abs(slope - (high - low) / (2 * h)) < 1e-6
+        assert np.isfinite(quick(jax.grad(partial(square, None)))(1.5))
+
+
+def test_draws_weigh_as_much_as_is_said():
+    given = jr.urnings(outcomes=3, weights=(1, 4, 1)), jr.urnings(outcomes=3, draw_weight=4.0)
+    assert [x.rules.prepare(x.params).weights for x in given] == [(1, 4, 1), (1, 4, 1)]
 
 
 @partial(quick, static_argnums=0)
