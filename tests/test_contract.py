@@ -111,7 +111,7 @@ PREDICTED = {"elo_mmr", "skills_teams"}
 # Contests with other padding: those of the rest equal their twins in all sizes.
 BATCHED = {"elo_mmr", "skills_teams", "weng_lin"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded", "skills", "elo_mmr"}
+SLOPES = {"elo", "glicko2_bounded", "skills"}
 OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 

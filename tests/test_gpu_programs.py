@@ -84,7 +84,7 @@ def replay_rules(system):
     return scan_programs.make_replay_rules(system.rules, system.params)
 
 
-@pytest.mark.parametrize("name", ["glicko", "trueskill", "urnings", "skills"])
+@pytest.mark.parametrize("name", mark_full(["glicko", "trueskill", "urnings", "skills"], "trueskill", "skills"))
 def test_a_history_is_rated_the_same(league, name):
     system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
