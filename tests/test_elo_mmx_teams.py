@@ -129,9 +129,8 @@ def test_slopes_in_every_parameter_are_finite_differences():
             done = jr.run(system, few, params=params, num_players=25, schedule=schedule)
             return jnp.sum(done.state.rating * jnp.cos(jnp.arange(25.0))) + jnp.sum(done.prediction**2)
 
-        value_and_slope = quick(
-            lambda params, along: jax.jvp(after, (params,), (along,))
-        )  # forward: half of it to compile
+        # Forward, which is half as much to compile.
+        value_and_slope = quick(lambda params, along: jax.jvp(after, (params,), (along,)))
         zero = jax.tree.map(jnp.zeros_like, params)
         for name, size in params._asdict().items():
             if size is not None:
