@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
 import jaxrate as jr
 from jaxrate import cli, compiled_program_cache
 from jaxrate.cli import compilation_cache
+from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
 
@@ -33,7 +36,8 @@ def run(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folder is another one elsewhere")
-def test_programs_are_kept_and_change_nothing(run, tmp_path, jaxrate):
+@pytest.mark.parametrize("again", mark_full([False, True], False))
+def test_programs_are_kept_and_change_nothing(run, tmp_path, jaxrate, again):
     code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--system", "elo")
     said, folder = [line for line in text.splitlines() if " s, " not in line], tmp_path / "cache"
     assert code == 0 and not folder.exists()
@@ -44,8 +48,9 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path, jaxrate):
         kept.name == compiled_program_cache.processor_cache_key()
         and 0 < sum(file.stat().st_size for file in files) < 1.5e6
     )
-    assert run() == said
-    assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
+    if again:
+        assert run() == said
+        assert {file: file.stat().st_mtime_ns for file in kept.iterdir()} == files  # nothing was compiled again
 
 
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
@@ -99,17 +104,19 @@ def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
 
 
 def test_programs_of_a_process_are_kept_in_the_folder_given(tmp_path):
-    code = f"""
-import jax
-import jaxrate as jr
-jax.jit(lambda x: x + 1)(0)  # JAX has looked for a folder before
-folder = jr.extend.cache_programs({str(tmp_path / "kept")!r})
-jr.run(jr.elo(), jr.matches([[0, 1]], [1.0]))
-print(folder, len([*folder.iterdir()]) > 0)
-"""
-    kept = {name: x for name, x in os.environ.items() if name not in SETTINGS}
-    done = subprocess.run([sys.executable, "-c", code], env=kept, capture_output=True, text=True, timeout=300)
-    assert done.stdout.split() == [str(tmp_path / "kept"), "True"], done.stderr
+    """Though JAX has looked for a folder before."""
+    before = {name.lower(): getattr(jax.config, name.lower()) for name in SETTINGS}
+    jax.jit(lambda x: x + 1)(0)
+    try:
+        assert jr.extend.cache_programs(str(tmp_path / "kept")) == tmp_path / "kept"
+        jax.jit(lambda x: x + 2)(0)
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        jax_cache.reset_cache()
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    jax.jit(lambda x: x + 3)(0)
+    assert kept and {path.name for path in (tmp_path / "kept").iterdir()} == kept
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):

@@ -5,8 +5,9 @@ import os
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import jax
@@ -16,18 +17,13 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.parallel_map import map_items
-from tests.conftest import mark_full
 
 ENGINES = {
-    "processes": 'ProcessPoolExecutor(1, mp_context=get_context("spawn"))',
     "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
     "ray": "ray.util.multiprocessing.Pool(2)",
 }
 WORK = """
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-
 import jax
 import numpy as np
 
@@ -41,15 +37,14 @@ if __name__ == "__main__":
 
     def work(executor):
         yield jr.fitting.sweep_parameters(system, data, settings, executor=executor)
-        if {all}:
-            yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
-            rated = jr.league.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
-            yield np.stack([one.state.rating for one in rated.values()])
-            yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
-            found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)
-            yield np.round(np.log(found.params.k), 2)
+        yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
+        rated = jr.league.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
+        yield np.stack([one.state.rating for one in rated.values()])
+        yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
+        found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)
+        yield np.round(np.log(found.params.k), 2)
 
-    {setup}
+    import {module}
     with {engine} as executor:
         there = [*work(executor)]
     for one, other in zip(there, work(None), strict=True):
@@ -109,14 +104,24 @@ def test_rules_of_their_own_are_swept_and_searched_by_workers():
     np.testing.assert_allclose(swept, wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("engine", mark_full(ENGINES, "processes"))
+def test_processes():
+    system, data = jr.elo(), league(30, 600)
+    settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        found = jr.fitting.sweep_parameters(system, data, settings, executor=executor)
+    np.testing.assert_array_equal(found, jr.fitting.sweep_parameters(system, data, settings))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("engine", ENGINES)
 def test_engines_that_exist(engine, tmp_path):
     """In other processes, to the bit but for searches."""
-    setup = {"processes": "", "distributed": "import distributed", "ray": "import ray.util.multiprocessing"}[engine]
-    if setup and importlib.util.find_spec(engine) is None:
+    if importlib.util.find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed: pip install 'jaxrate[cluster]'")
     script = tmp_path / "work.py"
-    script.write_text(WORK.format(engine=ENGINES[engine], setup=setup, all=bool(setup)))
+    script.write_text(
+        WORK.format(engine=ENGINES[engine], module=engine if engine == "distributed" else "ray.util.multiprocessing")
+    )
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ | path)
     assert done.returncode == 0, done.stderr

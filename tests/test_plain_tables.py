@@ -1,6 +1,5 @@
 """Histories that are saved, loaded and carried on without pyarrow."""
 
-import subprocess
 import sys
 from io import BytesIO
 
@@ -17,52 +16,47 @@ from jaxrate.storage.npz_tables import (
 )
 from tests.conftest import refused
 
-FEED = """
-def matches(live, which):
+
+def feed_matches(live, which):
     for i, (a, b, score) in enumerate([("Ada", "Bö", 1.0), ("Bö", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Ada", 1.0)]):
         if i in which:
             live.update(a, b, score, time=["2026-05-01", "2026-05-02", "2026-05-03T12:00", "2026-05-04"][i])
 
-def contests(live, which):
+
+def feed_contests(live, which):
     rounds = [[["Ada"], ["Bö"], ["Cy"]], [["Cy"]], [["Bö", "Di"], ["Ada"]], [["Di"], ["Cy"], ["Ada"]]]
     for i in which:
         live.update_round(rounds[i])
-"""
-WITHOUT = (
-    """
-import sys; sys.modules["pyarrow"] = None
-from pathlib import Path
-import numpy as np, jaxrate as jr
-"""
-    + FEED
-    + """
-folder = Path(sys.argv[1])
-for name, system, feed in (("matches", jr.glicko(), matches), ("contests", jr.elo_mmx(), contests)):
+
+
+def save_in_two_parts(path, system, feed):
+    """The first half is saved, loaded, and followed by the second."""
     live = jr.live.start_history(system)
     feed(live, range(2))
-    jr.save(folder / name, live)
-    rated = jr.load(folder / name)
+    jr.save(path, live)
+    rated = jr.load(path)
     assert rated.players.tolist() == live.players and repr(rated) == repr(live.to_rated())
     again = jr.live.start_history(rated), jr.live.start_history(live.to_rated())
     assert again[0].rating("Ada") == live.rating("Ada") == again[1].rating("Ada")
     feed(again := jr.live.start_history(rated), range(2, 4))
-    jr.save(folder / name, again)
-    assert jr.league.rating_table(jr.load(folder / name))["games"].sum() == sum(jr.load(folder / name).games)
-print(sorted(x.name for x in (folder / "matches").iterdir()))
-"""
-)
+    jr.save(path, again)
+    assert jr.league.rating_table(jr.load(path))["games"].sum() == sum(jr.load(path).games)
 
 
-def test_a_live_history_is_saved_and_loaded_without_pyarrow(tmp_path):
+@pytest.mark.filterwarnings("ignore:replaced a run of")
+def test_a_live_history_is_saved_and_loaded_without_pyarrow(tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
-    done = subprocess.run([sys.executable, "-c", WITHOUT, str(tmp_path)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "['predictions.npz', 'ratings.npz', 'run.json', 'state.npz']"
-    feeds: dict = {}
-    exec(FEED, feeds)
-    for name, system in (("matches", jr.glicko()), ("contests", jr.elo_mmx())):
+    cases = ("matches", jr.glicko(), feed_matches), ("contests", jr.elo_mmx(), feed_contests)
+    with monkeypatch.context() as without:
+        for name in [x for x in sys.modules if x.partition(".")[0] == "pyarrow"]:
+            without.setitem(sys.modules, name, None)
+        for name, system, feed in cases:
+            save_in_two_parts(tmp_path / name, system, feed)
+    found = sorted(x.name for x in (tmp_path / "matches").iterdir())
+    assert found == ["predictions.npz", "ratings.npz", "run.json", "state.npz"]
+    for name, system, feed in cases:
         live = jr.live.start_history(system)
-        feeds[name](live, range(4))
+        feed(live, range(4))
         rated, wanted = jr.load(tmp_path / name), live.to_rated()
         assert isinstance(rated.predictions, arrow.Table)
         assert rated.predictions.schema == wanted.predictions.schema

@@ -11,6 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids
 from jaxrate.league.out_of_core.run_resumption import remove_leftover_run_files
+from tests.conftest import mark_full
 from tests.test_rate_files import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
@@ -156,12 +157,13 @@ for attempt in range(attempts):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path):
+@pytest.mark.parametrize("kills", mark_full([1, 4], 1))
+def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path, kills):
     games, script = written(table, tmp_path / "games"), tmp_path / "killed.py"
     script.write_text(KILLED)
     environment = os.environ | {"XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"}
-    command = [sys.executable, script, games, tmp_path / "killed", "2", "0.02"]
+    command = [sys.executable, script, games, tmp_path / "killed", str(kills), "0.02"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-    assert done.stdout.split() == ["15", "9", "9", "0"], done.stderr
+    assert done.stdout.split() == ["15", *["9"] * kills, "0"], done.stderr
     jr.league.rate_files(jr.glicko(), games, tmp_path / "at once", chunk=100)
     assert contents(tmp_path / "killed") == contents(tmp_path / "at once")

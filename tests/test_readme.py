@@ -64,10 +64,12 @@ def alike(said, shown):
 
 # With tens of compilations each, which .ci/run does; the others say what most readers type.
 SLOW = (
+    "README",
     "arena",
     "categories",
     "command_line",
     "contests",
+    "contributing",
     "fitting",
     "football",
     "large_histories",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import mark_full
+
 BEGIN = """
 import re, sys
 from functools import partial
@@ -48,7 +50,9 @@ assert not [name for name, x in spread.items() if re.search("all-|collective-|re
 with jax.default_device(jax.devices()[0]):
     np.testing.assert_array_equal(swept, sweep(k))
     np.testing.assert_allclose(found.loss, sweep(np.array([found.params.k]))[0], rtol=1e-6)
-for other in (k[:5], jax.device_put(jnp.asarray(k[:8]), spread_over(4))):  # not as many on each, and fewer devices
+cases = int(sys.argv[2])
+fewer = jax.device_put(jnp.asarray(k[:8]), spread_over(4))
+for other in (k[:5], fewer)[:cases]:  # not as many on each, and fewer devices
     np.testing.assert_allclose(sweep(other), swept[: len(other)], rtol=1e-6)
 """
 PLAYERS = """
@@ -56,7 +60,7 @@ matches = jr.data.simulate.league(43, 600, seed=1).matches
 blat = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6)
 for system, events, rounding in (
     (jr.glicko(), matches, 0.0), (blat, matches, 1e-6), (jr.glicko(), jr.periods(matches, 50.0), 0.0)
-):
+)[:cases]:
     state = fresh(system, 40, spread_over(8))
     done = jr.run(system, events, state=state, num_players=43)  # 3 newcomers, and 5 more for 6 rows on each device
     again = jr.run(system, events, state=done.state)
@@ -106,10 +110,11 @@ def well(*processes):
     return True
 
 
-def test_settings_and_players_on_eight_devices(tmp_path):
+@pytest.mark.parametrize("cases", mark_full([1, 3], 1))
+def test_settings_and_players_on_eight_devices(tmp_path, cases):
     """In one process, for JAX takes seconds to begin."""
     dump = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*(levels|stream|sums|products).*"
-    assert well(started(SETTINGS + PLAYERS, 8, tmp_path, flags=dump))
+    assert well(started(SETTINGS + PLAYERS, 8, tmp_path, cases, flags=dump))
 
 
 @pytest.mark.full
