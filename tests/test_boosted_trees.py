@@ -13,11 +13,10 @@ from jaxrate.metrics.outcome_metrics import losses_by_match
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
 
-pytest.importorskip("sklearn")
-
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
+    pytest.importorskip("sklearn")
     monkeypatch.setattr(boosted_trees, "MAX_TREES", 60)
     monkeypatch.setitem(boosted_trees.TREE_OPTIONS, "max_bins", 31)  # quantiles with weights take most of the time
 
