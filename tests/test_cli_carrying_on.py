@@ -31,7 +31,7 @@ def run(jaxrate, halves, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize("period", [(), ("--period", 50)])
+@pytest.mark.parametrize("period", [pytest.param((), marks=pytest.mark.full), ("--period", 50)])
 def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
     first, second, both = halves
     options = ("--system", "glicko2", "--param", "tau=0.4", "--side", "home", "--param", "side_advantage=20", *period)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
 
@@ -234,7 +235,7 @@ READING = """--time when; --time none; --na-values ?; --sort; --dates day-first;
 --covariates n; --rest 3; --form 3; --contest n; --participant a; --team n; --rank n; --statistics n; --age n"""
 
 
-@pytest.mark.parametrize("command", ["predict", "season"])
+@pytest.mark.parametrize("command", mark_full(["predict", "season"], "predict"))
 def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, command):
     """`predict RUN FILE --time COLUMN` was a TypeError: the column and the time of --at had one name."""
     played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"

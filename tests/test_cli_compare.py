@@ -70,7 +70,7 @@ def test_published_forecasts_of_the_shipped_league_are_compared(jaxrate):
     assert 0.5 < told["quality"]["log loss"] < 0.7
 
 
-def test_compare_without_times_has_no_periods(jaxrate, tmp_path):
+def test_compare_without_times_has_no_periods(jaxrate, tmp_path, few_systems):
     path = tmp_path / "games.csv"
     path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
     code, text, errors = jaxrate("compare", path)

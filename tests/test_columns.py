@@ -118,6 +118,7 @@ def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
     np.testing.assert_array_equal(periods.events.context.columns["margin"], margin)
 
 
+@pytest.mark.full
 def test_a_system_of_categories_bears_columns():
     shares = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
     system = jr.category_glicko(2)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import jaxrate as jr
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 
 pytest.importorskip("pyarrow")
 NAMES = ["Ada", "Bo", "Cy", "Di", "Eve", "Flo"]
@@ -66,7 +66,7 @@ SKILLS_OF_MATCHES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("wrapped", mark_full([False, True], True))
 def test_parts_of_matches_sum_to_the_lead(double, wrapped):
     system = jr.skills(**SKILLS_OF_MATCHES, noise=250.0)
     system = jr.forecasts.add_outcomes(jr.forecasts.calibrate(system)) if wrapped else system
@@ -87,7 +87,10 @@ def test_parts_of_matches_sum_to_the_lead(double, wrapped):
         assert one.parts.get("side_advantage", [0.0, 0.0])[int(home < 0)] == pytest.approx(35.0 * abs(home))
 
 
-@pytest.mark.parametrize("settings", [{"own_side": True, "size_advantage": 90.0}, {"team_performance": "mean"}])
+SUM = {"own_side": True, "size_advantage": 90.0}
+
+
+@pytest.mark.parametrize("settings", mark_full([SUM, {"team_performance": "mean"}], SUM))
 def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
     system = jr.skills(
         categories=2, covariates="party", party=9.0, experience=15.0, noise=250.0, growth=0.0, initial_rating=40.0,
@@ -152,7 +155,9 @@ def test_line_ups_in_lists():
         jr.forecasts.explain_fixtures(rated, line_ups, category="trio")
 
 
-@pytest.mark.parametrize("name", ["elo", "glicko", "glicko2", "trueskill", "weng_lin"])
+@pytest.mark.parametrize(
+    "name", mark_full(["elo", "glicko", "glicko2", "trueskill", "weng_lin"], "elo", "glicko2", "trueskill")
+)
 def test_systems_of_one_rating(name):
     system = getattr(jr, name)(side_advantage=50.0) if name in ("elo", "glicko", "glicko2") else getattr(jr, name)()
     rated = jr.rate(system, jr.read(duels(), side="home"))

@@ -89,6 +89,7 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
     assert number > 30 and seen == {0, 1}
 
 
+@pytest.mark.full
 def test_putting_a_stopped_update_in_order_may_be_stopped_too():
     wanted, number, more = played(RESULTS[:2]), 0, ("Ada", "Bo", 1.0)
     while True:
@@ -112,10 +113,11 @@ def test_putting_a_stopped_update_in_order_may_be_stopped_too():
     assert number > 30
 
 
-def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update():
-    more, inner, number, orders = ("Ada", "Bo", 1.0), ("Fay", "Ada", 1.0), 0, set()
+@pytest.mark.parametrize("lines", mark_full([1, 3], 3))
+def test_a_signal_handler_may_read_and_rate_in_the_middle_of_an_update(lines):
+    more, inner, number, orders = ("Ada", "Bo", 1.0), ("Fay", "Ada", 1.0), 1 - lines, set()
     while True:
-        number += 1
+        number += lines
         live = played(RESULTS[:2])
 
         def handle(live=live):

@@ -1,6 +1,7 @@
 """Matches in files, rated by chunks: as in memory, also after an interruption, and refused where they are wrong."""
 
 import errno
+import itertools
 import json
 import warnings
 from itertools import pairwise
@@ -12,7 +13,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -57,15 +58,25 @@ def as_text(table):
     return whole.take(pa.array(np.random.default_rng(0).permutation(N)))
 
 
+SYSTEMS = {"elo": jr.elo(), "glicko2": jr.glicko2(side_advantage=0.2)}
+
+
 def contents(folder):
     """What all the files of a run hold."""
     return {str(x.relative_to(folder)): x.read_bytes() for x in sorted(folder.rglob("*")) if x.is_file()}
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("kind", ["as it stands", "put in order"])
-@pytest.mark.parametrize("system", [jr.glicko2(side_advantage=0.2), jr.elo()], ids=["glicko2", "elo"])
-def test_by_chunks_is_in_memory(table, tmp_path, kind, system, x64):
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    mark_full(
+        [*itertools.product(SYSTEMS, ["as it stands", "put in order"])],
+        ("elo", "as it stands"),
+        ("glicko2", "put in order"),
+    ),
+)
+def test_by_chunks_is_in_memory(table, tmp_path, kind, name, x64):
+    system = SYSTEMS[name]
     if kind == "put in order":
         pytest.importorskip("duckdb")
         table = as_text(table)

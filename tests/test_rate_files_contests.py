@@ -6,7 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.out_of_core import parquet_rating
-from tests.conftest import MOSTLY_DOUBLE, refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_rate_files import contents, write_parts
 
 pa = pytest.importorskip("pyarrow")
@@ -68,7 +68,7 @@ def check_is_alike(found, whole, out, wanted, x64):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("kind", ["as it stands", "put in order"])
+@pytest.mark.parametrize("kind", mark_full(["as it stands", "put in order"], "put in order"))
 def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     if kind == "put in order":
         pytest.importorskip("duckdb")

@@ -11,7 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.out_of_core import chunk_pipeline
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.test_rate_files import N, as_text, contents, made_table, written
 
 pa = pytest.importorskip("pyarrow")
@@ -61,7 +61,7 @@ def interrupted(monkeypatch, chunk):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("chunk", [700, 40], ids=["several periods", "less than one"])
+@pytest.mark.parametrize("chunk", mark_full([700, 40], 700), ids=["several periods", "less than one"])
 def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
     games, system = written(table, tmp_path / "games"), jr.glicko2()
     found = jr.league.rate_files(system, games, tmp_path / "out", chunk=chunk, period=PERIOD)
@@ -127,7 +127,7 @@ def test_a_period_is_whole_also_where_files_are_added(table, tmp_path):
         jr.league.rate_files(jr.elo(), games, tmp_path / "new", period=PERIOD)
 
 
-@pytest.mark.parametrize("kind", ["as it stands", "put in order"])
+@pytest.mark.parametrize("kind", mark_full(["as it stands", "put in order"], "put in order"))
 def test_evidence_by_chunks_is_evidence_in_memory(table, tmp_path, monkeypatch, kind):
     if kind == "put in order":
         pytest.importorskip("duckdb")

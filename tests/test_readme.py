@@ -66,6 +66,7 @@ def alike(said, shown):
 SLOW = (
     "README",
     "arena",
+    "benchmark",
     "categories",
     "command_line",
     "contests",
@@ -77,6 +78,7 @@ SLOW = (
     "pictures",
     "predicting",
     "races",
+    "systems",
 )
 
 
