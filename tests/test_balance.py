@@ -70,7 +70,7 @@ def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monk
     pool = NAMES[:n]
     by_strength = jr.leaderboard(rated, among=pool).player
     nothing = type("Nothing", (), {"x": None, "status": 1})
-    monkeypatch.setattr(balanced_teams_and_pairings, "milp", lambda *given, **more: nothing)
+    monkeypatch.setattr(balanced_teams_and_pairings.scipy.optimize, "milp", lambda *given, **more: nothing)
     found = jr.forecasts.pair_players(rated, pool)
     place = {name: i for i, name in enumerate(by_strength)}
     assert not found.optimal and "perhaps others are fairer" in str(found)

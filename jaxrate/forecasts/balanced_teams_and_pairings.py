@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
@@ -130,23 +129,21 @@ def balance_teams(
     unit = float(np.std(mean)) or 1.0
     score, tolerance = score / unit, tolerance / unit
     size = n * teams  # then come the greatest and the least sum
-    one_team_per_player = csr_matrix(np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))]))
-    full_teams = csr_matrix(np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))]))
+    one_team_per_player = np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))])
+    full_teams = np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))])
     sums = np.kron(score, np.eye(teams))
     sum_bounds = np.zeros((2 * teams + 1, size + 2))
     sum_bounds[:teams, :size], sum_bounds[:teams, size] = -sums, 1.0
     sum_bounds[teams:-1, :size], sum_bounds[teams:-1, size + 1] = sums, -1.0
     sum_bounds[-1, size:] = 1.0, -1.0
-    limits = [LinearConstraint(one_team_per_player, 1, 1), LinearConstraint(full_teams, n // teams, n // teams)]
-    limits.append(LinearConstraint(csr_matrix(sum_bounds), np.append(np.zeros(2 * teams), tolerance), np.inf))
+    least_sums = np.append(np.zeros(2 * teams), tolerance)
+    limits = [(one_team_per_player, 1, 1), (full_teams, n // teams, n // teams), (sum_bounds, least_sums, np.inf)]
     lower, upper = np.zeros(size + 2), np.ones(size + 2)
     lower[size:], upper[size:] = -np.inf, np.inf
     lower[np.argmax(score) * teams] = 1.0  # the best is in the first team: all orders of teams are alike
     cost = np.append(np.zeros(size), [1.0, -1.0])
     kinds = np.append(np.ones(size), [0.0, 0.0])
-    solution = milp(
-        cost, integrality=kinds, bounds=Bounds(lower, upper), constraints=limits, options={"time_limit": time_limit}
-    )
+    solution = _solve_integer_program(cost, kinds, (lower, upper), limits, time_limit)
     if solution.x is None:
         order = np.argsort(-score, kind="stable").reshape(-1, teams)
         order[1::2] = order[1::2, ::-1]  # there and back again
@@ -223,16 +220,14 @@ def pair_players(
         raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
     cost = -forecasts["quality"] if by == "quality" else np.abs(forecasts["expected"] - 0.5)
     edge_index = np.arange(len(first))
-    incidence = csr_matrix(
+    incidence = scipy.sparse.csr_matrix(
         (np.ones(2 * len(edge_index)), (np.append(first, second), np.append(edge_index, edge_index))),
         (n, len(edge_index)),
     )
-    count = csr_matrix(np.ones((1, len(edge_index))))
-    limits = [LinearConstraint(incidence, 0, 1), LinearConstraint(count, n // 2, n // 2)]
-    solution = milp(
-        np.asarray(cost, np.float64), integrality=np.ones(len(edge_index)), bounds=Bounds(0, 1), constraints=limits,
-        options={"time_limit": time_limit},
-    )  # fmt: skip
+    count = np.ones((1, len(edge_index)))
+    limits = [(incidence, 0, 1), (count, n // 2, n // 2)]
+    kinds = np.ones(len(edge_index))
+    solution = _solve_integer_program(np.asarray(cost, np.float64), kinds, (0, 1), limits, time_limit)
     chosen_edges = _pair_adjacent_players(n, first, second, cost)
     if solution.x is not None:
         solution_edges = np.flatnonzero(solution.x > 0.5)
@@ -278,3 +273,15 @@ def _check_pool_players(rated: Rated, players: Sequence[Any], search_seconds: fl
     if not search_seconds > 0:
         raise ValueError(f"time_limit must be above 0, got {search_seconds}")
     return ids
+
+
+def _solve_integer_program(
+    cost: HostArray, kinds: HostArray, bounds: tuple[Any, Any], limits: list[tuple[Any, Any, Any]], time_limit: float
+) -> Any:
+    """SciPy's result, whose x has the least cost within its bounds and with low <= matrix @ x <= high for each of the
+    limits (matrix, low, high); x is whole where its kind is 1, and None if none is found in the time limit, in seconds.
+    """
+    rows = [scipy.optimize.LinearConstraint(scipy.sparse.csr_matrix(matrix), *ends) for matrix, *ends in limits]
+    options = {"time_limit": time_limit}
+    within = scipy.optimize.Bounds(*bounds)
+    return scipy.optimize.milp(cost, integrality=kinds, bounds=within, constraints=rows, options=options)

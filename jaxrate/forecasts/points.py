@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr  # type: ignore[import-untyped]
+import scipy  # type: ignore[import-untyped]
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
@@ -56,13 +56,13 @@ def predict_points(
     params: Any = inner.params
     middle = _points_from_rating_points(params, mean)
     a, b = data.players[data.matches.player].T
-    table = time_column(data, data.matches.time) | {"a": a, "b": b, "win": ndtr(mean / deviation)}
+    table = time_column(data, data.matches.time) | {"a": a, "b": b, "win": scipy.special.ndtr(mean / deviation)}
     table |= {"points_a": 0.5 * (total_mean + middle), "points_b": 0.5 * (total_mean - middle)}
     table |= {"total_deviation": total_deviation}
     if total is not None:
-        table["over"] = ndtr((total_mean - total) / total_deviation)
+        table["over"] = scipy.special.ndtr((total_mean - total) / total_deviation)
     if lead is not None:
-        table["ahead"] = ndtr((mean - _rating_points_of_lead(params, lead)) / deviation)
+        table["ahead"] = scipy.special.ndtr((mean - _rating_points_of_lead(params, lead)) / deviation)
     return ColumnTable(table)
 
 
