@@ -62,6 +62,13 @@ def import_altair() -> Any:
         raise ImportError("interactive plots need altair: pip install 'jaxrate[interactive]'") from error
 
 
+def chart_of_rows(rows: list[dict[str, Any]]) -> Any:
+    """An Altair chart of rows by name of column. Altair would look at each value, seconds for thousands of rows."""
+    altair = import_altair()
+    with altair.utils.schemapi.debug_mode(False):
+        return altair.Chart(altair.Data(values=rows))
+
+
 def interval_chart(
     names: list[str],
     values: HostArray,
@@ -97,7 +104,7 @@ def interval_chart(
             zip(labels, names, values.tolist(), half.tolist(), value_texts, strict=True)
         )
     ]
-    chart = altair.Chart(altair.Data(values=rows))
+    chart = chart_of_rows(rows)
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
     height = min(ROW_HEIGHT * len(names), MAX_NAMED_ROWS_HEIGHT) if step == 1 else THINNED_ROWS_HEIGHT
     row_height = height / len(names)
@@ -172,7 +179,7 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: in
             values=column_labels[::column_step], labelAngle=0, labelColor=INK, domain=False, ticks=False
         )
     column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
-    data = altair.Chart(altair.Data(values=rows))
+    data = chart_of_rows(rows)
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)
     y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
@@ -204,7 +211,7 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
         for name, bins in lines.items()
         for values in zip(*bins, strict=True)
     ]
-    chart = altair.Chart(altair.Data(values=rows))
+    chart = chart_of_rows(rows)
     percent = altair.Scale(domain=[0, 100])
     ticks = [20, 40, 60, 80, 100]
     x_axis = altair.Axis(values=[0, *ticks], format="d")
@@ -216,7 +223,7 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
 
     colour = altair.Color("system:N", title="calibration error (%)", scale=altair.Scale(
         domain=[*lines], range=[COLOURS[i % len(COLOURS)] for i in range(len(lines))]))  # fmt: skip
-    diagonal = altair.Chart(altair.Data(values=[{"x": 0, "y": 0}, {"x": 100, "y": 100}])).mark_line(
+    diagonal = chart_of_rows([{"x": 0, "y": 0}, {"x": 100, "y": 100}]).mark_line(
         color=GREY, strokeDash=[4, 4], strokeWidth=1
     )
     tooltip = ["system:N", *(altair.Tooltip(f"{key}:Q", format=".1f") for key in keys[:4]),
@@ -228,7 +235,7 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
         chart.mark_circle(size=50, opacity=1).encode(x=x, y=y_of("observed"), color=colour, tooltip=tooltip),
     ]
     for i, name in enumerate(reversed(lines)):
-        counts = altair.Chart(altair.Data(values=[row for row in rows if row["system"] == name]))
+        counts = chart_of_rows([row for row in rows if row["system"] == name])
         counts = counts.mark_text(baseline="bottom", clip=False, fontSize=LABEL_FONT)
         at = altair.value(-COUNT_HEIGHT * (i + 0.3))
         layers.append(counts.encode(x=x, y=at, text="number:N", color=colour))
@@ -246,7 +253,7 @@ def style_chart(chart: Any, text: ChartText, source_y: float | None = None) -> A
     if text.source and source_y is None:
         subtitle = [*subtitle, text.source]
     elif text.source:
-        note = altair.Chart(altair.Data(values=[{"source": text.source}]))
+        note = chart_of_rows([{"source": text.source}])
         note = note.mark_text(align="left", baseline="top", clip=False, color=GREY, fontSize=LABEL_FONT)
         chart += note.encode(x=altair.value(0), y=altair.value(source_y), text="source:N")
     axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}

@@ -13,6 +13,7 @@ from jaxrate.plots.altair_charts import (
     SOURCE_DISTANCE,
     WIDTH,
     ChartText,
+    chart_of_rows,
     import_altair,
     style_chart,
 )
@@ -98,19 +99,19 @@ def line_chart(
     colour = altair.Color("name:N", scale=scale, legend=None)
     interpolate = "step-before" if is_stepped else "linear"
     layers = _background_layers([line for line in lines if not line.is_named], bands, axes, interpolate)
-    chart = altair.Chart(altair.Data(values=_line_rows(named)))
+    chart = chart_of_rows(_line_rows(named))
     if any(line.half_width is not None for line in named):
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
         layers.append(intervals.encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q", color=colour))
     if lines_then:
-        then = altair.Chart(altair.Data(values=_line_rows(lines_then)))
+        then = chart_of_rows(_line_rows(lines_then))
         look = {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-before"}
         layers.append(then.mark_line(**look).encode(x=axes.x, y=axes.y, color=colour))
     layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
     layers += [layer.encode(color=colour) for layer in _isolated_layers(named, axes)]
     layers.append(_hover_layer(chart, axes, text).encode(color=colour))
     if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:
-        dots = altair.Chart(altair.Data(values=sorted(peaks, key=lambda row: row["y"])))  # the highest on top
+        dots = chart_of_rows(sorted(peaks, key=lambda row: row["y"]))  # the highest on top
         layers.append(dots.mark_circle(size=60, opacity=1, stroke="white").encode(x=axes.x, y=axes.y, color=colour))
     layers += _label_layers(named, axes)
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -129,7 +130,7 @@ def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequen
     for line, colour in zip(named, NAMED_COLOURS, strict=False):
         others = [other for other in named if other.name != line.name]
         layers = [*unnamed_layers, *_background_layers(others, (), axes, "linear")]
-        chart = altair.Chart(altair.Data(values=_line_rows([line])))
+        chart = chart_of_rows(_line_rows([line]))
         layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
         layers += [layer.encode(color=altair.value(colour)) for layer in _isolated_layers([line], axes)]
         layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
@@ -185,12 +186,12 @@ def _background_layers(
     lines: Sequence[ChartLine], bands: Sequence[ChartBand], axes: _Axes, interpolate: str
 ) -> list[Any]:
     """Bands and lines in grey."""
-    altair, layers = import_altair(), []
+    layers = []
     for band in bands:
-        grey = altair.Chart(altair.Data(values=_band_rows(band)))
+        grey = chart_of_rows(_band_rows(band))
         layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q"))
     if lines:
-        grey = altair.Chart(altair.Data(values=_line_rows(lines)))
+        grey = chart_of_rows(_line_rows(lines))
         look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]} if bands else {"color": PALE, "strokeWidth": 0.7}
         layers.append(grey.mark_line(interpolate=interpolate, **look).encode(x=axes.x, y=axes.y, detail="name:N"))
     return layers
@@ -198,10 +199,9 @@ def _background_layers(
 
 def _isolated_layers(lines: Sequence[ChartLine], axes: _Axes) -> list[Any]:
     """Dots of points between missing ones, through which a line is invisible."""
-    altair = import_altair()
     isolated = [is_isolated(np.asarray(line.y, float)) for line in lines]
     rows = _line_rows(ChartLine(line.name, line.x[i], line.y[i]) for line, i in zip(lines, isolated, strict=True))
-    dots = altair.Chart(altair.Data(values=rows)).mark_circle(size=ISOLATED_AREA, opacity=1)
+    dots = chart_of_rows(rows).mark_circle(size=ISOLATED_AREA, opacity=1)
     return [dots.encode(x=axes.x, y=axes.y)] if rows else []
 
 
@@ -243,7 +243,7 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
     ):
         x = beside if place.x is None else place.x
         middle = axes.size[1] - place.y
-        data = altair.Chart(altair.Data(values=[{"name": one[0], "label": one}]))
+        data = chart_of_rows([{"name": one[0], "label": one}])
         if place.leader is not None:
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
             begin = end.peak if place.is_at_peak and end.peak is not None else (end.x, end.y)
