@@ -98,8 +98,10 @@ def test_periods_of_many_sizes_share_few_programs(tmp_path, monkeypatch):
 
     monkeypatch.setattr(chunk_pipeline, "execute_plan", counted)
     jr.league.rate_files(jr.elo(), tmp_path / "games.parquet", tmp_path / "out", chunk=500, brief=True, period=1.0)
-    chunks = len([*(tmp_path / "out" / "predictions").iterdir()])
-    assert len(programs) <= 16 and chunks > 30, (len(programs), chunks)
+    parts = [days[pq.read_table(part)["row"]] for part in sorted((tmp_path / "out" / "predictions").iterdir())]
+    assert len(programs) <= 16 and len(parts) > 30, (len(programs), len(parts))
+    assert all(one[-1] < other[0] for one, other in pairwise(parts))  # whole periods, though some exceed a chunk
+    assert np.concatenate(parts).tolist() == days.tolist() and np.bincount(days.astype(int)).max() > 500
 
 
 def test_a_period_is_whole_also_where_files_are_added(table, tmp_path):

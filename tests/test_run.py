@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.schedule import make_plan
-from tests.conftest import MOSTLY_SINGLE, refused
+from tests.conftest import MOSTLY_SINGLE, mark_full, refused
 
 PLAYERS = 10
 DISTINCT = ["stream", "levels", "periods"]
@@ -164,7 +164,7 @@ def test_run_works_under_jit(form):
     assert (np.asarray(jitted) != np.asarray(run(system, matches, form).prediction)).any()
 
 
-@pytest.mark.parametrize("form", DISTINCT)
+@pytest.mark.parametrize("form", mark_full(DISTINCT, "levels", "periods"))
 def test_vmap_over_states(form):
     system, matches = jr.glicko(), league()
     one = fresh(system)
@@ -177,7 +177,7 @@ def test_vmap_over_states(form):
             np.testing.assert_allclose(x[i], y, rtol=2e-5)
 
 
-@pytest.mark.parametrize("form", DISTINCT)
+@pytest.mark.parametrize("form", mark_full(DISTINCT, "stream", "periods"))
 def test_the_gradient_by_the_first_state_is_the_slope_of_the_last(form):
     """Elo moves nobody's mean: the sum of all ratings grows as each first one does."""
     system = jr.elo()

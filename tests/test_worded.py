@@ -37,13 +37,13 @@ def test_words_about_contests_of_teams():
             assert "before" not in said.texts[0] and said.verdict.endswith(("do.", "does.", "not."))
 
 
-def test_ties_are_no_pairs_so_that_chance_gives_one_half(recwarn):
+def test_ties_are_no_pairs_so_that_chance_gives_one_half(recwarn, share):
     """The page said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
     with pytest.warns(UserWarning, match="one participant"):
         data = jr.read(alone)
-    said = summarise_accuracy(jr.rate(jr.elo_mmr(), data))
+    said = summarise_accuracy(jr.rate(share(), data))
     assert " of 4 pairs; ties are left out, so that chance alone gives 50%." in said.texts[0] and not len(recwarn)
 
 
