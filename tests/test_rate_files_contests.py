@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.out_of_core import parquet_rating
+from jaxrate.league.out_of_core import event_chunks, parquet_rating
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_rate_files import contents, write_parts
 
@@ -90,6 +90,12 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     live, later = jr.live.start_history(loaded), whole.last + 9
     names, time = loaded.players[:3].tolist(), later if loaded.clock == "numbers" else np.datetime64(int(later), "D")
     assert len(live.update_round([names[:2], names[2:]], rank=[1, 2], time=time)) == 3
+
+
+def test_contests_go_on_from_batch_to_batch():
+    count = event_chunks._make_contest_counter("contest")
+    batches = pa.table({"contest": [7, 7, 5, 5, 5, 9]}).to_batches(max_chunksize=3)
+    assert [count(batch).tolist() for batch in batches] == [[1, 1, 2], [2, 2, 3]]
 
 
 def test_contests_that_stand_apart_come_together(table, tmp_path, double):

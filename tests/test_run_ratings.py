@@ -141,7 +141,9 @@ def test_a_leaderboard_is_columns_for_a_data_frame():
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of the CPU")
 @pytest.mark.parametrize(
     ("make", "schedule", "x64"),
-    mark_full([elo := (jr.elo, "levels", True), (jr.glicko2, "levels", True), (jr.trueskill, "stream", False)], elo),
+    mark_full(
+        [glicko := (jr.glicko, "levels", True), (jr.glicko2, "levels", True), (jr.trueskill, "stream", False)], glicko
+    ),
     indirect=["x64"],
 )
 def test_short_histories_are_compiled_sooner_to_the_same_numbers(make, schedule, x64):
