@@ -62,7 +62,7 @@ def alike(said, shown):
     )
 
 
-# With tens of compilations each, which .ci/run does; the others say what most readers type.
+# Those that take seconds: .ci/run types what they say to type, with -m full.
 SLOW = (
     "README",
     "arena",
