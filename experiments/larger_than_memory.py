@@ -52,7 +52,7 @@ import jax
 import jaxrate as jr
 from jaxrate.league.out_of_core import chunk_pipeline
 games, out, name, chunk = sys.argv[1:]
-replayed, rated, told = chunk_pipeline.execute, [], []
+replayed, rated, told = chunk_pipeline.execute_plan, [], []
 
 def timed(*given, **options):
     start = time.perf_counter()
@@ -60,7 +60,7 @@ def timed(*given, **options):
     rated.append(time.perf_counter() - start)
     return done
 
-chunk_pipeline.execute = timed
+chunk_pipeline.execute_plan = timed
 found = jr.league.rate_files(
     jr.extend.SYSTEMS[name](), games, out, chunk=int(chunk),
     progress=lambda rows: told.append((rows, time.perf_counter())),
@@ -255,6 +255,8 @@ def systems(options):
             found += filter(None, [ran(TIMED, games, out, name, chunk)])
             clean(out)
         if not found:
+            if options.quick:
+                sys.exit("the part systems has failed")
             continue
         system = jr.extend.SYSTEMS[name]()
         state = jax.eval_shape(lambda p, system=system: system.init(p, 1), system.params)
