@@ -24,6 +24,7 @@ WEEK = 7.0
 PAIRWISE = ("elo", "glicko", "glicko2", "trueskill", "weng_lin", "blat_mmr", "urnings")
 PERIODS = ("elo", "glicko", "glicko2", "category_glicko")
 ROUNDS = ("elo_mmr", "elo_mmx", "codeforces", "topcoder", "trueskill", "weng_lin")
+QUICK = ("elo", "glicko", "urnings", "category_glicko", "elo_mmr")  # of each form: plain, and with rules of their own
 SLOW = {"blat_mmr": 100_000, "weng_lin": 100_000}  # matches, or participations, that some are given
 
 
@@ -79,10 +80,14 @@ def system_for(name, form):
     return jr.extend.SYSTEMS[name](**changes | ({"categories": 1} if name == "category_glicko" else {}))
 
 
-def of_matches(history, matches):
+def choose(names, options):
+    return [name for name in names if name in QUICK or not options.quick]
+
+
+def of_matches(history, matches, options):
     rows = []
     for form, names in (("matches", PAIRWISE), ("periods", PERIODS)):
-        for name in names:
+        for name in choose(names, options):
             some = slice_events(matches, 0, min(len(matches.score), SLOW.get(name, sys.maxsize)))
             if name == "category_glicko":
                 some = some._replace(context=some.context._replace(category=None))
@@ -91,9 +96,9 @@ def of_matches(history, matches):
     return rows
 
 
-def of_rounds(history, rounds):
+def of_rounds(history, rounds, options):
     rows = []
-    for name in ROUNDS:
+    for name in choose(ROUNDS, options):
         most = int(np.searchsorted(rounds.player_start, SLOW.get(name, sys.maxsize), side="right")) - 1
         rows.append(row(history, name, "rounds", system_for(name, "rounds"), slice_events(rounds, 0, most)))
     return rows
@@ -104,14 +109,14 @@ def part_tennis(options):
     if options.quick:
         return None
     matches = tennis(options)
-    return matches and {"ATP tennis": of_matches("ATP tennis", matches)}
+    return matches and {"ATP tennis": of_matches("ATP tennis", matches, options)}
 
 
 def part_league(options):
     """Many matches of few players, over decades."""
     n, players = (500, 20) if options.quick else (500_000, 100)
     matches = league(players, n, seed=1, days=20_000.0, drift=50.0).matches
-    return {"simulated": of_matches(f"simulated, {players} players", matches)}
+    return {"simulated": of_matches(f"simulated, {players} players", matches, options)}
 
 
 def part_codeforces(options):
@@ -124,7 +129,7 @@ def part_codeforces(options):
     rounds = jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
     return {
         "Codeforces": of_rounds(
-            "Codeforces", slice_events(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000)))
+            "Codeforces", slice_events(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000))), options
         )
     }
 
@@ -133,7 +138,7 @@ def part_contests(options):
     """Many contests of few players."""
     n, players, size = (10, 60, (20, 40)) if options.quick else (5_000, 200, (20, 60))
     rounds = contests(players, n, size=size, seed=1, days=5_000.0, drift=50.0, grid=20.0).rounds
-    return {"simulated": of_rounds(f"simulated, {players} players", rounds)}
+    return {"simulated": of_rounds(f"simulated, {players} players", rounds, options)}
 
 
 def part_level(options):

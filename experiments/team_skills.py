@@ -193,6 +193,7 @@ def random_contests(rng, contests, players, teams, size):
 
 FORMS = {"2 against 2": (1_000_000, 2, 2), "5 against 5": (200_000, 2, 5), "teams of four, 20 players": (50_000, 5, 4)}
 QUICK_FORMS = {"teams of four, 20 players": (100, 5, 4)}
+QUICK_WAYS = "trueskill", "skills, margins"
 
 
 def speed(options):
@@ -207,7 +208,8 @@ def speed(options):
             "skills, margins": jr.skills("margin", margin="points", match_growth=5.0),
             "skills, two modes": jr.skills(categories=2, match_growth=5.0),
         }
-        calls = {way: partial(jr.run, system, rounds, schedule=schedule) for way, system in systems.items()}
+        ways = QUICK_WAYS if options.quick else systems
+        calls = {way: partial(jr.run, systems[way], rounds, schedule=schedule) for way in ways}
         for row in race(calls, contests, 1 if options.quick else 4).values():
             a_second = row["million_per_second"] * 1e6
             rows.append({"form": form, **row, "participations_a_second": a_second * teams * size})
@@ -242,6 +244,8 @@ def rating_errors_by_evidence(options):
         "and two statistics": {"statistics": ("s0", "s1")},
         "and both": {"statistics": ("s0", "s1"), "quit": "quit", "quit_threshold": 1100.0},
     }
+    if options.quick:
+        ways = {way: ways[way] for way in ("results", "and both")}
     for form, (_, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         off = {way: [] for way in ways}
         for seed in range(leagues):
