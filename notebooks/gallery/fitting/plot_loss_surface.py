@@ -15,4 +15,4 @@ fit = jr.fit(
     free=("c", "initial_deviation"),
     errors="products",
 )
-plots.loss_surface(fit, data, points=11)
+plots.loss_surface(fit, data, points=7)
