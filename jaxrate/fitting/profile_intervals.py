@@ -65,8 +65,9 @@ class LikelihoodInterval(NamedTuple):
 def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95) -> LikelihoodInterval:
     """The values of a fitted hyperparameter that the events do not refute, whether or not it has a standard error.
 
-        fit = jr.fit(jr.glicko(deviation_max=None), data, free=["c", "initial_deviation"])
-        print(jr.fitting.likelihood_interval(fit, data, "c"))
+        data = jr.data.datasets.nfl()
+        fit = jr.fit(jr.glicko(), data, free=["c", "side_advantage"], errors="products")
+        print(jr.fitting.likelihood_interval(fit, data, "side_advantage"))
 
     All others are fitted anew for each of some values, out to 5 standard errors, or by factors of 1100 where the fit
     leaves the parameter open, and three times as far where that does not reach an end. An end is where the loss rises
