@@ -4,6 +4,7 @@ A line is a script with its arguments, a notebook, or a command. Scripts and not
 which has imported what they import: that would take them a quarter of their time.
 """
 
+import functools
 import gc
 import importlib
 import io
@@ -21,6 +22,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 from IPython.core.interactiveshell import InteractiveShell
+from jax._src.interpreters import mlir
 
 PRELOADED = (
     "jaxrate.plots",
@@ -31,7 +33,19 @@ PRELOADED = (
     "jaxrate.data",
 )
 PROCESSES = 2
-SLOW = "5_luck_and_blat_mmr.ipynb", "17_fitting_beta_sigma_rho.ipynb"  # they run longer than careful compiling takes
+SLOW = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
+LONG = ("4_a_million_matches.ipynb",)  # it runs longer than optimising takes
+
+
+shared_context = functools.cache(mlir.make_ir_context)
+
+
+def get_context(make_context=mlir.make_ir_context):
+    """A context of the compiler's, the same for all programs, as in `tests/conftest.py`: one takes 3 ms."""
+    return shared_context() if mlir.ir.Context.current is None else make_context()
+
+
+mlir.make_ir_context = get_context
 
 
 def run_script(path, arguments):
@@ -45,6 +59,8 @@ def run_notebook(path):
     cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     if Path(path).name in SLOW:
         os.environ.pop("JAXRATE_COMPILE", None)
+    elif Path(path).name not in LONG:
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
     os.chdir(Path(path).parent)
     sys.path.insert(0, "")  # modules that a notebook writes
     shell = InteractiveShell.instance()
@@ -70,6 +86,7 @@ def run(line):
 def main():
     for name in PRELOADED:
         importlib.import_module(name)
+    gc.set_threshold(100_000, 20, 20)  # what was traced lives long
     gc.freeze()
     lines, running, failed = sys.stdin.read().splitlines(), {}, []
     while lines or running:
