@@ -25,7 +25,15 @@ def test_an_interval_is_where_the_likelihood_ratio_says(x64):
     assert ends[0] < narrow.low < fit.params.k < narrow.high < ends[1]
 
 
-def test_others_are_fitted_anew():
+def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
+    """Each number of values was compiled anew: three or four programs for one interval."""
+    sizes, profile_loss = set(), jr.fitting.profile_loss
+
+    def note_size(fit, events, name, values):
+        sizes.add(len(values))
+        return profile_loss(fit, events, name, values)
+
+    monkeypatch.setattr("jaxrate.fitting.profile_intervals.profile_loss", note_size)
     matches = league()
     fit = jr.fit(jr.elo(k=20), matches, free=("k", "side_advantage"))
     found = jr.fitting.likelihood_interval(fit, matches, "side_advantage")
@@ -33,7 +41,8 @@ def test_others_are_fitted_anew():
     np.testing.assert_allclose(
         [found.low, found.high], fit.params.side_advantage + 1.96 * error * np.array([-1, 1]), rtol=0.1
     )
-    assert np.ptp(found.profile.params.k) > 0
+    assert np.ptp(found.profile.params.k) > 0 and len(sizes) == 1
+    assert (np.diff(found.profile.value) > 0).all() and found.profile.loss.shape == found.profile.value.shape
 
 
 def test_what_is_bounded_from_above_alone_says_so():

@@ -19,6 +19,7 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.fitting.fit_problem import IneffectiveHyperparametersError, prepare_fit, replace_params_if_valid
 from jaxrate.fitting.fit_results import Fit, LossProfile
+from jaxrate.fitting.history_loss_derivatives import equal_size_index_chunks
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.parameter_sweeps import profile_loss
@@ -33,6 +34,7 @@ INITIAL_STANDARD_ERRORS = 5.0  # standard errors to either side that are tried f
 INITIAL_VALUES = 15  # of the first profile
 MAX_EXTENSIONS = 2  # how often as many more are tried beyond an end that is not refuted
 BORDER_VALUES = 3  # values that are tried on the way across the border
+VALUES_AT_ONCE = 8  # always as many, since another number would be compiled anew
 
 
 class LikelihoodInterval(NamedTuple):
@@ -182,8 +184,9 @@ def _profile_loss_at_values(
     allowed_values = np.array(
         [x for x in values if replace_params_if_valid(fit.system, fit.params._replace(**{name: x})) is not None]
     )
-    if other_names:
-        return profile_loss(fit, events, name, allowed_values)
+    if other_names and len(allowed_values):
+        batches = equal_size_index_chunks(len(allowed_values), VALUES_AT_ONCE)
+        return _merge_profiles(*(profile_loss(fit, events, name, allowed_values[i]) for i in batches))
     params = jax.tree.map(lambda x: np.full(len(allowed_values), x), fit.params)._replace(**{name: allowed_values})
     likelihood, weight = task.kind in task.loss.likelihood, float(task.weight.sum())
     loss = (
@@ -193,12 +196,11 @@ def _profile_loss_at_values(
     return LossProfile(allowed_values, loss, params, fit.system, name, weight, fit.options.loss, likelihood)
 
 
-def _merge_profiles(first: LossProfile, second: LossProfile) -> LossProfile:
-    """Both profiles as one, by increasing value."""
-    value = np.concatenate([first.value, second.value])
-    order = np.argsort(value, kind="stable")
-    params = jax.tree.map(lambda x, y: np.concatenate([x, y])[order], first.params, second.params)
-    return first._replace(value=value[order], loss=np.concatenate([first.loss, second.loss])[order], params=params)
+def _merge_profiles(*profiles: LossProfile) -> LossProfile:
+    """Profiles as one, by increasing value, each value once."""
+    value, order = np.unique(np.concatenate([x.value for x in profiles]), return_index=True)
+    params = jax.tree.map(lambda *x: np.concatenate(x)[order], *(x.params for x in profiles))
+    return profiles[0]._replace(value=value, loss=np.concatenate([x.loss for x in profiles])[order], params=params)
 
 
 def _params_at(params: Params, i: int) -> Params:
