@@ -33,8 +33,8 @@ PRELOADED = (
     "jaxrate.data",
 )
 PROCESSES = 2
-SLOW = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
-LONG = ("4_a_million_matches.ipynb",)  # it runs longer than optimising takes
+CAREFULLY_COMPILED = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
+OPTIMISED = ("4_a_million_matches.ipynb",)  # it runs longer than optimising takes
 
 
 shared_context = functools.cache(mlir.make_ir_context)
@@ -57,9 +57,9 @@ def run_script(path, arguments):
 def run_notebook(path):
     """Run its cells, and draw the figures of each, as Jupyter does; the outputs that are kept stay as they are."""
     cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-    if Path(path).name in SLOW:
+    if Path(path).name in CAREFULLY_COMPILED:
         os.environ.pop("JAXRATE_COMPILE", None)
-    elif Path(path).name not in LONG:
+    elif Path(path).name not in OPTIMISED:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
     os.chdir(Path(path).parent)
     sys.path.insert(0, "")  # modules that a notebook writes

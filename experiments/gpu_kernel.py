@@ -38,7 +38,7 @@ def compiled(system, settings, plan):
     import jax
     import jax.numpy as jnp
 
-    from jaxrate.replay.compiler_options import REPLAY_GRAPH_OPTIONS, supported_xla_options
+    from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
     from jaxrate.replay.kernel import levels_kernel
     from jaxrate.replay.scan_programs import MatchProgramShape, make_replay_rules
 
@@ -64,7 +64,7 @@ def compiled(system, settings, plan):
             "xla_dump_to": folder,
             "xla_dump_hlo_as_text": True,
             "xla_gpu_autotune_level": 0,
-        } | supported_xla_options(REPLAY_GRAPH_OPTIONS)
+        } | supported_xla_options(REPLAY_CUDA_GRAPH_OPTIONS)
         text = jax.jit(replay, donate_argnums=1).lower(*given).compile(compiler_options=options).as_text()
         launches = max(Path(folder).glob("*thunk_sequence*.txt"), key=lambda x: len(x.name)).read_text()
         (code,) = (x for x in map(Path.read_text, Path(folder).glob("*.ptx")) if ".entry levels(" in x)

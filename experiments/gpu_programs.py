@@ -87,7 +87,7 @@ def many(found, static, rest):
     """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
     import jax
 
-    from jaxrate.replay.compiler_options import REPLAY_GRAPH_OPTIONS, supported_xla_options
+    from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
 
     params, state, *others = rest
     wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
@@ -96,7 +96,7 @@ def many(found, static, rest):
         return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
 
     return (
-        jax.jit(together, donate_argnums=1, compiler_options=supported_xla_options(REPLAY_GRAPH_OPTIONS)),
+        jax.jit(together, donate_argnums=1, compiler_options=supported_xla_options(REPLAY_CUDA_GRAPH_OPTIONS)),
         (),
         (*wide, *others),
     )

@@ -156,7 +156,7 @@ MUTATIONS = [
       "tests/test_kernel_races.py -k no_access"),
     M("loops that a jaxpr hides", 'return "stablehlo.while" in', 'return "stablehlo.loop" in',
       "tests/test_gpu_programs.py -k 'one_graph'"),
-    M("loops in one graph", "if traits.loops or traits.stream else", "if traits.stream else",
+    M("loops in one graph", "by_step = traits.inner_loops or traits.stream", "by_step = traits.stream",
       "tests/test_gpu_programs.py -k 'one_graph'"),
     # Chunks and live histories
     M("resume keeps finished parts", "int(number[1]) >= parts", "int(number[1]) > parts",

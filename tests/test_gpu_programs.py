@@ -31,12 +31,12 @@ SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
-    options = compiler_options.REPLAY_GRAPH_OPTIONS
+    options = compiler_options.REPLAY_CUDA_GRAPH_OPTIONS
     assert compiler_options.supported_xla_options(options) == options
 
 
 def test_what_another_xla_does_not_know_is_left_out():
-    options = compiler_options.REPLAY_GRAPH_OPTIONS | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
+    options = compiler_options.REPLAY_CUDA_GRAPH_OPTIONS | {"xla_gpu_enable_command_buffer": "FUSION,NONSENSE"}
     assert set(compiler_options.supported_xla_options(options)) == {"xla_disable_hlo_passes"}
 
 

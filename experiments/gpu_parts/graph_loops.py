@@ -15,12 +15,12 @@ from gpu_parts.replay_clock import arrange_events, first_state, replay, system_o
 from jaxrate.replay import compiler_options, execution
 
 SHORT_ROUNDS, SHORT_TENNIS = ROUNDS | {"rounds": 30}, TENNIS | {"matches": 100_000}
-WITHIN = "elo_mmr", "elo_mmx", "codeforces"  # with loops within their events
-NONE_WITHIN = ("topcoder", SHORT_ROUNDS), ("elo", SHORT_TENNIS), ("glicko2", SHORT_TENNIS)
-COMPARED_TURNS = 6
+SYSTEMS_WITH_INNER_LOOPS = "elo_mmr", "elo_mmx", "codeforces"
+SYSTEMS_WITHOUT_INNER_LOOPS = ("topcoder", SHORT_ROUNDS), ("elo", SHORT_TENNIS), ("glicko2", SHORT_TENNIS)
+REPLAY_COUNT = 6
 
 
-class Turn(NamedTuple):
+class ReplayResult(NamedTuple):
     """A replay and its time."""
 
     seconds: float
@@ -29,44 +29,44 @@ class Turn(NamedTuple):
 
 
 def cases(options):
-    every = [*((name, SHORT_ROUNDS) for name in WITHIN), *NONE_WITHIN]
+    every = [*((name, SHORT_ROUNDS) for name in SYSTEMS_WITH_INNER_LOOPS), *SYSTEMS_WITHOUT_INNER_LOOPS]
     for system, history in every[:1] if options.quick else every:
         yield {"table": "loops in graphs", "system": system} | resize_history(history, options)
 
 
 def run(case, options):
-    by_step, step_seconds = replay_often(case, compiler_options.STEP_GRAPH_OPTIONS, options)
-    whole, whole_seconds = replay_often(case, compiler_options.REPLAY_GRAPH_OPTIONS, options)
+    by_step, step_seconds = repeat_replay(case, compiler_options.STEP_CUDA_GRAPH_OPTIONS, options)
+    whole, whole_seconds = repeat_replay(case, compiler_options.REPLAY_CUDA_GRAPH_OPTIONS, options)
     return {
         "by_step_seconds": step_seconds,
-        "by_step_wrong": sum(not same_results(x, by_step[0]) for x in by_step),
+        "by_step_wrong": sum(not results_agree(x, by_step[0]) for x in by_step),
         "whole_seconds": whole_seconds,
-        "whole_wrong": sum(not same_results(x, by_step[0]) for x in whole),
-        "turns": len(whole),
+        "whole_wrong": sum(not results_agree(x, by_step[0]) for x in whole),
+        "replays": len(whole),
     }
 
 
-def replay_often(case, graph, options):
-    """Predictions and ratings of each turn, and the seconds of the best, of a program with these options."""
+def repeat_replay(case, graph, options):
+    """Predictions and ratings of each replay, and the seconds of the best, of a program with these options."""
     system, (_, plan) = system_of(case), arrange_events(case)
-    both = compiler_options.STEP_GRAPH_OPTIONS, compiler_options.REPLAY_GRAPH_OPTIONS
-    compiler_options.STEP_GRAPH_OPTIONS = compiler_options.REPLAY_GRAPH_OPTIONS = graph
+    both = compiler_options.STEP_CUDA_GRAPH_OPTIONS, compiler_options.REPLAY_CUDA_GRAPH_OPTIONS
+    compiler_options.STEP_CUDA_GRAPH_OPTIONS = compiler_options.REPLAY_CUDA_GRAPH_OPTIONS = graph
     found = []
     try:
         execution._jit_replay.cache_clear()
-        for _ in range(2 if options.quick else COMPARED_TURNS):
+        for _ in range(2 if options.quick else REPLAY_COUNT):
             state = first_state(system, plan.num_players)
             start = time.perf_counter()
             state, prediction = jax.block_until_ready(replay(system, plan, state))
             seconds = time.perf_counter() - start
-            found.append(Turn(seconds, np.asarray(prediction), np.asarray(jr.ratings(system, state).mean)))
+            found.append(ReplayResult(seconds, np.asarray(prediction), np.asarray(jr.ratings(system, state).mean)))
     finally:
-        compiler_options.STEP_GRAPH_OPTIONS, compiler_options.REPLAY_GRAPH_OPTIONS = both
+        compiler_options.STEP_CUDA_GRAPH_OPTIONS, compiler_options.REPLAY_CUDA_GRAPH_OPTIONS = both
         execution._jit_replay.cache_clear()
-    return found, min(turn.seconds for turn in found[1:])
+    return found, min(x.seconds for x in found[1:])
 
 
-def same_results(turn, wanted):
-    """Whether predictions and ratings are the same but for rounding."""
-    pairs = (turn.prediction, wanted.prediction), (turn.rating, wanted.rating)
-    return all(np.allclose(x, y, rtol=1e-4, atol=1e-4, equal_nan=True) for x, y in pairs)
+def results_agree(found, wanted):
+    """Whether predictions and ratings are finite, and the same but for rounding."""
+    pairs = (found.prediction, wanted.prediction), (found.rating, wanted.rating)
+    return all(np.isfinite(x).all() and np.allclose(x, y, rtol=1e-4, atol=1e-4) for x, y in pairs)

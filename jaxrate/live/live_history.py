@@ -183,7 +183,7 @@ class LiveHistory:
                 compile_replay(
                     compiled_event_programs.update_with_event,
                     donated_inputs,
-                    traits=ProgramTraits(event.kind, loops=True, stream=event.kind is Matches),
+                    traits=ProgramTraits(event.kind, inner_loops=True, stream=event.kind is Matches),
                 ),
                 [*layouts, layout],
             )

@@ -293,7 +293,7 @@ def scan_plan(
     if isinstance(plan, BlockPlan):
         result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
         program = compile_replay(
-            replay_consecutive_equal_blocks, inputs, policy, ProgramTraits(type(plan.events), loops=True)
+            replay_consecutive_equal_blocks, inputs, policy, ProgramTraits(type(plan.events), inner_loops=True)
         )
         for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             number = jnp.stack([block.number for block in blocks])

@@ -14,7 +14,7 @@ class ProgramTraits(NamedTuple):
     events: type = Matches  # of what kind they are
     axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
     stream: bool = False  # whether it takes one event after the other
-    loops: bool = False  # whether there may be loops within its events
+    inner_loops: bool = False  # whether there may be loops within its events
     nodes: bool = False  # whether its matches sum over more numbers than a player has, as over nodes of an integral
     short: bool = False  # whether it is sooner done than compiled
     tiles: bool = False  # whether large rounds are cut in tiles
@@ -27,21 +27,23 @@ QUICK = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-STEP_GRAPH_OPTIONS = {  # For all that a step does to become one CUDA graph: otherwise the host launches every kernel.
+# For all that a step does to become one CUDA graph: otherwise the host launches every kernel.
+STEP_CUDA_GRAPH_OPTIONS = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL",
     "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",  # it makes copies of slices, which would be in no graph
 }
 # For the whole replay to become one graph. There must be no loop within its loop: with one, steps of an H100 ran into
 # each other, and predictions and ratings were wrong or no numbers (JAX 0.11.2, `graphs` of `gpu_record.json`).
-REPLAY_GRAPH_OPTIONS = STEP_GRAPH_OPTIONS | {
-    "xla_gpu_enable_command_buffer": STEP_GRAPH_OPTIONS["xla_gpu_enable_command_buffer"] + ",WHILE"
+REPLAY_CUDA_GRAPH_OPTIONS = STEP_CUDA_GRAPH_OPTIONS | {
+    "xla_gpu_enable_command_buffer": STEP_CUDA_GRAPH_OPTIONS["xla_gpu_enable_command_buffer"] + ",WHILE"
 }
 
 
 def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     """The options for a program of these traits on the default device. None: XLA's own."""
     if jax.default_backend() == "gpu":
-        return supported_xla_options(STEP_GRAPH_OPTIONS if traits.loops or traits.stream else REPLAY_GRAPH_OPTIONS)
+        by_step = traits.inner_loops or traits.stream
+        return supported_xla_options(STEP_CUDA_GRAPH_OPTIONS if by_step else REPLAY_CUDA_GRAPH_OPTIONS)
     if jax.default_backend() != "cpu":
         return None
     without = []
@@ -59,7 +61,7 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     # rules in levels gain a third.
     # Sums over the nodes of an integral take two thirds of the time with them, of small matrices as well.
     small_matrices = traits.axes > 2 and not traits.nodes
-    heavy = traits.events is Matches and not traits.stream and (traits.loops or small_matrices)
+    heavy = traits.events is Matches and not traits.stream and (traits.inner_loops or small_matrices)
     if traits.events is Rounds or traits.short or heavy:
         options["xla_cpu_use_fusion_emitters"] = False
         # Of rounds the third level takes twice as long to compile, and a third longer to run with vectors of a player.

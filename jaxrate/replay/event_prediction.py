@@ -97,7 +97,7 @@ def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Block
     """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
     policy = compile_policy_from_environment()
     prediction = zero_predictions_of_blocks(rules, params, state, plan, None)
-    traits = ProgramTraits(Rounds, loops=True, short=plan.size <= policy.short_history)
+    traits = ProgramTraits(Rounds, inner_loops=True, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)
     for block in plan.blocks:
         prediction = program(rules, block.size, params, prediction, state, plan.events, plan.starts, block.number)

@@ -100,7 +100,7 @@ def _execute_blocks(
     tiles = any(is_rated_in_tiles(flat, block.size, block.number) for block in plan.blocks)
     traits = ProgramTraits(
         type(flat),
-        loops=has_launch_overhead() and any_event_has_loops(rules, params, state, plan),
+        inner_loops=has_launch_overhead() and any_event_has_loops(rules, params, state, plan),
         short=plan.size <= policy.short_history,
         tiles=tiles,
     )
@@ -179,7 +179,7 @@ def compile_match_replay(
     if not stream and (has_launch_overhead() or not short):
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
         features = match_program_features(rules, params, state, match)
-        traits = traits._replace(loops=features.loops, nodes=features.nodes)
+        traits = traits._replace(inner_loops=features.inner_loops, nodes=features.nodes)
     return compile_replay(replay, (params, state, plan, key), policy, traits)
 
 
@@ -287,5 +287,5 @@ def min_mean_width_for_levels(
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
     outline = match_program_features(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
-    simple = outline.scalar_rows and not outline.loops and outline.operations < SIMPLE_OPERATIONS
+    simple = outline.scalar_rows and not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0

@@ -21,7 +21,7 @@ LOOPS = "while", "call_hi_primitive"  # since JAX 0.11 the latter hides what a `
 class MatchProgramComplexity(NamedTuple):
     """What is compiled for a match."""
 
-    loops: bool  # whether there is a loop within it
+    inner_loops: bool  # whether there is a loop within it
     scalar_rows: bool  # whether a player is one number in each leaf of the state
     nodes: bool  # whether there are vectors longer than any of a player, as over nodes of an integral
     operations: int
