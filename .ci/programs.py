@@ -34,7 +34,7 @@ PRELOADED = (
 )
 PROCESSES = 2
 CAREFULLY_COMPILED = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
-OPTIMISED = ("4_a_million_matches.ipynb",)  # it runs longer than optimising takes
+OPTIMISED = "4_a_million_matches.ipynb", "10_training_loop.ipynb"  # they run longer than optimising takes
 
 
 shared_context = functools.cache(mlir.make_ir_context)
