@@ -180,7 +180,8 @@ def test_mass_stays_one(x64, algorithm, kernel):
     system = jr.blat_mmr(size=101, half_width=7, kernel=kernel, algorithm=algorithm, kernel_width=0.3, beta=1)
     belief = [twin.normal(np.linspace(-7, 7, 101), m, 0.4) for m in (7.0, -7.0)]
     n = 2000
-    weight = np.random.default_rng(9).choice([1e-3, 1.0, 50.0], n)
+    most = 50.0 if x64 or algorithm == "naive" else 10.0  # more is refused in float32
+    weight = np.random.default_rng(9).choice([1e-3, 1.0, most], n)
     for player, weights in (([0, 1], np.ones(n)), ([1, 0], weight)):
         matches = jr.matches([player] * n, np.ones(n), np.arange(n) * 0.7, weight=weights)
         result = jr.run(system, matches, state=start(system, belief))
