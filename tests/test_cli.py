@@ -235,9 +235,16 @@ def test_demo_refuses(jaxrate, arguments, message):
 # all of them
 
 
+def test_no_command_loads_numpy_or_jax_before_it_runs():
+    modules = sorted(set(cli.cli.modules.values()))
+    code = f"import importlib, sys\nfor name in {modules}: importlib.import_module(name)\n"
+    code += "print(sorted({'jax', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
 @pytest.mark.parametrize(
     "command",
-    [[], ["rate"], *([pytest.param([x], marks=pytest.mark.full) for x in cli.cli.commands if x != "rate"])],
+    [[], *([pytest.param([x], marks=pytest.mark.full) for x in cli.cli.commands])],
     ids=" ".join,
 )
 def test_help_loads_neither_numpy_nor_jax(tmp_path, command):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.benchmark import benchmark
 from jaxrate.metrics.bookmaker_odds import ODDS_METHODS, probabilities_from_odds
 from jaxrate.metrics.outcome_metrics import losses_by_match
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
@@ -227,3 +228,8 @@ def test_predictions_that_say_nothing_have_no_slope():
     assert np.isnan(jr.metrics.calibration_slope([0.2, 0.3, 0.7, 0.8], [0, 0, 1, 1])).all()
     with refused("prediction is 1.5"):
         jr.metrics.calibration_slope([1.5, 0.5], [1, 0])
+
+
+def test_the_command_offers_all_methods():
+    (option,) = (x for x in benchmark.params if x.name == "odds_method")
+    assert tuple(option.type.choices) == ODDS_METHODS and option.default == ODDS_METHODS[0]

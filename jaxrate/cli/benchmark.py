@@ -26,7 +26,6 @@ from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, share_option, system_option
 from jaxrate.cli.system_selection import prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.metrics.bookmaker_odds import ODDS_METHODS
 
 if TYPE_CHECKING:
     from jaxrate.league.benchmark_table import Benchmark
@@ -65,8 +64,8 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
 @click.option("--odds", multiple=True, metavar="NAME=COLUMNS",
               help="Decimal odds of win,loss or win,draw,loss; may be repeated.  [default: those of public files]",
               )  # fmt: skip
-@click.option("--odds-method", type=click.Choice(ODDS_METHODS), default=ODDS_METHODS[0], show_default=True,
-              metavar="METHOD",
+@click.option("--odds-method", type=click.Choice(["power", "proportional", "shin"]), default="power",
+              show_default=True, metavar="METHOD",
               help="How the margin of bookmakers is removed: power, proportional or shin.")  # fmt: skip
 @click.option("--stack", is_flag=True,
               help="Also boost trees (scikit-learn) on ratings, rest, form, matches played and --covariates.",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import ODDS_HEADINGS, TextTable, print_sections, to_text_table
-from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
 from jaxrate.text_format import (
     display_width,
     format_decimals,
@@ -17,6 +16,9 @@ from jaxrate.text_format import (
     format_percent,
     rating_decimals,
 )
+
+if TYPE_CHECKING:
+    from jaxrate.league.column_table import ColumnTable
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
@@ -54,6 +56,8 @@ def print_scorelines(
         ]
         print_escaped(json.dumps(records, indent=1))
         return
+    from jaxrate.league.column_table import ColumnTable
+
     sides = {"side": predictions["side"]} if "side" in predictions else {}
     columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
     columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
@@ -64,6 +68,8 @@ def print_scorelines(
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
     """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
+    from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
+
     columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
     if rated.clock == "dates":
         columns = {"date" if name == "time" else name: values for name, values in columns.items()}

@@ -23,7 +23,6 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import name_teams, print_sections, to_text_table
-from jaxrate.league.column_table import PROBABILITY_COLUMNS, ColumnTable
 from jaxrate.text_format import format_percent
 
 GROUPS = {
@@ -126,6 +125,8 @@ def tournament(
 
 
 def _print_forecast(forecast: Any, kind: str, rated: jr.Rated, as_json: bool) -> None:
+    from jaxrate.league.column_table import PROBABILITY_COLUMNS, ColumnTable
+
     columns = forecast.columns()
     if as_json:
         print_escaped(json.dumps(columns.to_records(), indent=1))
