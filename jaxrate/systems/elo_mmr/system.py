@@ -122,7 +122,7 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Roun
         model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
     )
     share = expected_wins.expected_win_share(below, mask)
-    return share[0] if isinstance(event, Matches) else share
+    return 0.5 * (1.0 + share[0] - share[1]) if isinstance(event, Matches) else share  # of two, they add up to 1
 
 
 def update(
