@@ -292,9 +292,8 @@ def scan_plan(
         return execute_plan(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
     if isinstance(plan, BlockPlan):
         result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
-        program = compile_replay(
-            replay_consecutive_equal_blocks, inputs, policy, ProgramTraits(type(plan.events), inner_loops=True)
-        )
+        traits = ProgramTraits(type(plan.events), inner_loops=True)
+        program = compile_replay(replay_consecutive_equal_blocks, inputs, policy, traits)
         for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             number = jnp.stack([block.number for block in blocks])
             result = program(rules, size, params, result, plan.events, plan.starts, number, key)
