@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.padded_states_and_columns import padded_event_size, padded_size
+from jaxrate.replay.padded_sizes import padded_event_size, padded_size
 from jaxrate.testing.case_and_assertions import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import mark_full, refused
 
@@ -286,7 +286,7 @@ def test_sizes_are_few_and_near():
     for number in (*range(1, 5000), 10**6, 3 * 10**6 + 7):
         room, close = padded_size(number, coarse=64), padded_event_size(number)
         assert number <= room <= max(64, 1.125 * number) and padded_size(room, coarse=64) == room
-        assert number <= close <= 17 / 16 * number and padded_event_size(close) == close
+        assert number <= close <= 1.11 * number and padded_event_size(close) == close
     assert len({padded_size(i, coarse=1) for i in range(1, 100_000)}) < 150
     assert (padded_size(3), padded_size(100), padded_size(100_000)) == (64, 128, 131_072)
 

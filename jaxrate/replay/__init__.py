@@ -10,7 +10,8 @@ execution.py                  how replays are executed: compiled by a policy, in
 hyperparameter_slopes.py      slopes of a replay by its hyperparameters, computed forwards
 random_number_checks.py       checks of the key of a replay, or of the random numbers in its place
 row_gather_and_scatter.py     rows of players: taken from the state, packed and put back
-padded_states_and_columns.py  arrays of sizes that are used again
+padded_sizes.py               the sizes to which columns, schedules and events are padded
+padded_states_and_columns.py  arrays of these sizes
 plan_column_replacement.py    columns of plans: changed, padded, and put where a plan has them
 program_operations.py         the operations that rate an event, which decide how it is compiled
 scan_programs.py              the programs that replay

@@ -73,6 +73,9 @@ def _replay_block_of_packed_state(
     else:
         many = _rate_batch_of_one(one) if is_single else jax.vmap(one)
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
+    if prediction is None:
+        rows = len(flat.weight if isinstance(flat, Rounds) else flat.score)
+        prediction = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[3:]), x.dtype), guess)
     return state, scatter_predictions(prediction, position, guess)
 
 

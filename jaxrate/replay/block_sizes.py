@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.padding_skipping_row_tiles import TILE_ROWS
-from jaxrate.replay.padded_states_and_columns import padded_event_size
+from jaxrate.replay.padded_sizes import padded_event_size
 
 _CANDIDATES = 128  # sizes considered
 MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation

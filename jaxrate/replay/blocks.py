@@ -31,12 +31,8 @@ from jaxrate.replay.block_sizes import (
     padded_work,
     tiled_event_size,
 )
-from jaxrate.replay.padded_states_and_columns import (
-    pad_on_device,
-    padded_event_size,
-    padded_size,
-    register_pytree_with_static_fields,
-)
+from jaxrate.replay.padded_sizes import padded_event_size, padded_size
+from jaxrate.replay.padded_states_and_columns import pad_on_device, register_pytree_with_static_fields
 from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.step_assignment import earliest_steps_of_unlimited_width
 

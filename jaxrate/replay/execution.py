@@ -109,7 +109,8 @@ def _execute_blocks(
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
         return rules, block.size, params, result, flat, plan.starts, block.number, key, np.int32(steps)
 
-    result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
+    alone = len(plan.blocks) == 1 and rules.record is None  # then the program makes room for its predictions
+    result = state, None if alone else zero_predictions_of_blocks(rules, params, state, plan, key)
     if is_inside_jax_transformation(inputs):
         result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
     kinds = {(block.size, block.number.shape): block for block in plan.blocks}.values()

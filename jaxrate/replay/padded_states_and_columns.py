@@ -14,6 +14,7 @@ from jaxrate.array_types import Array
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.hyperparameter_definitions import check_params
 from jaxrate.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
+from jaxrate.replay.padded_sizes import padded_size
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.sharding import (
     append_newcomers,
@@ -27,32 +28,10 @@ from jaxrate.system import RatingSystem
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
-COARSE = 1 << 17  # numbers up to here cost nothing: they grow to a power of two, and larger ones by an eighth at most
-LEAST = 64
-STEPS = 32  # of a schedule, at the least
 ALIGNED = 64  # bytes
-FINE = 16  # sizes of events, of which each costs time, grow by a sixteenth at most
 ID_LIMIT, SPARSE_ID_FACTOR = 10**8, 1000  # ids above the first, and so many times the players named, are a mistake
 SMALL_STATE_BYTES = 1 << 26  # bytes of a state that is made without asking
 PEAK_STATE_COPIES = 2  # of the state at the peak of a run
-
-
-def padded_size(number: int, coarse: int = COARSE, least: int = LEAST) -> int:
-    """The least of the sizes in use that is not below a number."""
-    if number <= max(coarse, least):
-        return max(1 << max(int(number) - 1, 0).bit_length(), least)
-    return _round_up_by_octave_parts(number, 8)
-
-
-def padded_event_size(number: int) -> int:
-    """The same for the size that events are padded to: whatever is added to it is calculated for nothing."""
-    return _round_up_by_octave_parts(number, FINE)
-
-
-def _round_up_by_octave_parts(number: int, parts_per_octave: int) -> int:
-    """The next multiple of the power of two that divides an octave into so many parts."""
-    unit = 1 << max((number - 1).bit_length() - parts_per_octave.bit_length(), 0)
-    return -(-number // unit) * unit
 
 
 def register_pytree_with_static_fields(*static: str) -> Callable[[type[Tuple]], type[Tuple]]:

@@ -20,7 +20,8 @@ from jaxrate.array_types import Array, HostArray
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID
 from jaxrate.memory_checks import check_memory_fits
-from jaxrate.replay.padded_states_and_columns import COARSE, STEPS, allocate_aligned, pad_column, padded_size
+from jaxrate.replay.padded_sizes import COARSE, STEPS, padded_size
+from jaxrate.replay.padded_states_and_columns import allocate_aligned, pad_column
 
 SHORT = 1 << 14  # participants, up to which Python does it
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches
-from jaxrate.replay.padded_states_and_columns import FINE, padded_event_size
+from jaxrate.replay.padded_sizes import FINE, padded_event_size
 from jaxrate.smoothing.participations import Participations
 from jaxrate.systems.skills.settings_and_state import ModelSettings
 

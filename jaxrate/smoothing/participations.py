@@ -12,7 +12,8 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
-from jaxrate.replay.padded_states_and_columns import FINE, pad_matches_on_device, pad_on_device, padded_event_size
+from jaxrate.replay.padded_sizes import FINE, padded_event_size
+from jaxrate.replay.padded_states_and_columns import pad_matches_on_device, pad_on_device
 
 FREE_PADDING = 1 << 12  # places that may be empty in a group for the sake of having fewer groups
 BLOCK_NUMBERS = 1 << 24  # numbers by which teams and participants of contests are told together

@@ -14,7 +14,8 @@ import numpy as np
 
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Ragged
-from jaxrate.replay.padded_states_and_columns import FINE, pad_on_device, padded_event_size
+from jaxrate.replay.padded_sizes import FINE, padded_event_size
+from jaxrate.replay.padded_states_and_columns import pad_on_device
 from jaxrate.smoothing.goal_rows import list_scorer_participations, split_matches_by_scorer
 from jaxrate.smoothing.participations import (
     ContestGroups,
