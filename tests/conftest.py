@@ -43,6 +43,7 @@ os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where the operations of programs come from
+jax.config.update("jax_enable_compilation_cache", False)  # a key for each program is computed, though there is no folder
 
 SHARED_CONTEXT = mlir.make_ir_context()
 

@@ -34,7 +34,7 @@ def run(jaxrate, halves, tmp_path):
 @pytest.mark.parametrize("period", [pytest.param((), marks=pytest.mark.full), ("--period", 50)])
 def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
     first, second, both = halves
-    options = ("--system", "glicko2", "--param", "tau=0.4", "--side", "home", "--param", "side_advantage=20", *period)
+    options = ("--system", "glicko", "--param", "c=20", "--side", "home", "--param", "side_advantage=20", *period)
     assert jaxrate("rate", first, *options, "--out", tmp_path / "run")[0] == 0
     code, text, errors = jaxrate("rate", second, "--state", tmp_path / "run", "--out", tmp_path / "run", "--top", 40)
     assert code == 0, errors

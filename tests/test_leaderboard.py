@@ -53,7 +53,7 @@ def check_list(board, expected, tolerance=2e-3):
 @pytest.mark.parametrize("kind", ["glicko", "periods", "contests"])
 def test_lists_of_any_date_are_those_of_every_player_at_it(data, contests, kind, now):
     if kind == "contests":
-        rated = jr.rate(jr.elo_mmr(), contests)
+        rated = jr.rate(jr.weng_lin(), contests)
     else:
         rated = jr.rate(jr.glicko(), data, period=30.0 if kind == "periods" else None)
     board = jr.leaderboard(rated, top=41, as_of=now, active=200, min_games=2, since=now - 90.0)

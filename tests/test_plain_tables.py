@@ -46,7 +46,7 @@ def save_in_two_parts(path, system, feed):
 @pytest.mark.filterwarnings("ignore:replaced a run of")
 def test_a_live_history_is_saved_and_loaded_without_pyarrow(tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
-    cases = ("matches", jr.glicko(), feed_matches), ("contests", jr.elo_mmx(), feed_contests)
+    cases = ("matches", jr.glicko(), feed_matches), ("contests", jr.weng_lin(), feed_contests)
     with monkeypatch.context() as without:
         for name in [x for x in sys.modules if x.partition(".")[0] == "pyarrow"]:
             without.setitem(sys.modules, name, None)

@@ -63,7 +63,7 @@ def interrupted(monkeypatch, chunk):
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("chunk", mark_full([700, 40], 700), ids=["several periods", "less than one"])
 def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
-    games, system = written(table, tmp_path / "games"), jr.glicko2()
+    games, system = written(table, tmp_path / "games"), jr.glicko()
     found = jr.league.rate_files(system, games, tmp_path / "out", chunk=chunk, period=PERIOD)
     whole = jr.rate(system, jr.read(table), period=PERIOD)
     for mine, theirs in zip(found.state, whole.state, strict=True):

@@ -98,7 +98,7 @@ def test_they_print_as_a_few_lines(data, rated):
     lines = repr(jr.league.rating_history(jr.glicko(), data)).splitlines()
     assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
     contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
-    text = repr(jr.rate(jr.elo_mmr(), contests))
+    text = repr(jr.rate(jr.weng_lin(), contests))
     assert text.startswith("Rated: 2 contests, 5 participations of 3 players\n") and "last" not in text
     assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
     assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")

@@ -137,9 +137,9 @@ def test_a_page_of_thousands_stays_small_and_names_nothing_to_load():
 
 def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
-    page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), top=1)
+    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), top=1)
     data = data_of(page)
-    rated_by = "Rated by Elo-MMR (Ebtekar and Liu 2021), from results alone."
+    rated_by = "Rated by Weng-Lin (Weng and Lin 2011), from results alone."
     assert f"2 contests of 3 players. {rated_by}" in page and "The higher-rated player finished ahead in" in page
     assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"][0]["even"]["players"] == 3
     with pytest.warns(UserWarning, match="contest 1 has one participant"):
@@ -154,7 +154,7 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
     names = np.array([*"abcdefghijkl"], object)
     data = jr.data.Dataset(rounds, names, np.arange(180), contests=np.arange(30))
     found = jr.compare(data, {"share": share(), "other": share(k=-40.0)}, last=0.5)
-    page = jr.site.report_html(jr.rate(jr.codeforces(), data), comparison=found, quality={"rank error": "9%"})
+    page = jr.site.report_html(jr.rate(jr.weng_lin(), data), comparison=found, quality={"rank error": "9%"})
     shown = page.partition("<script")[0]
     assert "pair inversion" not in shown.lower() and "5plus" not in shown and "Other systems" not in shown
     gap = found.results[1].pair_order_difference

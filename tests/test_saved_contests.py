@@ -93,7 +93,7 @@ def test_a_career_of_contests(share):
 def test_teams_are_ranked_among_teams_and_follow(tmp_path):
     table = {"contest": list("aaaaa"), "player": list("vwxyz"), "rank": [1, 3, 2, 2, 3], "car": [5, 7, 6, 6, 8]}
     solo = jr.read({"contest": list("bb"), "player": list("vz"), "rank": [2, 1]}, players=list("vwxyz"))
-    teams, system = jr.read(table, team="car"), jr.trueskill()
+    teams, system = jr.read(table, team="car"), jr.weng_lin()
     alone, first = jr.rate(system, jr.read(table)), jr.rate(system, teams)
     assert "teams" not in alone.predictions.column_names
     assert alone.predictions["rank"].to_pylist() == [1, 4, 2, 2, 4]

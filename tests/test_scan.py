@@ -25,7 +25,7 @@ def league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
     return jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight, **more)
 
 
-@pytest.fixture(params=mark_full(["elo", "glicko2"], "glicko2"))
+@pytest.fixture(params=mark_full(["elo", "glicko", "glicko2"], "glicko"))
 def system(request):
     return jr.extend.SYSTEMS[request.param]()
 

@@ -115,6 +115,6 @@ def test_drivers_take_part():
     """Those who race were said to have played."""
     table = {"contest": [1, 1, 1, 2, 2, 2], "player": ["Ada", "Bo", "Di", "Ada", "Cy", "Di"], "rank": [1, 2, 3] * 2}
     table["date"] = ["2019-01-01"] * 3 + ["2021-01-01"] * 3
-    page = jr.site.report_html(jr.rate(jr.elo_mmr(), jr.read(table)), active=365, min_games=2)
+    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), active=365, min_games=2)
     assert "Current: those who took part in the 365 days to <time>2021-01-01</time> and had taken part 2 times" in page
     assert ">last contest</th>" in page and "played" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL)

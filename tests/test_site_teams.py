@@ -101,7 +101,7 @@ def test_shares_of_teams_are_told_where_they_are_shown(doubles):
 
 def test_team_mates_of_contests_of_many_are_linked(tmp_path):
     games = [[["Ann", "Bo"], ["Cy", "Di"], ["Ed"]]] * 2
-    jr.site.write_site(jr.rate(jr.trueskill(), jr.data.from_teams(games)), tmp_path)
+    jr.site.write_site(jr.rate(jr.weng_lin(), jr.data.from_teams(games)), tmp_path)
     page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
     assert "<td class=p>2 of 3" in page and page.count("<td class=k><a href=di.html>Di</a>") == 2
     assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]
@@ -110,7 +110,7 @@ def test_team_mates_of_contests_of_many_are_linked(tmp_path):
 def test_contests_of_two_who_play_alone_are_matches(tmp_path):
     """With a draw, of which each has a half; the names of the contests stay."""
     table = {"contest": ["cup", "cup", "final", "final"], "player": ["Ann", "Bo"] * 2, "rank": [1, 1, 2, 1]}
-    jr.site.write_site(jr.rate(jr.trueskill(), jr.read(table)), tmp_path)
+    jr.site.write_site(jr.rate(jr.weng_lin(), jr.read(table)), tmp_path)
     told = inside(page_of(tmp_path, "Ann"), "career")
     assert told["opponent"] == [0, 0] and told["others"] == [["bo", "Bo"]] and told["score"] == [0.5, 0]
     assert "mates" not in told and told["columns"] == {"contest": ["cup", "final"]}
@@ -134,7 +134,7 @@ def test_names_of_teams_are_shown_by_scripts(doubles, browser):
 def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
     """The chance was that of one against one, which nobody plays, and no page said how a team's strength is formed."""
     games = [[["p"], ["q"]], *[[["Ann", "Cy"], ["Bo", "Di"]]] * 3]
-    rated = jr.rate(jr.trueskill(), jr.data.from_teams(games, ranks=[[0, 0], *[[0, 1]] * 3]))
+    rated = jr.rate(jr.weng_lin(), jr.data.from_teams(games, ranks=[[0, 0], *[[0, 1]] * 3]))
     told = build_site_data(rated, {}, {}, None, None, {})
     partners = equal_partners(rated, told.listed)
     assert partners is not None and partners.number == 1 and told.names[partners.model] in "pq"  # who are as strong
@@ -158,7 +158,7 @@ def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
 
 def test_contests_without_dates(tmp_path):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
-    rated = jr.rate(jr.elo_mmr(), jr.read(table))
+    rated = jr.rate(jr.weng_lin(), jr.read(table))
     jr.site.write_site(rated, tmp_path)
     told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
     assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]

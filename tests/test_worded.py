@@ -55,10 +55,10 @@ def test_one_is_not_said_as_many():
     assert page_template_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
     with pytest.warns(UserWarning, match="one participant"):
         alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
-    told = build_site_data(jr.rate(jr.elo_mmr(), alone), {}, {}, None, None, {})
+    told = build_site_data(jr.rate(jr.weng_lin(), alone), {}, {}, None, None, {})
     about = page_template_context(told, "")
     assert about["summary"] == "2 contests of 1 player."
-    assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 1,500")
+    assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 25")
 
 
 def test_results_add_up_where_no_score_is_a_half():

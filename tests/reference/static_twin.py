@@ -53,7 +53,10 @@ def maximum(scores_of, players, extra, model, held=None, precision=0.0):
         step = 1e-5 * np.eye(len(x))[free]
         curvature = -np.array([(slope(x + h) - slope(x - h)) / 2e-5 for h in step])
         curvature = 0.5 * (curvature + curvature.T) + np.outer(location[free], location[free])
-        x[free] += np.linalg.solve(curvature, slope(x))
+        change = np.linalg.solve(curvature, slope(x))
+        x[free] += change
+        if np.abs(change).max() < 1e-12:
+            break
     inverse = np.zeros((len(x), len(x)))
     inverse[np.ix_(free, free)] = np.linalg.inv(curvature)
     return x, inverse - np.outer(location, location)

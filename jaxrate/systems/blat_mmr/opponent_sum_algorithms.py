@@ -163,10 +163,10 @@ def min_interpolation_nodes(
         exact = values(grid.points[every])
         for count in NODE_COUNTS:
             nodes, weights = barycentric_nodes_and_weights(grid, count)
-            guess = [weights[every] @ f @ weights[every].T for f in values(nodes)]
-            if (
-                max(np.abs(f - g).max() for f, g in zip(exact, guess, strict=True))
-                <= INTERPOLATION_TOLERANCE[precision]
+            kept = weights[every]
+            if all(
+                np.abs(f - kept @ g @ kept.T).max() <= INTERPOLATION_TOLERANCE[precision]
+                for f, g in zip(exact, values(nodes), strict=True)
             ):
                 return count
     return None
