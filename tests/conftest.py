@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read by NumPy: threads of two workers would wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by scikit-learn
 
 import jax
 import numpy as np
@@ -43,7 +44,7 @@ os.environ["JAXRATE_CACHE"] = "off"  # commands of tests write nothing into the 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where the operations of programs come from
-jax.config.update("jax_enable_compilation_cache", False)  # a key for each program is computed, though there is no folder
+jax.config.update("jax_enable_compilation_cache", False)  # keys of programs are computed also without a folder
 
 SHARED_CONTEXT = mlir.make_ir_context()
 

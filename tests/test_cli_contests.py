@@ -276,10 +276,10 @@ def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", "--system", "share")
     assert code == 0 and "share does not use teams: team-mates count as opponents who tie" in errors
     assert "pairs in order" in text
-    compared = ("--system", "elo_mmx", "--system", "elo_mmr")
+    compared = ("--system", "weng_lin", "--system", "elo_mmr")
     code, text, errors = jaxrate("compare", tmp_path / "games.csv", "--team", "side", *compared)
     assert code == 0 and errors == "jaxrate: left out, since team-mates would be opponents: elo_mmr\n"
-    assert re.search("\nelo_mmx +0", text) and "log loss" in text
+    assert re.search("\nweng_lin +0", text) and "log loss" in text
 
 
 MODES = """contest,player,team,mode,rank,kills

@@ -259,10 +259,10 @@ def style_chart(chart: Any, text: ChartText, source_y: float | None = None) -> A
     axis = {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE}
     title = altair.TitleParams(text.title, subtitle=subtitle, anchor="start", frame="bounds", color=INK, offset=14,
                                fontSize=18, font="Georgia, serif", subtitleColor=GREY, subtitleFontSize=12)  # fmt: skip
-    return (
-        chart.properties(title=title, background=PAPER, padding=PADDING)
-        .configure_view(stroke=None)
-        .configure_axis(**axis)
-        .configure_axisY(domain=False, ticks=False)
-        .configure_legend(symbolOpacity=1, labelColor=INK, titleColor=GREY, titleFontWeight="normal")
+    config = altair.Config(  # at once, for each of `configure_view` and others copies the chart
+        view=altair.ViewConfig(stroke=None),
+        axis=altair.AxisConfig(**axis),
+        axisY=altair.AxisConfig(domain=False, ticks=False),
+        legend=altair.LegendConfig(symbolOpacity=1, labelColor=INK, titleColor=GREY, titleFontWeight="normal"),
     )
+    return chart.properties(title=title, background=PAPER, padding=PADDING, config=config)

@@ -223,12 +223,13 @@ def label_line_ends(
     ax.autoscale_view()
     names = fit_names([str(line.get_label()) for line in lines], ax)
     texts = [f"{name}\n{note}".rstrip() for name, note in zip(names, notes or [""] * len(names), strict=True)]
+    widths = [text_width(text.split("\n"), SMALL_FONT) for text in texts]
     peaks = peaks or [None] * len(lines)
-    _draw_labels(ax, lines, texts, peaks)
+    _draw_labels(ax, lines, texts, widths, peaks)
     if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
         get_figure(ax).draw_without_rendering()
         _remove_labels(ax)
-        _draw_labels(ax, lines, texts, peaks)
+        _draw_labels(ax, lines, texts, widths, peaks)
 
 
 def _remove_labels(ax: "Axes") -> None:
@@ -236,17 +237,19 @@ def _remove_labels(ax: "Axes") -> None:
         text.remove()
 
 
-def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], peaks: Sequence[int | None]) -> None:
+def _draw_labels(
+    ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], widths: Sequence[float], peaks: Sequence[int | None]
+) -> None:
     """Draw these labels as the axes are now."""
     scale = points_per_pixel(ax)
     size = scale * ax.bbox.width, scale * ax.bbox.height
     drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0).T for line in lines]
     ends = []
-    for (x, y), text, peak in zip(drawn, texts, peaks, strict=True):
-        label_lines = text.split("\n")
-        height = LINE_SPACING * SMALL_FONT * len(label_lines) + CLEARANCE * (len(label_lines) > 1)
+    for (x, y), text, width, peak in zip(drawn, texts, widths, peaks, strict=True):
+        num_lines = text.count("\n") + 1
+        height = LINE_SPACING * SMALL_FONT * num_lines + CLEARANCE * (num_lines > 1)
         highest = None if peak is None else (float(x[peak]), float(y[peak]))
-        ends.append(LineEnd(float(x[-1]), float(y[-1]), text_width(label_lines, SMALL_FONT), height, highest))
+        ends.append(LineEnd(float(x[-1]), float(y[-1]), width, height, highest))
     places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
     for line, text, peak, place in zip(lines, texts, peaks, places, strict=True):
         colour: Any = line.get_color()

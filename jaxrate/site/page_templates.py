@@ -3,6 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib import import_module
@@ -41,6 +42,11 @@ def make_template_environment() -> Any:
         jinja2 = import_module("jinja2")
     except ImportError as error:
         raise ImportError("pages need jinja2: pip install 'jaxrate[report]'") from error
+    return _environment_of(jinja2)
+
+
+@cache  # which keeps the templates that it compiles
+def _environment_of(jinja2: Any) -> Any:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
