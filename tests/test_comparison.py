@@ -106,7 +106,9 @@ def test_systems_of_contests_of_teams_differ_by_pairs_of_opponents():
     assert 0 < last.pair_order_difference.error < 1
 
 
-def test_those_whose_demands_are_not_met_are_left_out():
+def test_those_whose_demands_are_not_met_are_left_out(monkeypatch):
+    for name in ("glicko2", "blat_mmr", "urnings", "weng_lin", "trueskill", "skills"):  # which are rated as others
+        monkeypatch.delitem(jr.extend.SYSTEMS, name)
     matches = jr.matches([[0, 1], [1, 2], [0, 2]], [0.3, 0.7, 0.5])
     data = jr.data.Dataset(matches, np.array(list("xyz"), object), np.arange(3), clock=None)
     found = jr.compare(data, watch=print)
