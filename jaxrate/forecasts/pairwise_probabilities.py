@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
@@ -83,7 +84,7 @@ def predict_pairs(
         pair = player[np.stack([a, b], axis=1)]
         neutral = neutral_match_arguments(system, len(a), number)
         upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral)
-        prediction = predict(system, state, upcoming)
+        prediction = jax.tree.map(np.asarray, predict(system, state, upcoming))
         return np.asarray(expected_score_from_prediction(prediction), np.float64) - 0.5
 
     while (factors := cross_approximation(probability_above_half, len(player))) is None:

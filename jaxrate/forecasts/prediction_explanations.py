@@ -114,7 +114,7 @@ def rating_parts(system: RatingSystem, rated: Rated, data: Dataset) -> Predictio
     time = np.stack([time, time], axis=1) if of_matches else np.repeat(time, np.diff(data.rounds.player_start))
     params, (player, row) = system.params, np.unique(flat.player, return_inverse=True)
     state = extend_state_if_needed(system, params, rated.state, len(data.players), 0)
-    state = jax.tree.map(lambda x: x[player], state)  # of those who play
+    state = jax.tree.map(lambda x: np.asarray(x)[player], state)  # of those who play
     row = row.reshape(np.shape(flat.player))
     points = np.empty(row.shape)
     for moment in np.unique(time):

@@ -111,9 +111,10 @@ def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: 
     if hasattr(rows, "modifiers"):
         variance = jnp.asarray(rating.deviation) ** 2 + rows.modifier_variance[:, number]
         return Rating(rating.mean + rows.modifiers[:, number], jnp.sqrt(variance))
-    picked = jnp.zeros(rows.mean.shape[1]).at[jnp.array([0, 1 + number])].set(1.0)
+    picked = np.zeros(rows.mean.shape[1], jnp.result_type(float))
+    picked[[0, 1 + number]] = 1.0
     if getattr(params, "form_deviation", None) is not None:
-        picked = picked.at[-1].set(1.0)
+        picked[-1] = 1.0
     variance = jnp.einsum("i,nij,j->n", picked, rows.covariance, picked, precision="highest")
     return Rating(rating.mean + rows.mean[:, 1 + number], _deviation(variance))
 

@@ -76,7 +76,7 @@ def loss_surface(
     parameter_index = [fit.free.index(name) for name in names]
     covariance = fit.covariance[np.ix_(parameter_index, parameter_index)]
     has_error = np.isfinite(np.diag(covariance))
-    slope = axis_values(jax.jacfwd(params_at)(jnp.asarray(centre, float))).T
+    slope = axis_values(jax.jit(jax.jacfwd(params_at))(jnp.asarray(centre, float))).T
     half_width = RANGE_IN_DEVIATIONS * np.sqrt(np.diag(covariance)) / np.abs(np.diag(slope))
     if has_error.all():
         covariance = np.linalg.solve(slope, np.linalg.solve(slope, covariance).T)
@@ -89,7 +89,7 @@ def loss_surface(
         """The hyperparameters on a grid of so many points in either direction."""
         span = np.linspace(-1.0, 1.0, count)
         grid = centre + grid_half_width * np.stack(np.meshgrid(span, span), axis=-1)
-        return jax.vmap(jax.vmap(params_at))(jnp.asarray(grid, float))
+        return jax.jit(jax.vmap(jax.vmap(params_at)))(jnp.asarray(grid, float))
 
     params = params_on_grid(points)
     columns = jax.tree.map(np.append, params, fit.params)
