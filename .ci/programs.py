@@ -1,7 +1,7 @@
 """Run the programs that standard input lists, two at a time; the exit status is 1 if any of them fails.
 
 A line is a script with its arguments, a notebook, or a command. Scripts and notebooks run in forks of this process,
-which has imported what they import: that would take them a quarter of their time.
+which has imported what they import: that would take them a quarter of their time. So do the Pythons that they start.
 """
 
 import functools
@@ -14,6 +14,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import matplotlib
@@ -22,6 +23,7 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 from IPython.core.interactiveshell import InteractiveShell
+from jax._src import xla_bridge
 from jax._src.interpreters import mlir
 
 PRELOADED = (
@@ -52,6 +54,41 @@ def run_script(path, arguments):
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).parent))
     runpy.run_path(path, run_name="__main__")
+
+
+class Popen(subprocess.Popen):
+    """A Python that is started before JAX's first device is asked for is a fork as well."""
+
+    def __init__(self, arguments, **options):
+        if arguments[0] == sys.executable and not xla_bridge.backends_are_initialized():
+            options["preexec_fn"] = functools.partial(run_python, [*map(str, arguments[1:])], options.get("env"))
+        super().__init__(arguments, **options)
+
+
+def run_python(arguments, environment):
+    """What `python ARGUMENTS` does, and the end of this process: `-c CODE`, `-m MODULE`, or a script."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # as when another program takes the place of this one
+    os.environ.update(environment or {})
+    status = 1
+    try:
+        if arguments[0] == "-c":
+            sys.argv = ["-c", *arguments[2:]]
+            exec(arguments[1], {"__name__": "__main__"})
+        elif arguments[0] == "-m":
+            sys.argv = arguments[1:]
+            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        else:
+            run_script(arguments[0], arguments[1:])
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
 
 
 def run_notebook(path):
@@ -86,6 +123,7 @@ def run(line):
 def main():
     for name in PRELOADED:
         importlib.import_module(name)
+    subprocess.Popen = Popen
     gc.set_threshold(100_000, 20, 20)  # what was traced lives long
     gc.freeze()
     lines, running, failed = sys.stdin.read().splitlines(), {}, []

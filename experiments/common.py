@@ -222,7 +222,8 @@ def write(out, report, results, digits=5):
 
 def keep(parts, options):
     """Measure the parts named by --only, and write the file after each; its other parts are kept."""
-    report, results = circumstances(), results_in(options.out) if options.only != list(parts) else {}
+    report = circumstances() if options.out else {}
+    results = results_in(options.out) if options.only != list(parts) else {}
     for name, tables in measure({name: parts[name] for name in options.only}, options):
         results[name] = tables
         write(options.out, report, results)

@@ -228,7 +228,8 @@ def rating_points_per_logit(rated: Rated, ids: HostArray) -> float:
     mean = np.asarray(current_ratings.mean, np.float64)
     ids = ids if len(np.unique(mean[ids])) > 1 else np.arange(len(mean))
     pair = ids[random.integers(0, len(ids), (PROBE_PAIRS, 2))]
-    pair = pair[mean[pair[:, 0]] != mean[pair[:, 1]]]
+    probed = mean[pair]
+    pair = pair[probed[:, 0] != probed[:, 1]]
     if not len(pair):
         return 400.0 / np.log(10.0)
     last = 0.0 if rated.last is None else rated.last
