@@ -129,13 +129,16 @@ def goals_of(first, **settings):
     return jr.skills("goals", margin=GOALS, own_side=True, **settings, **first)
 
 
+def all_observed():
+    return goals_of(FIRST | {"experience": 20.0}, expected_goals=EXPECTED)
+
+
 def part_leagues(options):
     loaded = leagues(options)
     if loaded is None:
         return None
     matches, cut, table = loaded
-    plain, expected = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED)
-    old = goals_of(FIRST | {"experience": 20.0}, expected_goals=EXPECTED)
+    plain, expected, old = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED), all_observed()
     rows, surplus = [], []
     ways = (
         ("goals, fitted to goals", plain, "margin"),
@@ -143,7 +146,7 @@ def part_leagues(options):
         ("goals, expected goals and experience, fitted to goals", old, "margin"),
         ("goals and expected goals, fitted to results", expected, "log_loss"),
     )
-    if options.quick:  # all that is observed; the speed is that of goals alone, fitted to goals
+    if options.quick:
         ways = (("goals, expected goals and experience, fitted to results", old, "log_loss"),)
     for label, system, loss in ways:
         found, inner = fitted(label, system, matches, cut, loss, options)
@@ -299,17 +302,21 @@ def forecasts_of_peer(matches, past, week, now):
 
 def part_speed(options):
     """Matches a second, and what slopes cost."""
-    teams, n = (20, 400) if options.quick else (1_000, 500_000)
-    from jaxrate.data.simulate import league
+    if options.quick:  # programs that the leagues have compiled
+        matches, cut, _ = simulated()
+        matches, system = slice_events(matches, 0, cut), jr.forecasts.add_outcomes(all_observed())
+        loss, turns = "log_loss", 1
+    else:
+        from jaxrate.data.simulate import league
 
-    drawn = league(teams, n).matches
-    goals = np.random.default_rng(0).poisson(1.4, (2, n))
-    matches = events(np.asarray(drawn.player), np.asarray(drawn.time), np.ones(n), goals)
-    system = jr.skills("goals", margin=GOALS, **FIRST)
+        teams, n = 1_000, 500_000
+        drawn, goals = league(teams, n).matches, np.random.default_rng(0).poisson(1.4, (2, n))
+        matches = events(np.asarray(drawn.player), np.asarray(drawn.time), np.ones(n), goals)
+        system, loss, turns = jr.skills("goals", margin=GOALS, **FIRST), "margin", 7
+    n = len(matches.score)
     plan = jr.extend.schedule_by_level(matches)
-    turns = 1 if options.quick else 7
     speed = race({"goals": partial(jr.run, system, matches, schedule=plan)}, n, turns)
-    task = make_prediction_task(system, matches, "margin")
+    task = make_prediction_task(system, matches, loss)
     problem = prepare_fit(task, system, ["growth"] if options.quick else None, task.weight)
     x, k = problem.start[None], len(problem.start)
     calls = {way: partial(mean_loss_derivatives, problem, way, x, system.params) for way in ("values", "forward")}

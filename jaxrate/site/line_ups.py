@@ -89,7 +89,8 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
     """The numbers from each beginning up to, but without, each end, as lists."""
     count = end - begin
     start = np.append(0, np.cumsum(count))
-    return PlayerLists(start, np.arange(start[-1]) + np.repeat(begin - start[:-1], count))
+    shift = np.repeat(begin - start[:-1], count)
+    return PlayerLists(start, np.arange(start[-1]) + shift)
 
 
 def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
