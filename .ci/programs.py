@@ -33,6 +33,7 @@ PRELOADED = (
     "jaxrate.smoothing",
     "jaxrate.arena",
     "jaxrate.data",
+    "scipy.stats",
 )
 PROCESSES = 2
 CAREFULLY_COMPILED = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
