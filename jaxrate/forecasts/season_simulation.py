@@ -13,7 +13,6 @@ the odds of each match's own prediction, see `add_outcomes`. Of skills that lear
 drawn, see goal_simulation.py.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -45,6 +44,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.execution import jit_with_short_run_compile_options
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction
 
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
@@ -272,7 +272,7 @@ def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array)
     return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
 
 
-@partial(jax.jit, static_argnums=(3, 4, 5, 6))
+@jit_with_short_run_compile_options(3, 4, 5, 6)
 def _simulate_seasons(
     key: Array, games: SimulationMatches | GoalSimulationMatches, played: PlayedTables, points: Any, ties: Any,
     samples: int, size: int,

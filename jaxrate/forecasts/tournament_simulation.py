@@ -6,7 +6,6 @@ Strengths and probabilities are those of `season_simulation`. Of skills that lea
 import os
 import tomllib
 from collections.abc import Mapping
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +36,7 @@ from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated
+from jaxrate.replay.execution import jit_with_short_run_compile_options
 
 PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
 ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
@@ -223,7 +223,7 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
     )
 
 
-@partial(jax.jit, static_argnums=(4, 5, 6, 7, 8, 9, 10))
+@jit_with_short_run_compile_options(4, 5, 6, 7, 8, 9, 10)
 def _simulate_tournaments(
     key: Array, games: SimulationMatches | GoalSimulationMatches, group_matches: Array, group: Array, group_sizes: Any,
     points: Any, ties: Any, best: Any, slots: Any, samples: int, size: int,

@@ -267,6 +267,25 @@ def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Calla
     return call
 
 
+def jit_with_short_run_compile_options(*static_argnums: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for `jax.jit` of long programs that run for less time than it takes to compile them with care.
+
+    They may be called at the top level only.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @lru_cache
+        def jit(quick: bool) -> Any:
+            options = quick_compile_options() if quick else None
+            if not quick and jax.default_backend() == "cpu":
+                options = supported_xla_options({"xla_backend_optimization_level": 1})
+            return jax.jit(function, static_argnums=static_argnums, compiler_options=options)
+
+        return wraps(function)(lambda *arguments: jit(compile_policy_from_environment().quick)(*arguments))
+
+    return decorate
+
+
 # --- What rules are made of decides between a stream and levels. ---
 
 
