@@ -57,16 +57,18 @@ def run_script(path, arguments):
     runpy.run_path(path, run_name="__main__")
 
 
-class Popen(subprocess.Popen):
+class ForkedPythonPopen(subprocess.Popen):
     """A Python that is started before JAX's first device is asked for is a fork as well."""
 
     def __init__(self, arguments, **options):
         if arguments[0] == sys.executable and not xla_bridge.backends_are_initialized():
-            options["preexec_fn"] = functools.partial(run_python, [*map(str, arguments[1:])], options.get("env"))
+            options["preexec_fn"] = functools.partial(
+                run_python_command, [*map(str, arguments[1:])], options.get("env")
+            )
         super().__init__(arguments, **options)
 
 
-def run_python(arguments, environment):
+def run_python_command(arguments, environment):
     """What `python ARGUMENTS` does, and the end of this process: `-c CODE`, `-m MODULE`, or a script."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # as when another program takes the place of this one
     os.environ.update(environment or {})
@@ -124,7 +126,7 @@ def run(line):
 def main():
     for name in PRELOADED:
         importlib.import_module(name)
-    subprocess.Popen = Popen
+    subprocess.Popen = ForkedPythonPopen
     gc.set_threshold(100_000, 20, 20)  # what was traced lives long
     gc.freeze()
     lines, running, failed = sys.stdin.read().splitlines(), {}, []

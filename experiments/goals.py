@@ -129,7 +129,7 @@ def goals_of(first, **settings):
     return jr.skills("goals", margin=GOALS, own_side=True, **settings, **first)
 
 
-def all_observed():
+def make_full_goal_system():
     return goals_of(FIRST | {"experience": 20.0}, expected_goals=EXPECTED)
 
 
@@ -138,7 +138,7 @@ def part_leagues(options):
     if loaded is None:
         return None
     matches, cut, table = loaded
-    plain, expected, old = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED), all_observed()
+    plain, expected, old = goals_of(FIRST), goals_of(FIRST, expected_goals=EXPECTED), make_full_goal_system()
     rows, surplus = [], []
     ways = (
         ("goals, fitted to goals", plain, "margin"),
@@ -304,7 +304,7 @@ def part_speed(options):
     """Matches a second, and what slopes cost."""
     if options.quick:  # programs that the leagues have compiled
         matches, cut, _ = simulated()
-        matches, system = slice_events(matches, 0, cut), jr.forecasts.add_outcomes(all_observed())
+        matches, system = slice_events(matches, 0, cut), jr.forecasts.add_outcomes(make_full_goal_system())
         loss, turns = "log_loss", 1
     else:
         from jaxrate.data.simulate import league

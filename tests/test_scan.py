@@ -284,10 +284,10 @@ def test_blocks_serve_both_precisions():
 
 def test_sizes_are_few_and_near():
     for number in (*range(1, 5000), 10**6, 3 * 10**6 + 7):
-        room, close = padded_size(number, coarse=64), padded_event_size(number)
-        assert number <= room <= max(64, 1.125 * number) and padded_size(room, coarse=64) == room
+        room, close = padded_size(number, power_of_two_limit=64), padded_event_size(number)
+        assert number <= room <= max(64, 1.125 * number) and padded_size(room, power_of_two_limit=64) == room
         assert number <= close <= 1.11 * number and padded_event_size(close) == close
-    assert len({padded_size(i, coarse=1) for i in range(1, 100_000)}) < 150
+    assert len({padded_size(i, power_of_two_limit=1) for i in range(1, 100_000)}) < 150
     assert (padded_size(3), padded_size(100), padded_size(100_000)) == (64, 128, 131_072)
 
 

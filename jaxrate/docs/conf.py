@@ -164,7 +164,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e6,
     "show_signature": False,
     "image_scrapers": ("matplotlib",),
-    "reset_modules": ("matplotlib", "jaxrate.docs.example_outputs.freeze_objects"),
+    "reset_modules": ("matplotlib", "jaxrate.docs.example_outputs.skip_older_objects_in_garbage_search"),
     "remove_config_comments": True,
 }
 exclude_patterns = [

@@ -122,7 +122,7 @@ def _readable_output(printed: str, value: Any) -> str:
     return "\n".join([*lines[:MAX_LINES], *["..."] * (len(lines) > MAX_LINES)])
 
 
-def freeze_objects(config: Any, script: Any) -> None:
+def skip_older_objects_in_garbage_search(config: Any, script: Any) -> None:
     """Before each script of the gallery: the search for garbage after it skips all older objects.
 
     JAX keeps what it has traced, so each search took longer than the one before.

@@ -44,7 +44,7 @@ from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pan
 from jaxrate.league.rated_history import Rated, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.execution import jit_with_short_run_compile_options
+from jaxrate.replay.execution import jit_for_short_runs
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction
 
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
@@ -228,8 +228,8 @@ def rating_points_per_logit(rated: Rated, ids: HostArray) -> float:
     mean = np.asarray(current_ratings.mean, np.float64)
     ids = ids if len(np.unique(mean[ids])) > 1 else np.arange(len(mean))
     pair = ids[random.integers(0, len(ids), (PROBE_PAIRS, 2))]
-    probed = mean[pair]
-    pair = pair[probed[:, 0] != probed[:, 1]]
+    pair_means = mean[pair]
+    pair = pair[pair_means[:, 0] != pair_means[:, 1]]
     if not len(pair):
         return 400.0 / np.log(10.0)
     last = 0.0 if rated.last is None else rated.last
@@ -272,7 +272,7 @@ def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array)
     return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
 
 
-@jit_with_short_run_compile_options(3, 4, 5, 6)
+@jit_for_short_runs(3, 4, 5, 6)
 def _simulate_seasons(
     key: Array, games: SimulationMatches | GoalSimulationMatches, played: PlayedTables, points: Any, ties: Any,
     samples: int, size: int,

@@ -36,7 +36,7 @@ from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated
-from jaxrate.replay.execution import jit_with_short_run_compile_options
+from jaxrate.replay.execution import jit_for_short_runs
 
 PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
 ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
@@ -223,7 +223,7 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
     )
 
 
-@jit_with_short_run_compile_options(4, 5, 6, 7, 8, 9, 10)
+@jit_for_short_runs(4, 5, 6, 7, 8, 9, 10)
 def _simulate_tournaments(
     key: Array, games: SimulationMatches | GoalSimulationMatches, group_matches: Array, group: Array, group_sizes: Any,
     points: Any, ties: Any, best: Any, slots: Any, samples: int, size: int,

@@ -133,8 +133,8 @@ def _history_rating_lines(
         row, side = np.nonzero(participants == player)
         if not len(row):
             raise ValueError(f"{name} plays in none of these events")
-        played = event[row]
-        at = np.append(begin[played], end[played[-1]])
+        row_events = event[row]
+        at = np.append(begin[row_events], end[row_events[-1]])
         mean, deviation = (
             None if b is None or f is None else np.append(b[row, side], f[player])
             for b, f in zip(before, final, strict=True)

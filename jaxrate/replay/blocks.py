@@ -144,7 +144,7 @@ def arrange_blocks(
     rows = entries if pair_start is None else int(pair_start[-1])
     least = LEAST_ROOM[type(flat)]
     room, entry_room, size = (
-        max(padded_size(x, least=least) if x else 0, have)
+        max(padded_size(x, minimum=least) if x else 0, have)
         for x, have in (
             (num_events, padded_shapes.events),
             (entries, padded_shapes.entries),
@@ -162,13 +162,17 @@ def arrange_blocks(
 
     columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
     begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:]]
-    close = padded_event_size if isinstance(flat, Rounds) else partial(padded_size, coarse=FREE_PADDING, least=8)
+    close = (
+        padded_event_size
+        if isinstance(flat, Rounds)
+        else partial(padded_size, power_of_two_limit=FREE_PADDING, minimum=8)
+    )
     close = tiled_event_size if tiled else close
     made, steps = [], []
     for number, (players, others) in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
         inside = number < num_events
         kind = padded_shapes.kind(
-            BlockShape((close(players), close(others)), padded_size(len(number), least=1), number.shape[1])
+            BlockShape((close(players), close(others)), padded_size(len(number), minimum=1), number.shape[1])
         )
         whole = np.full((kind.steps, kind.width), room, np.int32)
         whole[: len(number), : number.shape[1]] = np.where(inside, number, room)

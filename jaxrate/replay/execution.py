@@ -109,8 +109,8 @@ def _execute_blocks(
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
         return rules, block.size, params, result, flat, plan.starts, block.number, key, np.int32(steps)
 
-    alone = len(plan.blocks) == 1 and rules.record is None  # then the program makes room for its predictions
-    result = state, None if alone else zero_predictions_of_blocks(rules, params, state, plan, key)
+    makes_room = len(plan.blocks) == 1 and rules.record is None  # the program, for its predictions
+    result = state, None if makes_room else zero_predictions_of_blocks(rules, params, state, plan, key)
     if is_inside_jax_transformation(inputs):
         result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
     kinds = {(block.size, block.number.shape): block for block in plan.blocks}.values()
@@ -267,7 +267,7 @@ def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Calla
     return call
 
 
-def jit_with_short_run_compile_options(*static_argnums: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def jit_for_short_runs(*static_argnums: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for `jax.jit` of long programs that run for less time than it takes to compile them with care.
 
     They may be called at the top level only.

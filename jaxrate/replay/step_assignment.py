@@ -20,7 +20,7 @@ from jaxrate.array_types import Array, HostArray
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID
 from jaxrate.memory_checks import check_memory_fits
-from jaxrate.replay.padded_sizes import COARSE, STEPS, padded_size
+from jaxrate.replay.padded_sizes import MIN_SCHEDULE_STEPS, POWER_OF_TWO_LIMIT, padded_size
 from jaxrate.replay.padded_states_and_columns import allocate_aligned, pad_column
 
 SHORT = 1 << 14  # participants, up to which Python does it
@@ -50,7 +50,7 @@ def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[Host
         return
     n, zeros = len(player), _allocate_next_step_by_player(player)
     with jax.default_device(_cpu_device_or_none()):
-        carry = jax.device_put((zeros, np.zeros(padded_size(n + 1, least=LEAST), np.int32), np.int32(0)))
+        carry = jax.device_put((zeros, np.zeros(padded_size(n + 1, minimum=LEAST), np.int32), np.int32(0)))
     for low in range(0, n, CHUNK):
         chunk = player[low : low + CHUNK].astype(np.int32, copy=False)
         with jax.default_device(_cpu_device_or_none()), jax.disable_jit(False):  # without jit the loop would not end
@@ -81,7 +81,7 @@ def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray
         for low in range(0, len(size), per_chunk):
             high = min(low + per_chunk, len(size))
             ids, kind = _list_reads_and_writes(player[player_start[low] : player_start[high]], size[low:high])
-            room = padded_size(len(ids), least=CHUNK)  # an event may be larger than a chunk
+            room = padded_size(len(ids), minimum=CHUNK)  # an event may be larger than a chunk
             last, step = _earliest_steps_compiled(
                 last, pad_column(ids, room, 0), pad_column(kind, room, 0), np.int32(len(ids))
             )
@@ -121,7 +121,7 @@ def _earliest_steps_in_python(events: list[list[int]]) -> HostArray:
 
 def _allocate_next_step_by_player(player: HostArray) -> HostArray:
     """Room for the step after the last event of each player."""
-    players = padded_size(int(player.max()) + 1, least=LEAST)
+    players = padded_size(int(player.max()) + 1, minimum=LEAST)
     check_memory_fits(f"arranging events of {players:,} players", 4.0 * players)
     return np.zeros(players, np.int32)
 
@@ -285,7 +285,7 @@ def build_slot_assignment(player: HostArray, width: int, min_size: int = 0, min_
     min_size = max(padded_size(n) if n else 0, min_size)
 
     def enough(steps: int) -> int:
-        return padded_size(steps, COARSE // width, STEPS)
+        return padded_size(steps, POWER_OF_TWO_LIMIT // width, MIN_SCHEDULE_STEPS)
 
     number = _extend_slots(np.empty((0, width), np.int32), min_size, min_steps)
     for step, slot in assign_steps_and_slots(player, width):

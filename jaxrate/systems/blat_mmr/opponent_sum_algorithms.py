@@ -163,9 +163,9 @@ def min_interpolation_nodes(
         exact = values(grid.points[every])
         for count in NODE_COUNTS:
             nodes, weights = barycentric_nodes_and_weights(grid, count)
-            kept = weights[every]
+            node_weights = weights[every]
             if all(
-                np.abs(f - kept @ g @ kept.T).max() <= INTERPOLATION_TOLERANCE[precision]
+                np.abs(f - node_weights @ g @ node_weights.T).max() <= INTERPOLATION_TOLERANCE[precision]
                 for f, g in zip(exact, values(nodes), strict=True)
             ):
                 return count
