@@ -71,7 +71,9 @@ class ForkedPythonPopen(subprocess.Popen):
 def run_python_command(arguments, environment):
     """What `python ARGUMENTS` does, and the end of this process: `-c CODE`, `-m MODULE`, or a script."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # as when another program takes the place of this one
-    os.environ.update(environment or {})
+    if environment is not None:
+        os.environ.clear()
+        os.environ.update(environment)
     status = 1
     try:
         if arguments[0] == "-c":

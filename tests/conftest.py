@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read by NumPy: threads of two workers would wait for each other
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by scikit-learn
 
 import jax
 import numpy as np

@@ -1,6 +1,7 @@
 """Rounds of all sizes by one program, which calculates for some participants at a time, and not for the padding."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -29,6 +30,19 @@ def test_rounds_in_tiles_are_those_of_exact_sizes(name):
         assert size % padding_skipping_row_tiles.TILE_ROWS == 0
         found, exact = (jr.run(system, rounds, schedule=x) for x in (tiled, arrange_blocks(rounds)))
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-9), found, exact)
+
+
+def test_rounds_in_tiles_may_have_vectors_predicted():
+    """A replay of one block made no room for them."""
+    system, rounds = jr.codeforces(), contests(400, 2, size=300, seed=3, grid=60).rounds
+
+    def predict(*inputs):
+        return jnp.stack([system.rules.predict(*inputs)] * 2, axis=-1)
+
+    pairs, tiled = system._replace(rules=system.rules._replace(predict=predict)), arrange_blocks(rounds, tiled=True)
+    assert len(tiled.blocks) == 1
+    one, two = (jr.run(x, rounds, schedule=tiled).prediction for x in (system, pairs))
+    np.testing.assert_array_equal(two, np.stack([one] * 2, axis=-1))
 
 
 def test_a_tiled_map_calculates_nothing_behind_the_rows_asked_for():

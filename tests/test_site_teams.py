@@ -8,6 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.site.line_ups import team_rating_share_column
+from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.pair_fields import equal_partners
 from jaxrate.site.site_data import build_site_data
 from jaxrate.text_format import format_decimals, use_minus_sign
@@ -102,6 +103,7 @@ def test_shares_of_teams_are_told_where_they_are_shown(doubles):
 def test_team_mates_of_contests_of_many_are_linked(tmp_path):
     games = [[["Ann", "Bo"], ["Cy", "Di"], ["Ed"]]] * 2
     jr.site.write_site(jr.rate(jr.weng_lin(), jr.data.from_teams(games)), tmp_path)
+    assert not {"site", "shared"} & make_template_environment().globals.keys()  # a page after it is not of this site
     page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
     assert "<td class=p>2 of 3" in page and page.count("<td class=k><a href=di.html>Di</a>") == 2
     assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]

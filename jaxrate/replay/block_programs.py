@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.array_types import Array
@@ -21,6 +20,7 @@ from jaxrate.replay.scan_programs import (
     draw_random_numbers_for_events,
     prepare_replay,
     rate_event,
+    reorder_predictions,
     scan_single_events,
     scan_steps,
     scatter_predictions,
@@ -75,7 +75,7 @@ def _replay_block_of_packed_state(
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     if prediction is None:
         rows = len(flat.weight if isinstance(flat, Rounds) else flat.score)
-        prediction = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape[3:]), x.dtype), guess)
+        return state, reorder_predictions(rows, position, guess)
     return state, scatter_predictions(prediction, position, guess)
 
 
@@ -132,5 +132,5 @@ def predict_block(
 
     position, guess = lax.map(predict_step, index)
     if prediction is None:
-        prediction = jax.tree.map(lambda x: jnp.zeros((len(flat.player), *x.shape[3:]), x.dtype), guess)
+        return reorder_predictions(len(flat.player), position, guess)
     return scatter_predictions(prediction, position, guess)

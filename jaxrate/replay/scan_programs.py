@@ -293,10 +293,9 @@ def adapt_rating_to_packed_rows(
 
 
 def reorder_predictions(size: int, index: Array, predictions: Any) -> Any:
-    """Predictions [steps, width, ...] in the order of the matches, with room for so many."""
-    return scatter_predictions(
-        jax.tree.map(lambda x: jnp.zeros((size, *x.shape[2:]), x.dtype), predictions), index, predictions
-    )
+    """Predictions [*index.shape, ...] in the order of the matches or rows, with room for so many."""
+    room = jax.tree.map(lambda x: jnp.zeros((size, *x.shape[index.ndim :]), x.dtype), predictions)
+    return scatter_predictions(room, index, predictions)
 
 
 def truncate_steps(tree: Any, steps: int | None) -> Any:

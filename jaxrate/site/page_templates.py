@@ -42,11 +42,11 @@ def make_template_environment() -> Any:
         jinja2 = import_module("jinja2")
     except ImportError as error:
         raise ImportError("pages need jinja2: pip install 'jaxrate[report]'") from error
-    return _environment_of(jinja2)
+    return _configure_environment(jinja2)
 
 
 @cache  # which keeps the templates that it compiles
-def _environment_of(jinja2: Any) -> Any:
+def _configure_environment(jinja2: Any) -> Any:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )

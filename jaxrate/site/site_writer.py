@@ -153,8 +153,8 @@ def write_site(
         files |= {f"data/{x.file}.csv": rows_to_csv(x.rows) for x in tables}
     context["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     shared = script_settings(site_data, context, lines.heading) | {"stamp": context["stamp"]}
-    templates = make_template_environment()
-    templates.globals |= {"site": context, "shared": shared}
+    templates = make_template_environment().overlay()  # all pages of a process share the other
+    templates.globals = templates.globals | {"site": context, "shared": shared}
     pages_html: dict[str, str] = {}
 
     def render_page(path: str, template: str, heading: str, *, page_summary: str = "", **given: Any) -> None:
