@@ -77,7 +77,12 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
 
 def quick_compile_options() -> dict[str, Any] | None:
     """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
-    return supported_xla_options(QUICK) if jax.default_backend() == "cpu" else None
+    return cpu_compile_options(QUICK)
+
+
+def cpu_compile_options(options: dict[str, Any]) -> dict[str, Any] | None:
+    """These, as far as XLA has them, on a CPU. None elsewhere: XLA's own."""
+    return supported_xla_options(options) if jax.default_backend() == "cpu" else None
 
 
 def supported_xla_options(options: dict[str, Any]) -> dict[str, Any]:

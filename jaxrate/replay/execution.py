@@ -23,8 +23,8 @@ from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
     compiler_options,
+    cpu_compile_options,
     quick_compile_options,
-    supported_xla_options,
 )
 from jaxrate.replay.program_operations import any_event_has_loops, match_program_features
 from jaxrate.replay.row_gather_and_scatter import gather_rows
@@ -255,9 +255,9 @@ def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Calla
     @lru_cache
     def jit(matrices: bool, policy: CompilePolicy) -> Any:
         options = quick_compile_options() if policy.quick else None
-        if matrices and not policy.quick and jax.default_backend() == "cpu":
+        if matrices and not policy.quick:
             passes = "dot-library-rewriter,cpu-parallel-task-assigner"
-            options = supported_xla_options({"xla_disable_hlo_passes": passes, "xla_cpu_use_fusion_emitters": False})
+            options = cpu_compile_options({"xla_disable_hlo_passes": passes, "xla_cpu_use_fusion_emitters": False})
         return jax.jit(function, static_argnums=0, compiler_options=options)
 
     @wraps(function)
@@ -276,9 +276,7 @@ def jit_for_short_runs(*static_argnums: int) -> Callable[[Callable[..., Any]], C
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @lru_cache
         def jit(quick: bool) -> Any:
-            options = quick_compile_options() if quick else None
-            if not quick and jax.default_backend() == "cpu":
-                options = supported_xla_options({"xla_backend_optimization_level": 1})
+            options = quick_compile_options() if quick else cpu_compile_options({"xla_backend_optimization_level": 1})
             return jax.jit(function, static_argnums=static_argnums, compiler_options=options)
 
         return wraps(function)(lambda *arguments: jit(compile_policy_from_environment().quick)(*arguments))

@@ -6,6 +6,7 @@ MIN_SIZE = 64  # of columns
 MIN_SCHEDULE_STEPS = 32
 # Sizes of events, each of which costs time, grow by a sixteenth, and by as much once more to whole vectors.
 EVENT_SIZES_PER_OCTAVE = 16
+MIN_EVENT_SIZE = 16  # of what is smoothed
 VECTOR_LENGTH = 8  # numbers that a processor calculates at once
 
 

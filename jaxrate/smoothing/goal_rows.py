@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches
-from jaxrate.replay.padded_sizes import EVENT_SIZES_PER_OCTAVE, padded_event_size
+from jaxrate.replay.padded_sizes import MIN_EVENT_SIZE, padded_event_size
 from jaxrate.smoothing.participations import Participations
 from jaxrate.systems.skills.settings_and_state import ModelSettings
 
@@ -41,7 +41,7 @@ def _interleave(first: Any, second: Any) -> HostArray:
 def list_scorer_participations(model: ModelSettings, matches: Matches) -> Participations:
     """Those of the first rows of matches, and then of the second rows; both rows of a match count as one game."""
     n, context = len(matches.score), matches.context
-    size, number = padded_event_size(max(2 * n, EVENT_SIZES_PER_OCTAVE)), np.arange(n)
+    size, number = padded_event_size(max(2 * n, MIN_EVENT_SIZE)), np.arange(n)
     weight = np.ones(n) if context.weight is None else np.asarray(context.weight, np.float64)
     player = np.asarray(matches.player)
     season = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
-from jaxrate.replay.padded_sizes import EVENT_SIZES_PER_OCTAVE, padded_event_size
+from jaxrate.replay.padded_sizes import MIN_EVENT_SIZE, padded_event_size
 from jaxrate.replay.padded_states_and_columns import pad_matches_on_device, pad_on_device
 
 FREE_PADDING = 1 << 12  # places that may be empty in a group for the sake of having fewer groups
@@ -47,7 +47,7 @@ def list_participations(events: Matches | Ragged, league_season: str | None = No
     """The participations of checked events, with the numbers of seasons in the column `league_season`."""
     if isinstance(events, Matches):
         n = len(events.score)
-        size, number = padded_event_size(max(n, EVENT_SIZES_PER_OCTAVE)), np.arange(n)
+        size, number = padded_event_size(max(n, MIN_EVENT_SIZE)), np.arange(n)
         weight = np.ones(n) if events.context.weight is None else np.asarray(events.context.weight, np.float64)
         time, counts = np.asarray(events.time, np.float64), np.ones(2 * n, bool)
         event, times, weights = (np.tile(x, 2) for x in (number, time, weight))
@@ -96,7 +96,7 @@ def group_contests(ragged: Ragged) -> list[ContestGroup]:
     for i, width in enumerate(widths):
         contest = np.flatnonzero(group_of_contest == i)
         block = block_length(width, int(teams[contest].max()))
-        length = padded_event_size(max(len(contest), EVENT_SIZES_PER_OCTAVE))
+        length = padded_event_size(max(len(contest), MIN_EVENT_SIZE))
         length = length if length <= block else -(-len(contest) // block) * block
         groups.append(ContestGroup(contest, width, length, first_slot))
         first_slot += width * length
@@ -111,7 +111,7 @@ def block_length(width: int, num_teams: int) -> int:
 def put_events_on_device(events: Matches | Ragged) -> Matches | ContestGroups:
     """The events, padded: matches [size], or groups of contests."""
     if isinstance(events, Matches):
-        return pad_matches_on_device(events, padded_event_size(max(len(events.score), EVENT_SIZES_PER_OCTAVE)))
+        return pad_matches_on_device(events, padded_event_size(max(len(events.score), MIN_EVENT_SIZE)))
     return tuple(_put_group_on_device(events, group) for group in group_contests(events))
 
 

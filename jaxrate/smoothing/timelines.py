@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Ragged
-from jaxrate.replay.padded_sizes import EVENT_SIZES_PER_OCTAVE, padded_event_size
+from jaxrate.replay.padded_sizes import MIN_EVENT_SIZE, padded_event_size
 from jaxrate.replay.padded_states_and_columns import pad_on_device
 from jaxrate.smoothing.goal_rows import list_scorer_participations, split_matches_by_scorer
 from jaxrate.smoothing.participations import (
@@ -101,7 +101,7 @@ def build_timelines_with_query_nodes(
     first = first_visit[sorted_player]
     rank = np.arange(len(player)) - first  # the number of the event among the player's
     node_index = (start[sorted_player] + rank) * lanes + lane[sorted_player]
-    steps = padded_event_size(max(int((start + num_visits).max(initial=1)), EVENT_SIZES_PER_OCTAVE))
+    steps = padded_event_size(max(int((start + num_visits).max(initial=1)), MIN_EVENT_SIZE))
     num_learnt = np.concatenate([[0], np.cumsum(counts[order])])
     has_begun = num_learnt[:-1] > num_learnt[first]  # else they are newcomers still, for whom no time passes
     previous_time, visit_time = time[np.where(has_begun, np.roll(order, 1), order)], time[order]
