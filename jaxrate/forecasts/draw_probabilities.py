@@ -85,8 +85,8 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray, num_past: int | 
     window = slice(begin, begin + DRAW_SAMPLE_LIMIT)  # of one size for all ends, so that it compiles once
     score, expected_scores = score[window], expected_scores[window]
     is_fitted = np.arange(begin, begin + len(score)) < end
-    weight = jnp.asarray(is_fitted / is_fitted.sum(), float)
-    result, expected = jnp.asarray(np.rint(2 * score).astype(np.int32)), jnp.asarray(expected_scores, float)
+    floats = (np.asarray(x, jnp.result_type(float)) for x in (expected_scores, is_fitted / is_fitted.sum()))
+    result, expected, weight = jax.device_put((np.rint(2 * score).astype(np.int32), *floats))
     low, high, golden = MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS, (5**0.5 - 1) / 2
     for _ in range(30):
         lower, upper = high - golden * (high - low), low + golden * (high - low)

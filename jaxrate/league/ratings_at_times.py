@@ -155,6 +155,7 @@ def _rows_with_modifiers(
     return own, advance_state_to_time(own, state, query_time, own.params if params is None else params)
 
 
+@jax.jit
 def _deviation(variance: Array) -> Array:
     """Square roots whose slopes are finite at 0, as of the modifier of a single category, which is known."""
     known = variance > 0

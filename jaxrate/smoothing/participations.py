@@ -7,7 +7,6 @@ group are [P, n], so that a place in all its contests is a row. All groups lie e
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import HostArray
@@ -126,23 +125,20 @@ def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
         values = np.asarray(values)[row]
         grid = np.full((*shape, *values.shape[1:]), fill, values.dtype)
         grid[place] = values
-        return pad_on_device(np.moveaxis(grid, 1, -1), group.width, fill)
+        return pad_on_device(np.moveaxis(grid, 1, -1), group.width, 0)
 
     teams = count_teams(ragged)[group.contest]
     num_teams, num_ranks = int(teams.max()), np.count_nonzero(np.bincount(column * group.width + flat.rank[row]))
-    none = jnp.zeros(group.length, bool)
+    none = jax.device_put(np.zeros(group.length, bool))
     own_seat = np.arange(group.width, dtype=np.int32)[:, None]
-    seat = None if flat.seat is None else arrange(flat.seat, 0)
-    if seat is not None:
-        seat = jnp.where(arrange(np.ones(len(flat.player)), 0.0) > 0, seat, own_seat)
     return Rounds(
         arrange(flat.player, 0),
         arrange(flat.rank, group.width),
         arrange(flat.team, 0),
         arrange(flat.weight, 0.0),
         pad_on_device(np.asarray(flat.time)[group.contest], group.length, 0.0),
-        seat=seat,
-        teams=None if num_teams == group.width else jnp.zeros((num_teams, group.length), bool),
+        seat=None if flat.seat is None else arrange(flat.seat, own_seat),
+        teams=None if num_teams == group.width else jax.device_put(np.zeros((num_teams, group.length), bool)),
         strict=none if num_ranks == teams.sum() else None,
         category=None if flat.category is None else arrange(flat.category, 0),
         columns=jax.tree.map(lambda x: arrange(x, 0), flat.columns),

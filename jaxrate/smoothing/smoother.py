@@ -95,14 +95,14 @@ def smooth(
     if isinstance(checked_events, Matches):
         participations = list_first_participations(participations, len(checked_events.score))
     rating, components = (
-        Rating(*(jnp.asarray(gather_participants(x, participations)) for x in one))
+        Rating(*(jax.device_put(gather_participants(x, participations)) for x in one))
         for one in (quantities.rating, quantities.components)
     )
     prediction: Any = quantities.prediction
     if isinstance(checked_events, Matches):
         prediction = truncate_leaves(prediction, len(checked_events.score))
     else:
-        prediction = jnp.asarray(gather_participants(prediction, participations))
+        prediction = jax.device_put(gather_participants(prediction, participations))
     names, contests = None, None
     clock: str | None = "numbers"
     if isinstance(events, Dataset):

@@ -1,8 +1,11 @@
 """Settings, hyperparameters and state of skills."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.array_types import Array
 from jaxrate.hyperparameter_definitions import (
@@ -126,12 +129,14 @@ def select_by_player_kind(kind: Array | None, first: Any, second: Any) -> Any:
 def stack_component_values(
     model: ModelSettings, common: Any, modifier: Any, own_side: Any, pace: Any, form: Any
 ) -> Any:
-    """[D] of a number for each kind of part; the number itself if D = 1."""
+    """[D] of a number for each kind of part, NumPy's if none is JAX's; the number itself if D = 1."""
     if model.size == 1:
         return common
     kinds = (modifier, model.modifiers), (own_side, model.own_side), (pace, model.pace), (form, model.form)
     each = [common, *(value for value, count in kinds for _ in range(count))]
-    return jnp.stack([jnp.asarray(x, float) for x in each])
+    if any(isinstance(x, jax.Array) for x in each):
+        return jnp.stack([jnp.asarray(x, float) for x in each])
+    return np.array(each, jnp.result_type(float))
 
 
 def newcomer_variances(model: ModelSettings, params: Any) -> Any:
@@ -149,8 +154,9 @@ def init(model: ModelSettings, params: Any, num_players: int) -> State:
     if model.size == 1:
         mean, covariance = full_leaf(num_players, mean), full_leaf(num_players, variance)
     else:
-        mean = jnp.broadcast_to(mean, (num_players, model.size))
-        covariance = jnp.broadcast_to(jnp.diag(variance), (num_players, model.size, model.size))
+        numpy = jnp if isinstance(variance, jax.Array) else np
+        mean = full_leaf((num_players, model.size), mean)
+        covariance = full_leaf((num_players, model.size, model.size), numpy.diag(variance))
     games = None if params.experience is None else full_leaf(num_players, 0.0)
     kind = full_leaf(num_players, 0.0) if model.kinds else None
     season = None if model.league_season is None else full_leaf(num_players, jnp.inf)
@@ -196,6 +202,11 @@ def second_kind_constants(model: ModelSettings, params: Any) -> SecondKindConsta
 
 def summary(model: ModelSettings, params: Any, rows: State) -> Rating:
     """What a player would bring to a neutral match: their common skill, their form, and their experience."""
+    return _summarise_in_one_program(model, params, rows)
+
+
+@partial(jax.jit, static_argnums=0)
+def _summarise_in_one_program(model: ModelSettings, params: Any, rows: State) -> Rating:
     common, variance = (rows.mean, rows.covariance) if model.size == 1 else (rows.mean[:, 0], rows.covariance[:, 0, 0])
     if model.form:
         common = common + rows.mean[:, -1]

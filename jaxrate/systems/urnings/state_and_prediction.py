@@ -2,12 +2,14 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.rules import Params
-from jaxrate.system import split_sides
+from jaxrate.system import full_leaf, split_sides
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 INFINITE_LEAD = 1e4  # difference of logits of which nothing but 0 or 1 comes
@@ -23,8 +25,11 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    green, size = jnp.round(params.size * params.initial_proportion), jnp.round(params.size)
-    return State(*(jnp.full(num_players, x, dtype=jnp.int32) for x in (green, size)))
+    balls = (params.size * params.initial_proportion, params.size)
+    whole = (
+        jnp.round(x) if isinstance(x, jax.Array) else np.round(np.asarray(x, jnp.result_type(float))) for x in balls
+    )
+    return State(*(full_leaf(num_players, x, jnp.int32) for x in whole))
 
 
 def prepare(weights: tuple[float, ...], params: Params) -> Constants:

@@ -183,6 +183,11 @@ def check_game_uniforms(uniforms: Any) -> None:
 def summary(params: Params, rows: State) -> Rating:
     """The share of green balls and its standard error."""
     del params
+    return _summarise_in_one_program(rows)
+
+
+@jax.jit
+def _summarise_in_one_program(rows: State) -> Rating:
     size = rows.size.astype(jnp.result_type(float))
     mean = rows.green.astype(size.dtype) / size
     return Rating(mean, jnp.sqrt(mean * (1.0 - mean) / size))
@@ -333,4 +338,4 @@ def make_urns(size: Any, proportion: Any = 0.5) -> State:
     green = np.rint(sizes * shares)
     if not 0 < green.sum() < sizes.sum():
         raise ValueError(f"{green.sum():g} of {sizes.sum()} balls are green: none could ever move")
-    return State(jnp.asarray(green, jnp.int32), jnp.asarray(sizes, jnp.int32))
+    return State(*(jax.device_put(x.astype(np.int32)) for x in (green, sizes)))
