@@ -129,7 +129,7 @@ def main():
     for name in PRELOADED:
         importlib.import_module(name)
     subprocess.Popen = ForkedPythonPopen
-    gc.set_threshold(100_000, 20, 20)  # what was traced lives long
+    gc.set_threshold(1_000_000, 20, 20)  # what was traced lives long
     gc.freeze()
     lines, running, failed = sys.stdin.read().splitlines(), {}, []
     while lines or running:
