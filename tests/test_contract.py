@@ -92,9 +92,8 @@ VARIANTS = {
     "elo_mmr_gumbel": jr.elo_mmr(3, density="gumbel", drift=20.0),
 }
 EVERY = SYSTEMS | VARIANTS
-# What hangs on the runner alone is tested with states of one number, of vectors, of matrices and of random draws.
-RUNNER = {"elo": "stream levels periods", "blat_mmr": "levels", "skills": "levels", "urnings": "stream levels"}
-RUNNER |= {"weng_lin": "rounds", "elo_fading": "levels"}
+# What hangs on the runner alone is tested with states of numbers, of tables, of counts and of matches in seats.
+RUNNER = {"elo": "stream levels periods", "skills": "levels", "urnings": "stream levels", "weng_lin": "rounds"}
 BY_RUNNER = {
     batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
     compilation_properties.no_state_sized_copy_inside_the_loop,
@@ -103,16 +102,17 @@ BY_RUNNER = {
 }
 # Slopes are those of one step, below, but of the simplest system.
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
+# Numbers, predictions and players in any order of these equal their twins in files of their own, in every form.
+TWINS = {"glicko2", "category_glicko", "elo_mmx", "codeforces"}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
 EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
-SINGLE, OUTCOMES = EVERY_FORM | {"trueskill"}, EVERY_FORM | {"category_glicko"}  # TrueSkill's have a twin
-# Rounds are predicted by the same rule as in a run: here of a system that drifts, and of one that reads columns.
-PREDICTED = {"elo_mmr", "skills_teams"}
+STREAMS = {"elo", "urnings"}  # a number by player, and a draw by match
+# Rounds are predicted by the same rule as in a run: here of a system that drifts and reads columns.
+PREDICTED = {"skills_teams"}
 # Contests with other padding: those of the rest equal their twins in all sizes.
-BATCHED = {"elo_mmr", "skills_teams", "weng_lin"}
+BATCHED = {"weng_lin"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded", "skills"}
-OVERFLOWING = {"glicko2"}  # exponents in its slopes; those of others are tested at extremes in files of their own
+SLOPES = {"elo", "glicko2_bounded"}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -122,12 +122,12 @@ def by_default(name, holds, form):
         return form in RUNNER.get(name, "").split()
     if holds in BY_STEP:
         return name == "elo" and form == "levels"
-    if name in VARIANTS:
+    if name in VARIANTS or name in TWINS:
         return False
     if form == "stream":
-        return name in EVERY_FORM and holds is match_properties.streams_equal_levels
+        return name in STREAMS and holds is match_properties.streams_equal_levels
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
-        return name in OUTCOMES and form == forms_of_outcomes(name)
+        return name in EVERY_FORM and form == forms_of_outcomes(name)
     if holds is round_properties.rounds_are_predicted_as_in_a_run:
         return name in PREDICTED
     if holds is round_properties.contests_one_by_one_equal_batches:
@@ -145,8 +145,8 @@ def forms_of_outcomes(name):
 def precision_by_default(name, holds, double, is_main):
     """Whether a precision is in every run: what is finite in single precision is in double; the rest is double."""
     if holds is replay_properties.states_are_finite_and_predictions_are_probabilities:
-        return double != (is_main and name in SINGLE)
-    return double or (is_main and name in SINGLE)
+        return double != (is_main and name in EVERY_FORM)
+    return double or (is_main and name in EVERY_FORM)
 
 
 def main_events(name):
@@ -194,9 +194,8 @@ def test_slopes_of_one_step(name, form):
     slopes_of_one_step_equal_finite_differences(SystemFormPrecision(EVERY[name], form, True))
 
 
-@pytest.mark.parametrize(
-    "name", mark_full([x for x in SYSTEMS if random_draw_rule(SYSTEMS[x].rules) is None], *OVERFLOWING)
-)
+@pytest.mark.full  # those that overflow first are in the fuzzers' findings
+@pytest.mark.parametrize("name", [x for x in SYSTEMS if random_draw_rule(SYSTEMS[x].rules) is None])
 def test_slopes_of_one_step_are_finite(name):
     form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[main_events(name)]
     slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))
@@ -213,7 +212,7 @@ def of_matches(system):
     return jr.Matches in system.events and exact and not system.settings.get("seasons")
 
 
-@pytest.mark.parametrize("name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "glicko"))
+@pytest.mark.parametrize("name", mark_full([x for x, system in EVERY.items() if of_matches(system)], "elo"))
 def test_stream_equals_levels_to_the_bit(name, default_policy):
     """Quickly compiled the two would be rounded differently."""
     system, random = EVERY[name], np.random.default_rng(0)
