@@ -9,6 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import build_rounds
+from jaxrate.league.contest_performances import rating_history_with_performances
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import elo_mmr_twin as twin
 
@@ -62,11 +63,11 @@ def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
     short = {"history": 4} if factory is jr.elo_mmr else {}
     wanted = getattr(twin, factory.__name__)(CONTESTS, 4, skip_ties=skip_ties, **settings)
     system, events = factory(skip_ties=skip_ties, **settings, **short), as_events(CONTESTS)
-    got = ratings(system, events)
+    history, performed = rating_history_with_performances(system, events)
+    got = jax.tree.map(np.asarray, jr.ratings(system, history.state))
     np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
     if got.deviation is not None:
         np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
-    performed = jr.league.performance_ratings(system, events)
     np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
     assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
     assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()

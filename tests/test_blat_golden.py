@@ -52,7 +52,7 @@ KINDS_OF_MATCHES = [("inside", "gaussian"), ("inside", None), ("outside", "gauss
     mark_full(
         [(algorithm, *kind) for algorithm in ALGORITHMS for kind in KINDS_OF_MATCHES],
         *(("fft", *kind) for kind in KINDS_OF_MATCHES),
-        *((algorithm, "inside", "gaussian") for algorithm in ALGORITHMS),
+        ("low_rank", "inside", "gaussian"),
     ),
 )
 def test_single_matches(algorithm, draws, kernel):
@@ -89,6 +89,7 @@ def test_a_kernel_adds_its_whole_variance_unlike_29_taps():
         assert added - trimmed > 3e-13
 
 
+@pytest.mark.full  # stored cells of it are in every run
 def test_every_cell_of_the_golden_beliefs():
     if not GOLDEN.is_dir():
         pytest.skip("the golden files are not beside the repository")
@@ -105,7 +106,7 @@ def test_every_cell_of_the_golden_beliefs():
 # Golden numbers: the league, kernels, Laplace sums, the paper's examples
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "fft"])
+@pytest.mark.parametrize("algorithm", mark_full(["auto", "fft"], "auto"))
 def test_the_league_of_20_matches(algorithm):
     system, games = jr.blat_mmr(algorithm=algorithm), REFERENCE["league_matches"]
     state = system.init(system.params, 10)
@@ -121,7 +122,7 @@ def test_the_league_of_20_matches(algorithm):
     close(np.take_along_axis(np.asarray(state.belief), cells, 1), REFERENCE["league_final_ref_inside_draw"])
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "naive", "fft"])
+@pytest.mark.parametrize("algorithm", mark_full(["auto", "naive", "fft"], "auto", "naive"))
 def test_the_edges_of_a_kernel(algorithm):
     priors = {"edge": twin.normal(GRID, 6.5, 0.5), "centre": twin.normal(GRID, 0.3, 0.4)}
     for i, edges in enumerate(("global", "source")):

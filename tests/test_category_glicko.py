@@ -69,6 +69,7 @@ def test_the_papers_updates(x64):
     np.testing.assert_allclose(deviation, wanted, atol=tolerance, rtol=0)
 
 
+@pytest.mark.full  # the paper's are in every run, and the twin has both
 @MOSTLY_DOUBLE
 def test_the_sites_updates(x64):
     cases = GOLDEN["site"]
@@ -123,9 +124,9 @@ def against_twin(x64, matches, categories, outcome, expansion, grows="all", leng
         initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3, grows=grows,
     )  # fmt: skip
     result = jr.run(system, events)
-    state = result.state
-    got = np.concatenate([state.rating[:, None], state.modifiers, jnp.sqrt(state.variance)[:, None]], axis=1)
-    got = np.concatenate([got, jnp.sqrt(state.modifier_variance)], axis=1)
+    state = jax.tree.map(np.asarray, result.state)
+    got = np.concatenate([state.rating[:, None], state.modifiers, np.sqrt(state.variance)[:, None]], axis=1)
+    got = np.concatenate([got, np.sqrt(state.modifier_variance)], axis=1)
     table = np.array([np.hstack(wanted[i]) for i in range(len(wanted))])
     np.testing.assert_allclose(got, table, atol=1e-7 if x64 else 0.2, rtol=0)
     np.testing.assert_allclose(result.prediction, predictions, atol=1e-10 if x64 else 1e-4, rtol=0)
@@ -279,6 +280,7 @@ def test_a_perfect_score_gets_the_maximum_with_the_prior(outcome):
     assert mode.rating[0] > 1300 and mode.rating[0] - 1000 == pytest.approx(1000 - mode.rating[1])
 
 
+@pytest.mark.full  # the twin has mixtures
 def test_a_mixture_of_one_is_that_category(double):
     matches = league(n=90)
     shares = matches._replace(context=matches.context._replace(category=np.eye(3)[matches.context.category]))

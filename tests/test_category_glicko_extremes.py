@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.conftest import quick
-from tests.test_category_glicko import TWO_WAYS, league
+from tests.conftest import mark_full, quick
+from tests.test_category_glicko import WAYS, league
 
 
 def extreme(points, digits, system, params):
@@ -20,7 +20,7 @@ def extreme(points, digits, system, params):
     return jr.run(system, jr.periods(matches, 50.0), params=params, state=state)
 
 
-@pytest.mark.parametrize(("outcome", "expansion"), TWO_WAYS)
+@pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
 def test_extremes_are_finite(outcome, expansion):
     system = jr.category_glicko(3, outcome, expansion)
     result = jax.tree.map(np.asarray, extreme(1e6, 6, system, system.params))

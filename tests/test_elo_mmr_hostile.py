@@ -43,10 +43,10 @@ CASES = [
     ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,)}),
     pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
     pytest.param("elo_mmx", False, WIDE | {"split_ties": 0.8}, marks=pytest.mark.full),
-    ("elo_mmx", True, WIDE | {"split_ties": 0.2}),
+    pytest.param("elo_mmx", True, WIDE | {"split_ties": 0.2}, marks=pytest.mark.full),
     pytest.param("elo_mmx", True, WIDE | {"team_performance": "mean"}, marks=pytest.mark.full),
     ("codeforces", False, {"initial_rating": -9000.0, "beta": 20.0}),
-    ("topcoder", False, WIDE),
+    pytest.param("topcoder", False, WIDE, marks=pytest.mark.full),
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from tests.conftest import mark_full
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
 from tests.reference.elo_mmr_twin import Belief, Factor, Round
@@ -201,7 +202,7 @@ def test_learning_one_performance():
 # Systems
 
 
-@pytest.mark.parametrize("limit", [60.0, 120.0])
+@pytest.mark.parametrize("limit", mark_full([60.0, 120.0], 60.0))
 def test_without_drift_the_deviation_settles_at_its_limit(limit):
     rounds = [Round([0, 1], [k % 2, (k + 1) % 2], time=7.0 * k) for k in range(150)]
     close(twin.elo_mmx(rounds, 2, limit_deviation=limit).deviation, limit)

@@ -7,8 +7,8 @@ from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
 
-# Every system in one form. Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a
-# round of two; an outlook wraps every system alike.
+# Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a round of two; an outlook
+# wraps every system alike. Systems whose extremes are in a file of their own are fuzzed by hand alone.
 SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds"), ("topcoder", "stream")
 SLOW += (
     ("weng_lin", "stream"),
@@ -18,12 +18,14 @@ SLOW += (
     ("skills", "periods"),
 )
 SLOW += ("skills", "stream"), ("elo", "periods"), ("glicko", "periods"), ("glicko2", "stream")
+SLOW += ("elo_mmr", "stream"), ("codeforces", "stream"), ("category_glicko", "periods"), ("blat_mmr", "stream")
+SLOW += ("trueskill", "rounds"), ("weng_lin", "rounds")
 
 
 def cases():
     for kind in KINDS:
         name, form, outlook = kind
-        slow = (name, form) in SLOW or (outlook and name != "urnings")
+        slow = (name, form) in SLOW or (outlook != (name == "urnings"))
         label = f"{name}_{form}{'_outlook' * outlook}"
         yield pytest.param(kind, id=label, marks=pytest.mark.full if slow else ())
 
