@@ -69,14 +69,14 @@ def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
 @pytest.mark.parametrize("name", mark_full(["kernel_width", "temperature"], "kernel_width"))
 def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     system, values = jr.blat_mmr(**GRID), np.array([0.9, 0.3])
-    made = [replace_params(system, other(system, name, x)) for x in values]
-    runs = [jr.league.rating_history(x, MATCHES) for x in made]
+    each = [other(system, name, x) for x in values]
+    runs = [jr.league.rating_history(system, MATCHES, params=x) for x in each]
     losses = [jr.metrics.log_loss(x.prediction, MATCHES.score) for x in runs]
     close(jr.fitting.sweep_parameters(system, MATCHES, other(system, name, values)), losses)
-    params = made[0].params
-    close(jr.league.rating_history(system, MATCHES, params=params).prediction, runs[0].prediction)
-    state = runs[0].state
-    close(jr.predict(system, state, MATCHES, params=params), jr.predict(made[0], state, MATCHES))
+    made = replace_params(system, each[0])
+    wanted = jr.league.rating_history(made, MATCHES)
+    close(runs[0].prediction, wanted.prediction)
+    close(jr.predict(system, wanted.state, MATCHES, params=each[0]), jr.predict(made, wanted.state, MATCHES))
 
 
 @pytest.mark.full  # of kernels of one's own they are in every run

@@ -20,6 +20,7 @@ from jaxrate.cli.terminal_tables import to_text_table
 from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
+BashComplete = pytest.importorskip("click.shell_completion").BashComplete
 
 
 # rate
@@ -130,8 +131,9 @@ def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, 
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
     assert code == 0 and errors == "" and text.endswith("\n".join(["", *found.notes, ""]))
     assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in text
-    told = json.loads(jaxrate(*options, "--fit", "--json")[1])
-    assert told["notes"][0] == "Hyperparameters of urnings and elo are fitted to the 450 matches before."
+    fitted = *options[:4], *options[6:], "--fit", "--json"
+    told = json.loads(jaxrate(*fitted)[1])
+    assert told["notes"][0] == "Hyperparameters of elo are fitted to the 450 matches before."
     values = {row["period"]: row["params"]["k"] for row in told["results"] if row["system"] == "elo"}
     assert len(values) == 2 and 32.0 not in values.values() and len({*values.values()}) == 2
     code, _, errors = jaxrate("compare", games, "--fit")
@@ -258,6 +260,12 @@ def test_help_loads_neither_numpy_nor_jax(tmp_path, command):
     assert done.returncode == 0 and done.stdout.startswith("Usage: jaxrate ") and done.stderr == "[]\n"
 
 
+def test_systems_are_completed():
+    complete = BashComplete(cli.cli, {}, "jaxrate", "_JAXRATE_COMPLETE")
+    assert [x.value for x in complete.get_completions(["rate", "--system"], "gli")] == ["glicko", "glicko2"]
+
+
+@pytest.mark.full
 def test_the_shell_completes(tmp_path):
     words = {"COMP_WORDS": "jaxrate rate --system gli", "COMP_CWORD": "3", "_JAXRATE_COMPLETE": "bash_complete"}
     script = shutil.which("jaxrate", path=Path(sys.executable).parent)

@@ -208,6 +208,7 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
         assert code == 2 and why in error
 
 
+@pytest.mark.full  # matches are above, and pages of contests in `test_smooth_teams.py`
 def test_smooth_shows_contests_of_teams_as_they_are_known_now(jaxrate, tmp_path):
     path, out = tmp_path / "doubles.csv", tmp_path / "run"
     rows = [("x", "Ada Bo", "Cy Di"), ("y", "Ada Cy", "Bo Di"), ("z", "Bo Cy", "Ada Di")]

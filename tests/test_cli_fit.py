@@ -115,7 +115,8 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     assert told["standard_error"]["side_advantage"] > 0 and not told["converged"]
 
 
-def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path, no_errors):
+@pytest.mark.full  # those of skills are read from a file below
+def test_settings_survive_the_file(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     draws = "--system", "urnings", "--outlook", "--free", "draw_weight"
     code, text, _ = jaxrate("fit", games, *draws, "--save", path)
@@ -124,10 +125,16 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
     assert written["params"]["draw_weight"] > 0 and written["params"]["size"] == 100
     code, text, _ = jaxrate("rate", games, "--params", path)
     assert code == 0 and text.startswith("urnings: 600 matches")
+
+
+def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path, no_errors):
+    path = tmp_path / "fitted.toml"
     off = "--param", "deviation_max=none", "--param", "deviation_min=none"
-    assert jaxrate("fit", games, "--free", "c", *off, "--save", path)[0] == 0
-    written = tomllib.loads(path.read_text())["params"]
-    assert (written["deviation_max"], written["deviation_min"]) == ("none", "none")
+    seasons = "--param", "seasons=100,300", "--param", "season_keep=0.9"
+    assert jaxrate("fit", games, "--free", "c", *off, *seasons, "--save", path)[0] == 0
+    written = tomllib.loads(path.read_text())
+    assert (written["params"]["deviation_max"], written["params"]["deviation_min"]) == ("none", "none")
+    assert written["settings"] == {"seasons": [100.0, 300.0]}
     assert jaxrate("rate", games, "--params", path)[0] == 0
 
 

@@ -122,7 +122,7 @@ def test_evidence_from_columns(jaxrate, league):
     assert (abs(got - other) > 1e-3).all()  # of those who know no new season
 
 
-def test_two_columns_or_one_and_weights_by_name(jaxrate, league, no_errors):
+def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
     games, known = league / "games.csv", ["--season", "season", "--covariates", "rest", "--system", "skills"]
     weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
     for two in (
@@ -132,16 +132,22 @@ def test_two_columns_or_one_and_weights_by_name(jaxrate, league, no_errors):
     ):
         code, said, errors = jaxrate("rate", *known, *weigh, *two, "--as-of", "2019-09-01")
         assert code == 0 and "skills: 4 matches of 5 players" in said, errors
-    free = ["fit", "--free", "growth", "rest", games, *EVIDENCE, "--steps", "1", "--save", league / "found.toml"]
-    code, said, errors = jaxrate(*free)
-    assert "rest " in said and "points per unit" in said, errors
-    code, said, errors = jaxrate("compare", games, *EVIDENCE, *weigh, "--params", league / "found.toml")
-    assert code == 0 and "periods of 7" in said, errors
     plain = "--system", "glicko", "--out", league / "glicko"
     code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", *plain)
     assert code == 0 and "glicko learns from --margin who won, and not by how much; skills does" in notes
     code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
     assert code == 0, errors  # which asks for nothing that it took no notice of
+
+
+@pytest.mark.full  # fits of systems that learn only who won are in every run
+def test_evidence_is_fitted_and_compared(jaxrate, league, no_errors):
+    games, found = league / "games.csv", league / "found.toml"
+    free = ["fit", "--free", "growth", "rest", games, *EVIDENCE, "--steps", "1", "--save", found]
+    code, said, errors = jaxrate(*free)
+    assert "rest " in said and "points per unit" in said, errors
+    weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
+    code, said, errors = jaxrate("compare", games, *EVIDENCE, *weigh, "--params", found)
+    assert code == 0 and "periods of 7" in said, errors
 
 
 def test_mistakes_in_evidence(jaxrate, league):

@@ -34,15 +34,15 @@ def both():
 
 
 @MOSTLY_DOUBLE
+@pytest.mark.parametrize("schedule", mark_full(["auto", "stream"], "stream"))
 @pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx"))
-def test_matches_are_contests_of_two(name, x64):
+def test_matches_are_contests_of_two(name, schedule, x64):
     matches, contests = both()
     wanted = jr.run(SYSTEMS[name], contests, num_players=PLAYERS)
-    for schedule in ("auto", "stream"):
-        got = jr.run(SYSTEMS[name], matches, num_players=PLAYERS, schedule=schedule)
-        for x, y in zip(jax.tree.leaves(got.state), jax.tree.leaves(wanted.state), strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-5, atol=1e-12 if x64 else 1e-4)
-        np.testing.assert_allclose(got.prediction, wanted.prediction[::2], atol=1e-6 if x64 else 1e-4)
+    got = jr.run(SYSTEMS[name], matches, num_players=PLAYERS, schedule=schedule)
+    for x, y in zip(jax.tree.leaves(got.state), jax.tree.leaves(wanted.state), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-5, atol=1e-12 if x64 else 1e-4)
+    np.testing.assert_allclose(got.prediction, wanted.prediction[::2], atol=1e-6 if x64 else 1e-4)
     assert np.ptp(np.asarray(wanted.state.rating)) > 100.0
 
 

@@ -117,7 +117,7 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
     """How far each is from the zero of the twin's Q, if that is within the tolerance; else nan. Of many, some."""
     error = np.zeros(len(rank))
     mu, delta, performance = (np.asarray(x, float) for x in (mu, delta, performance))
-    for own in np.unique(rank)[:: 1 + len(rank) // 200]:
+    for own in np.unique(rank)[:: 1 + len(rank) // 60]:
         (x,) = np.unique(performance[rank == own])  # of those who tied, to the bit
         sides = exact.groups(mu, delta, rank, own)
         low, high = (exact.balance(x + h, *sides, split_ties, gaussian) for h in (-tolerance, tolerance))

@@ -18,9 +18,9 @@ pytest.importorskip("polars")
 GAMES = {"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0]}
 
 
-@pytest.mark.parametrize("seed", mark_full(range(4), 0))
+@pytest.mark.parametrize("seed", mark_full(range(10), 0))
 def test_hostile_tables(seed):
-    assert sum(fuzz(drawn(seed, case)) for case in range(500)) == 500
+    assert sum(fuzz(drawn(seed, case)) for case in range(200)) == 200
 
 
 @pytest.mark.parametrize("part", ["weight", "score", "a", "time", "category", "columns", "drop"])

@@ -86,7 +86,8 @@ def test_functions_take_what_read_takes(games):
         == jr.arena.fit_strengths(data, prior=1.0).rating.tolist()
     )
     path = games("a,b,score\nx,y,1\nz,y,0\ny,x,1\nx,z,0\n")
-    assert jr.fit(jr.elo(), path, free=["k"], steps=2).loss == jr.fit(jr.elo(), read(path), free=["k"], steps=2).loss
+    with pytest.raises(ValueError, match="leave no matches to score"):  # and so it reads the file
+        jr.fit(jr.elo(), path, free=["k"], warm_up=4)
     for call in (lambda x: jr.rate(jr.elo(), x), jr.compare):
         with pytest.raises(ValueError, match="takes a Dataset, or a table or path as `read` does, and not int"):
             call(5)

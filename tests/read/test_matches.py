@@ -205,7 +205,7 @@ scalars = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.integers(), st.b
 
 
 @pytest.mark.filterwarnings("ignore:.* differ from others only by:UserWarning")
-@settings(deadline=None, database=None, max_examples=60)
+@settings(deadline=None, database=None, max_examples=25)
 @given(
     st.one_of(
         st.lists(st.tuples(st.text(max_size=2), st.text(max_size=2)), min_size=1),
