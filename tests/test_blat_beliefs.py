@@ -19,6 +19,7 @@ from tests.blat import (
     on_grid,
     start,
 )
+from tests.conftest import mark_full
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -39,7 +40,7 @@ def some_beliefs(own):
     return system, start(system, p), x, p
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", mark_full([False, True], False))
 def test_quantiles_modes_and_who_is_stronger(own):
     system, state, x, p = some_beliefs(own)
     wanted = np.array([[0.05, 0.5], [0.9, 1.0]])

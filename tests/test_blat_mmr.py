@@ -51,7 +51,7 @@ NAMES = {  # luck functions by name: the twin's, rating points per unit, algorit
     mark_full(
         [(name, algorithm) for name in NAMES for algorithm in NAMES[name][2]],
         *(("bradley_terry", x) for x in ALGORITHMS if x != "naive"),
-        *(("heaviside", "fft"), ("fide", "fft"), ("laplace(0.8)", "laplace")),
+        *(("heaviside", "fft"), ("fide", "fft"), ("laplace(0.8)", "fft")),
     ),
 )
 def test_luck_functions_by_name(name, algorithm):

@@ -103,10 +103,9 @@ BY_RUNNER = {
 # Slopes are those of one step, below, but of the simplest system.
 BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
 # Numbers, predictions and players in any order of these equal their twins in files of their own, in every form.
-TWINS = {"glicko2", "category_glicko", "elo_mmx", "codeforces"}
+TWINS = {"glicko2", "category_glicko", "trueskill", "elo_mmx", "codeforces", "topcoder"}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
-EVERY_FORM = {"elo", "skills", "blat_mmr", "urnings"}
-STREAMS = {"elo", "urnings"}  # a number by player, and a draw by match
+EVERY_FORM = {"elo", "urnings"}  # a number by player, and a draw by match
 # Rounds are predicted by the same rule as in a run: here of a system that drifts and reads columns.
 PREDICTED = {"skills_teams"}
 # Contests with other padding: those of the rest equal their twins in all sizes.
@@ -125,7 +124,7 @@ def by_default(name, holds, form):
     if name in VARIANTS or name in TWINS:
         return False
     if form == "stream":
-        return name in STREAMS and holds is match_properties.streams_equal_levels
+        return name in EVERY_FORM and holds is match_properties.streams_equal_levels
     if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
         return name in EVERY_FORM and form == forms_of_outcomes(name)
     if holds is round_properties.rounds_are_predicted_as_in_a_run:
