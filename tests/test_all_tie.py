@@ -68,6 +68,8 @@ def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
     np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
     if got.deviation is not None:
         np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
+    lead, expected = (np.subtract.outer(*2 * [np.asarray(x)[-4:]]) for x in (history.before.mean, history.prediction))
+    assert (np.sign(expected) == np.sign(lead)).all()  # of the last contest
     np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
     assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
     assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()

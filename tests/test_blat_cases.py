@@ -248,8 +248,9 @@ OFF_GRID = dict(support=np.sort(np.random.default_rng(3).uniform(-3.0, 3.0, 40))
 @pytest.mark.parametrize("luck", mark_full(["laplace", "mixture"], "mixture"))
 def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, luck, kernel):
     luck = "laplace(0.8)" if luck == "laplace" else jr.extend.luck.mixture([(0.7, 0.8), (0.3, 2.0)])
-    matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5)
-    one, two = (jr.blat_mmr(luck, kernel=kernel, algorithm=x, **OFF_GRID) for x in ("auto", "naive"))
+    matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5, side=[1, 0, -1, -1] * 5)
+    given = OFF_GRID | dict(kernel=kernel, beta=0.85, temperature=1.3, side_advantage=40.0)
+    one, two = (jr.blat_mmr(luck, algorithm=x, **given) for x in ("auto", "naive"))
     assert [x.rules.prepare.sized(x.params).bound_args[1].summing for x in (one, two)] == ["laplace", "naive"]
     got, wanted = (jr.run(x, matches) for x in (one, two))
     limit = 1e-12 if x64 else 1e-6
