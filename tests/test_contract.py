@@ -92,7 +92,7 @@ VARIANTS = {
     "elo_mmr_gumbel": jr.elo_mmr(3, density="gumbel", drift=20.0),
 }
 EVERY = SYSTEMS | VARIANTS
-# What hangs on the runner alone is tested with states of numbers, of tables, of counts and of matches in seats.
+# What hangs on the runner alone is tested with states of one number, of matrices and of random draws, and in contests.
 RUNNER = {"elo": "stream levels periods", "skills": "levels", "urnings": "stream levels", "weng_lin": "rounds"}
 BY_RUNNER = {
     batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
