@@ -235,9 +235,6 @@ def test_demo_refuses(jaxrate, arguments, message):
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 
 
-# carrying on
-
-
 # all of them
 
 
