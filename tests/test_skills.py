@@ -23,6 +23,7 @@ PARTS = {
 MORE = {"season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0, "experience": 15.0}
 MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
 OWN_SIDE = {"own_side_growth": 2.0, "initial_own_side_deviation": 33.0}
+FADING_FORM = {"form_deviation": 60.0, "form_reversion": 9.0}
 STATISTICS = {"games_scale": 900.0, "games_noise": 310.0, "aces_scale": 20.0, "aces_noise": 400.0}
 COLUMNS = {"covariates": ("komi", "rest")}
 CASES = {  # settings and hyperparameters
@@ -42,6 +43,11 @@ CASES = {  # settings and hyperparameters
     "statistics": (
         {"outcome": "win", "categories": 3, "statistics": ("games", "aces")},
         PARTS | MODIFIERS | STATISTICS | {"noise": 280.0, "draw_margin": 60.0, "experience": 15.0},
+    ),
+    "all": (
+        {"outcome": "win", "categories": 3, "own_side": True, "seasons": SEASONS, "statistics": ("games", "aces")}
+        | COLUMNS,
+        PARTS | MORE | MODIFIERS | OWN_SIDE | STATISTICS | {"noise": 280.0, "draw_margin": 60.0, **FADING_FORM},
     ),
     "margin and statistics": (
         {"outcome": "margin", "margin": ("home", "away"), "statistics": ("games", "aces")},
@@ -76,7 +82,7 @@ def statistics(n, seed=0):
 
 FORM = (
     {"outcome": "win", "categories": 3, "seasons": SEASONS},
-    PARTS | MORE | MODIFIERS | {"noise": 280.0, "form_deviation": 60.0, "form_reversion": 9.0},
+    PARTS | MORE | MODIFIERS | {"noise": 280.0, **FADING_FORM},
 )
 
 
@@ -122,7 +128,7 @@ def by_twin(case, events, periods):
     return twin, np.concatenate(guess)
 
 
-CASES_BY_PERIOD = "win", "draws", "statistics", "form"
+CASES_BY_PERIOD = "win", "draws", "statistics", "form", "all"
 
 
 @MOSTLY_DOUBLE
@@ -131,11 +137,11 @@ CASES_BY_PERIOD = "win", "draws", "statistics", "form"
     mark_full(
         [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)],
         *((x, "matches") for x in ("draws", "margin", "logistic")),
-        *((x, "periods") for x in CASES_BY_PERIOD if x != "draws"),
+        ("all", "periods"),
     ),
 )
 def test_against_the_twin(x64, case, form):
-    events, system = league(mixed=case == "win"), system_of(case)
+    events, system = league(mixed=case in ("win", "all")), system_of(case)
     result = jr.run(system, jr.periods(events, LENGTH) if form == "periods" else events)
     twin, guess = by_twin(case, events, form == "periods")
     rows = [twin.players[i] for i in range(PLAYERS)]
@@ -146,7 +152,7 @@ def test_against_the_twin(x64, case, form):
     np.testing.assert_allclose(result.state.mean, mean, atol=2000 * digits)
     np.testing.assert_allclose(result.state.covariance, covariance, atol=2e4 * size * digits)
     shown = mean if size == 1 else mean[:, 0]
-    if case == "form":
+    if case in ("form", "all"):
         shown = shown + mean[:, -1]
         deviation = [np.sqrt(x.P[0, 0] + 2.0 * x.P[0, -1] + x.P[-1, -1]) for x in rows]
         np.testing.assert_allclose(jr.ratings(system, result.state).deviation, deviation, rtol=100 * digits)
@@ -155,7 +161,7 @@ def test_against_the_twin(x64, case, form):
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
 
 
-@pytest.mark.parametrize("periods", [False, True])
+@pytest.mark.parametrize("periods", mark_full([False, True], True))  # matches are beside the twin
 def test_logistic_of_one_skill_is_glicko(double, periods):
     events = jr.periods(league(), LENGTH) if periods else league()
     glicko = jr.run(jr.glicko(c=12, initial_deviation=140, deviation_max=160, side_advantage=20), events)
@@ -164,6 +170,7 @@ def test_logistic_of_one_skill_is_glicko(double, periods):
     assert_close_leaves("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
 
 
+@pytest.mark.full  # the twins of both have it
 def test_win_with_a_draw_margin_is_trueskill(double):
     trueskill = jr.trueskill(beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=1500, initial_deviation=130)
     margin = float(2.0**0.5 * trueskill.rules.prepare(trueskill.params).margin)
@@ -201,6 +208,7 @@ def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
     assert (off[:5] == 0).all() and 0.03 < off.max() < 0.3
 
 
+@pytest.mark.full  # the twin has it
 def test_the_order_of_categories_and_of_players_does_not_matter(double):
     events, system = league(seed=1), system_of("margin")
     side, weight, category, columns = events.context
@@ -220,7 +228,7 @@ def test_the_order_of_categories_and_of_players_does_not_matter(double):
 def test_slopes_equal_differences(double):
     """Of categories, form, statistics with gaps, and draws within a margin; the contract has the rest."""
     params = PARTS | MODIFIERS | STATISTICS | {"noise": 280.0, "draw_margin": 60.0}
-    params |= {"form_deviation": 60.0, "form_reversion": 9.0}
+    params |= FADING_FORM
     events, system = league(n=40), jr.skills(categories=3, statistics=("games", "aces"), **params)
 
     def measured(params):
@@ -281,7 +289,8 @@ def test_systems_with_covariates_are_plain_values():
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
 
 
-@pytest.mark.parametrize("case", mark_full(["logistic", "statistics"], "statistics"))
+@pytest.mark.full  # the run below has categories and is carried on
+@pytest.mark.parametrize("case", ["logistic", "statistics"])
 def test_a_saved_run_carries_on(tmp_path, double, case):
     pytest.importorskip("pyarrow")
     events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)
@@ -298,16 +307,19 @@ def test_a_saved_run_carries_on(tmp_path, double, case):
 @pytest.mark.parametrize("period", mark_full([None, 20.0], 20.0))
 def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
     pytest.importorskip("pyarrow")
-    events, roles = league(), {"margin": ("home", "away"), "covariates": "rest", "season": "year"}
+    events = league()
+    roles = {"margin": ("home", "away"), "covariates": "rest", "season": "year", "category": "surface"}
     day = np.arange(MATCHES) * 4.0
     table = {"a": events.player[:, 0], "b": events.player[:, 1], "time": day, "year": 2000 + day // 180}
+    table["surface"] = np.array(["clay", "grass"])[events.player[:, 0] % 2]
     table |= {name: np.asarray(events.context.columns["komi"]) * size for name, size in (("home", 3), ("rest", 1))}
     table["away"] = table["home"] - np.where(events.score == 0.5, 0, 2 * events.score - 1)
     cut = int(np.argmax(table["year"] > 2000)) + 10
     parts = [{name: x[some] for name, x in table.items()} for some in (slice(0, cut), slice(cut, None))]
 
     def of(data):
-        return jr.skills("margin", margin=data.margin, covariates=data.covariates, seasons=data.seasons, rest=5)
+        evidence = {"margin": data.margin, "covariates": data.covariates, "seasons": data.seasons}
+        return jr.skills("margin", categories=2, **evidence, rest=5)
 
     data, first = jr.read(table, **roles), jr.read(parts[0], **roles)
     whole, before = jr.rate(of(data), data, period=period), jr.rate(of(first), first, period=period)
@@ -315,12 +327,13 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
     jr.save(tmp_path / "run", before)
     loaded = jr.load(tmp_path / "run")
     assert loaded.seasons == before.seasons
-    second = jr.read(parts[1], **roles, players=loaded.players, seasons=loaded.seasons)
+    known = {"players": loaded.players, "categories": loaded.categories}
+    second = jr.read(parts[1], **roles, **known, seasons=loaded.seasons)
     after = jr.rate(loaded.system, second, period=period, onto=loaded)
     assert after.system == whole.system and after.seasons == whole.seasons
     assert_close_leaves("the state", after.state, whole.state, 1e-12)
     with pytest.raises(ValueError, match="the seasons differ from the saved run's"):
-        jr.rate(loaded.system, jr.read(parts[1], **roles, players=loaded.players), period=period, onto=loaded)
+        jr.rate(loaded.system, jr.read(parts[1], **roles, **known), period=period, onto=loaded)
     early = second._replace(seasons=loaded.seasons | {"x": float(first.matches.time[-1])})
     with pytest.raises(ValueError, match="a season that the run does not know begins at"):
         jr.rate(loaded.system, early, period=period, onto=loaded)

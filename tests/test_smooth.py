@@ -105,6 +105,7 @@ def test_against_trueskill_through_time(double):
     np.testing.assert_allclose(found.rating.deviation, PEERS["deviation"], atol=3e-7)
 
 
+@pytest.mark.full  # the twin has it
 def test_of_matches_between_newcomers_it_is_the_filter(double):
     player = np.arange(12).reshape(6, 2)
     events = jr.matches(player, [1, 0, 0.5, 1, 0, 0.5], np.arange(6.0), weight=[1, 2, 0.5, 1, 1, 1])
@@ -175,6 +176,7 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     assert late[-1] != filtered[-1]
 
 
+@pytest.mark.full  # the twin has means and deviations
 def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     """In a league whose skills drift; and it knows how near."""
     random, n, players = np.random.default_rng(4), 4000, 20
@@ -300,8 +302,10 @@ def test_refusals(call, message):
         call()
 
 
-def test_it_says_where_it_did_not_converge():
-    events = jr.matches([[0, 1], [1, 2], [2, 0]], [1, 1, 1])
+def test_it_says_whether_it_converged(double):
+    events, system = league(seed=1, n=N), system_of("draws")
     with pytest.warns(UserWarning, match="after 2 sweeps: allow more by sweeps="):
-        found = jr.smooth(jr.skills(), events, sweeps=2)
+        found = jr.smooth(system, events, sweeps=2)
     assert not found.converged and "2, not converged" in repr(found)
+    patient = jr.smooth(system, events, tolerance=1e-10)
+    assert "22 matches of 12 players" in repr(patient) and f"{patient.sweeps}, converged" in repr(patient)
