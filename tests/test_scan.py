@@ -54,6 +54,9 @@ def test_matches_and_plans_equal_the_run(system):
     assert_close_leaves(
         "periods", found._replace(prediction=found.prediction[:N]), jr.run(system, jr.periods(league(), 7.0)), 1e-6
     )
+    twice = jr.periods(league()._replace(context=league().context._replace(weight=np.full(N, 2.0))), 7.0)
+    found = jr.scan(system, system.params, state, weeks.but(weight=np.full(N, 2.0)))
+    assert_close_leaves("weights", found._replace(prediction=found.prediction[:N]), jr.run(system, twice), 1e-6)
 
 
 def test_every_argument_may_be_traced(system):
@@ -83,6 +86,7 @@ def test_slopes_by_weights_are_finite_differences(double):
     np.testing.assert_allclose(np.asarray(slope)[7], (high - low) / 2e-5, rtol=1e-5)
 
 
+@pytest.mark.full  # columns of periods are changed above, and slopes of matches are beside differences
 def test_slopes_by_the_weights_of_periods(double):
     system, periods = jr.glicko(), jr.periods(league(), 7.0)
     plan = jr.extend.schedule_by_level(periods)
@@ -246,9 +250,14 @@ def test_whatever_must_be_known_says_so(message, call):
 TEAMS = jr.rounds([3] * 5 + [5] * 3, [4, 2, 7, 1, 0, 5, 2, 9], [0] * 8, team=[0, 0, 1, 1, 2, 0, 1, 2])
 
 
-@pytest.mark.parametrize("make", [jr.trueskill, lambda: jr.forecasts.add_outcomes(jr.trueskill()), jr.codeforces])
-def test_traced_rounds_are_predicted(make):
-    system, random = make(), np.random.default_rng(0)
+PREDICTED = {
+    "trueskill": jr.trueskill(), "outcomes": jr.forecasts.add_outcomes(jr.trueskill()), "codeforces": jr.codeforces()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", mark_full(PREDICTED, "outcomes", "codeforces"))
+def test_traced_rounds_are_predicted(name):
+    system, random = PREDICTED[name], np.random.default_rng(0)
     rounds = TEAMS if "teams" in system.features else jr.rounds([3] * 5 + [5] * 3, TEAMS.events.player, np.zeros(8))
     start = fresh(system)
     state = start._replace(rating=start.rating + jnp.asarray(random.normal(size=PLAYERS), start.rating.dtype))
@@ -298,11 +307,14 @@ FORMS = {
 }
 
 
+def long_league():
+    return league(3000, 70)._replace(time=np.arange(3000) * 7.0 / 50)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_another_history_compiles_nothing(form):
     """One that is longer, or a part, and more players or fewer."""
-    system, whole = jr.glicko(), league(3000, 70)
-    whole = whole._replace(time=np.arange(3000) * 7.0 / 50)
+    system, whole = jr.glicko(), long_league()
     for n, players, most in ((2600, 90, None), (2100, 70, 0), (3000, 120, 0)):
         events, options = FORMS[form](jax.tree.map(lambda x, n=n: x[:n], whole))
         options = options | {"num_players": players}
@@ -326,9 +338,10 @@ def test_one_more_contest_compiles_nothing():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_padding_changes_no_bit(form, monkeypatch):
-    system, (events, options) = jr.glicko2(), FORMS[form](league(500, 70))
+    history = jax.tree.map(lambda x: x[:2100], long_league())  # sizes and programs of the test above
+    system, (events, options) = jr.glicko(), FORMS[form](history)
     roomy_run = jr.run(system, events, **options)
     for place in ("schedule", "step_assignment", "blocks", "checked_replay", "padded_states_and_columns"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
-    events, options = FORMS[form](league(500, 70))
+    events, options = FORMS[form](history)
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

@@ -98,7 +98,11 @@ def test_a_comparison_leaves_the_others_out():
 
 @PRECISIONS
 @pytest.mark.parametrize(
-    ("ranks", "weights"), [([0, 1, 2, 3], None), ([1, 0, 1, 0], [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]])]
+    ("ranks", "weights"),
+    [
+        pytest.param([0, 1, 2, 3], None, marks=pytest.mark.full),
+        ([1, 0, 1, 0], [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]]),
+    ],
 )
 def test_trueskill_is_as_its_twin(ranks, weights, double):
     players = dict(zip(NAMES, zip(RATING, DEVIATION, strict=True), strict=True))
@@ -144,7 +148,7 @@ def test_seats_are_the_merged_evidence_of_players_alike(name):
     np.testing.assert_allclose(one[:, 3], [total / precision, precision**-0.5], rtol=1e-10)
 
 
-@SEATED
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
 def test_the_order_of_seats_does_not_matter(name):
     turned, ranks = [CARS[i][::-1] for i in (2, 0, 3, 1)], [2, 0, 3, 1]
     weights = [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]]

@@ -230,6 +230,8 @@ FORMS = [*product(["matches", "periods"], CASES)]
 ALIKE = (
     ("matches", "glicko2 bounds"),
     ("matches", "glicko fading"),
+    ("matches", "glicko2 fading"),
+    ("periods", "glicko"),
     ("periods", "elo fading"),
 )  # what differs is tested in the other form
 
@@ -256,7 +258,7 @@ def test_against_the_twin(x64, case, form):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2, jr.trueskill])
+@pytest.mark.parametrize("make", mark_full([jr.elo, jr.glicko, jr.glicko2, jr.trueskill], jr.glicko, jr.trueskill))
 def test_nobody_leads_after_long_idleness(x64, make):
     """However long a gap is; a deviation becomes that of the stationary process, or next to none if nothing grows."""
     fades = make(reversion=3.0)

@@ -153,19 +153,29 @@ def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
         np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-10 if x64 else 1e-4)
 
 
-def test_histories_without_ties_are_rated_as_those_with():
-    """By fewer operations, which a tie among other players rules out."""
+@lru_cache
+def strict_rounds():
     rng = np.random.default_rng(6)
-    sizes = (2, 5, 9, 3, 4)
-    strict = [(teams, list(range(len(teams))), w) for teams, _, w in (random_round(rng, n, 3) for n in sizes)]
+    return [(teams, list(range(len(teams))), w) for teams, _, w in (random_round(rng, n, 3) for n in (2, 5, 9, 3, 4))]
+
+
+def test_histories_without_ties_are_those_of_the_twin():
+    """They take fewer operations."""
+    with jax.enable_x64(True):
+        found = rated(jr.trueskill(), strict_rounds(), 64)
+    np.testing.assert_allclose(found, flat(twin.rate(*x) for x in strict_rounds()), rtol=1e-6)
+
+
+@pytest.mark.full  # the twin has both
+def test_histories_without_ties_are_rated_as_those_with():
+    """A tie among other players rules the fewer operations out."""
     tie = [([[(25.0, 3.0)], [(20.0, 2.0)]], [0, 0], None)]
     with jax.enable_x64(True):
-        one, other = rated(jr.trueskill(), strict, 64), rated(jr.trueskill(), strict + tie, 64)
+        one, other = (rated(jr.trueskill(), rounds, 64) for rounds in (strict_rounds(), strict_rounds() + tie))
     np.testing.assert_allclose(one, other[: len(one)], rtol=1e-12)
-    wanted = flat(twin.rate(*x) for x in strict)
-    np.testing.assert_allclose(one, wanted, rtol=1e-6)
 
 
+@pytest.mark.full  # the rounds of the package are rated by as many sweeps as they need
 def test_two_sides_need_one_sweep():
     two = np.concatenate([np.full(sum(map(len, teams)), len(teams) == 2) for teams, *_ in ROUNDS])
     with jax.enable_x64(True):
@@ -218,6 +228,7 @@ def test_extremes_are_finite_and_so_are_their_slopes(x64, form, backwards):
         assert all(np.isfinite(x).all() for x in jax.tree.leaves(slopes))
 
 
+@MOSTLY_SINGLE
 def test_side_advantage_is_a_shift_of_the_rating(x64):
     player = np.array([[0, 1], [2, 3], [4, 5]])
     shifted, plain = (

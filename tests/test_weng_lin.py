@@ -24,7 +24,7 @@ GOLDEN = twin.golden()
 CASES = GOLDEN["cases"].values()
 MODELS = [*GOLDEN["sequence"]]
 THURSTONE = "thurstone_mosteller_full"
-EACH = pytest.mark.parametrize("model", MODELS)
+EACH = pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "bradley_terry_part", THURSTONE))
 ONE = pytest.mark.parametrize("model", mark_full(["plackett_luce", THURSTONE], THURSTONE))
 
 
@@ -72,7 +72,8 @@ def test_openskill_agrees_about_rounds_ties_and_teams(model):
         check_cases(model, 1e-11)
 
 
-@ONE
+@pytest.mark.full
+@pytest.mark.parametrize("model", ["plackett_luce", THURSTONE])
 def test_openskill_agrees_in_single_precision(model):
     check_cases(model, 1e-5)
 
