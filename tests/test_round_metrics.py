@@ -12,7 +12,7 @@ from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from tests.conftest import refused
 
 METRICS = [pairwise_accuracy, rank_deviation]
-CASES = 200
+CASES = 80
 
 
 def one_contest(rank):

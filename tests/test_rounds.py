@@ -212,15 +212,16 @@ def test_gradients_through_rounds_equal_finite_differences():
 
     with jax.enable_x64(True):
         params = Params(*(jnp.asarray(x, float) for x in Params()))
-        both_ways = quick(lambda p: (*jax.value_and_grad(loss)(p), jax.jacfwd(loss)(p)))  # one program for all
-        _, reverse, forward = both_ways(params)
+        around = jax.tree.map(lambda x: 0.01 * x, params)
+        both_ways = quick(lambda p: (jax.grad(loss)(p), *jax.jvp(loss, (p,), (around,))))  # one program for all
+        reverse, _, forward = both_ways(params)
+        np.testing.assert_allclose(forward, sum(map(jnp.multiply, reverse, around)), rtol=1e-9)
         for name in params._fields:
             value = getattr(params, name)
-            low, high = (float(both_ways(params._replace(**{name: value * (1 + h)}))[0]) for h in (-1e-5, 1e-5))
+            low, high = (float(both_ways(params._replace(**{name: value * (1 + h)}))[1]) for h in (-1e-5, 1e-5))
             slope = (high - low) / (2e-5 * float(value))
             assert abs(slope) > 1e-9, name
             np.testing.assert_allclose(getattr(reverse, name), slope, rtol=1e-6, err_msg=name)
-            np.testing.assert_allclose(getattr(forward, name), slope, rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.full  # as chunks of the contract do
@@ -287,10 +288,9 @@ def league(n=90, players=12):
 def test_with_a_key_stream_equals_levels_to_the_bit(default_policy):
     matches, key = league(), jax.random.key(7)
     stream = jr.run(SHAKEN, matches, key=key, schedule="stream")
-    for width in (3, 8):
-        levels = jr.run(SHAKEN, matches, key=key, schedule=jr.extend.schedule_by_level(matches, width))
-        np.testing.assert_array_equal(levels.state.rating, stream.state.rating)
-        np.testing.assert_array_equal(levels.prediction, stream.prediction)
+    levels = jr.run(SHAKEN, matches, key=key, schedule=jr.extend.schedule_by_level(matches, 3))
+    np.testing.assert_array_equal(levels.state.rating, stream.state.rating)
+    np.testing.assert_array_equal(levels.prediction, stream.prediction)
     assert len(np.unique(stream.state.rating)) == 12
 
 

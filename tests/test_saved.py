@@ -74,7 +74,7 @@ def check_history(system, events, starts, monkeypatch):
 
 
 @pytest.mark.parametrize("form", mark_full(["matches", "periods"], "periods"))
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "glicko2"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "glicko"))
 def test_history_is_the_run_and_the_ratings_that_it_found(name, form, monkeypatch):
     matches = jr.read(league(), side="side").matches
     weeks = jr.periods(matches, 30.0)
@@ -96,7 +96,7 @@ def test_history_of_rounds(monkeypatch):
 @pytest.mark.parametrize(
     ("length", "x64"), [(None, False), pytest.param(30.0, True, marks=pytest.mark.full)], indirect=["x64"]
 )
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo", "elo_fide", "glicko"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_fide", "glicko"))
 def test_two_halves_are_one_run(tmp_path, x64, name, length, default_policy):
     """Through a folder, with newcomers in the second half, to the last bit."""
     system, table = SYSTEMS[name], league()

@@ -8,12 +8,12 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.testing.case_and_assertions import assert_close_leaves
-from tests.conftest import mark_full
 from tests.test_skills_teams import MODIFIERS, MORE, PARTS, SEASONS, history
 from tests.test_trueskill import GOLDEN, flat, one_history
 
 
-@pytest.mark.parametrize("outcome", mark_full(["win", "draws", "margin"], "win"))
+@pytest.mark.full  # the twin has them all
+@pytest.mark.parametrize("outcome", ["win", "draws", "margin"])
 def test_teams_of_one_are_matches(double, outcome):
     random, n = np.random.default_rng(1), 150
     player = np.array([random.permutation(9)[:2] for _ in range(n)])
@@ -57,6 +57,7 @@ def test_one_skill_is_trueskill(double):
     assert_close_leaves("predictions", got.prediction[:3], wanted.prediction[:3], 1e-9)  # quality knows no drift there
 
 
+@pytest.mark.full  # the twin and the integral have it
 def test_rounds_of_the_trueskill_package(double):
     _, skills = like_trueskill()
     small = [(case["teams"], case["ranks"], case.get("weights")) for case in GOLDEN["rounds"] if len(case["teams"]) < 9]

@@ -259,15 +259,19 @@ def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
     def each(epsilon, rating):
         params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
         params = params._replace(epsilon=epsilon if thurstone else None)
-        return jax.vmap(lambda rank: (after(params, rating, rank), *jax.jacrev(after, (0, 1))(params, rating, rank)))(
-            ranks
-        )
+
+        def total(params, rating, rank):
+            values = after(params, rating, rank)
+            return jnp.sum(values), values
+
+        slopes_and_values = jax.grad(total, (0, 1), has_aux=True)
+        return jax.vmap(lambda rank: slopes_and_values(params, rating, rank))(ranks)
 
     both = quick(jax.vmap(jax.vmap(each, (None, 0)), (0, None)))
     rating = jnp.asarray([[25.0, 25.0, 25.0, 25.0, 0.0], [3e4, -3e4, 25.0, 0.0, 0.0], [1e3, 0.0, 999.0, -1e3, 0.0]])
     results = both(jnp.asarray([0.0, 1e-9, 0.1, 1e3] if thurstone else [0.0]), rating)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
-    assert (np.asarray(results[0])[..., 5:9] > 0.0).all()
+    assert (np.asarray(results[1])[..., 5:9] > 0.0).all()
 
 
 @ONE
@@ -317,7 +321,7 @@ def test_large_rounds_take_linear_memory(model):
 
 
 def test_gradients_of_large_rounds_take_linear_memory():
-    n, system = 12000, jr.weng_lin("thurstone_mosteller_full")
+    n, system = 12000, jr.weng_lin("bradley_terry_full")
     event, state = free_for_all(np.arange(n)), system.init(system.params, n)
     slope = quick(jax.grad(lambda state: jnp.sum(update(system, state, event).rating ** 2)))
     assert slope.lower(state).compile().memory_analysis().temp_size_in_bytes < 3 * n * n

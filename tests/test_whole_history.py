@@ -10,6 +10,9 @@ from tests.reference.whole_history_twin import WholeHistory
 VARIANCE, FIRST = 0.0003, 1.5**2  # natural units, a day
 
 
+pytestmark = pytest.mark.full  # `test_smooth.py` has another twin, and all where it is exact
+
+
 def league(players=10, n=400):
     random = np.random.default_rng(0)
     player = np.array([random.permutation(players)[:2] for _ in range(n)])
@@ -42,7 +45,6 @@ def test_means_are_near_the_maximum(double):
     assert np.abs(off).max() < 0.25 and np.sqrt(np.mean(off**2)) < 0.15
 
 
-@pytest.mark.full  # the twin of `test_smooth.py` has players in any order
 def test_the_order_of_players_does_not_matter(double):
     player, score, date = league(n=120)
     system, new = jr.skills(growth=20.0), np.random.default_rng(2).permutation(10)
