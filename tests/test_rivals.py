@@ -64,7 +64,7 @@ def test_form(rated):
     assert found["expected_score"][0] == pytest.approx(career["probability"][-5:].sum(), rel=1e-5)
     assert jr.league.recent_form(rated)["player"].tolist() == jr.leaderboard(rated).player.tolist()
     assert "expected score" in str(found)
-    contests = jr.rate(jr.elo_mmr(), jr.data.from_teams([[["Ada"], ["Bo"]]]))
+    contests = jr.rate(jr.weng_lin(), jr.data.from_teams([[["Ada"], ["Bo"]]]))
     for call in (
         lambda: jr.league.recent_form(contests),
         lambda: jr.league.upsets(contests),

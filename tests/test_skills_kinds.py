@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.conftest import mark_full
+from tests.conftest import mark_full, quick
 from tests.reference.skills_twin import Skills, game
 
 LEARNERS, EXERCISES, MATCHES, LENGTH = 5, 7, 120, 7.0
@@ -117,11 +117,24 @@ def test_a_side_advantage_follows_its_line():
     np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
 
 
-def test_slopes_reach_what_a_kind_has_of_its_own(double, no_errors):
+@pytest.mark.full  # slopes are below
+def test_a_fit_reaches_what_a_kind_has_of_its_own(double, no_errors):
     events = answers()
     fitted = jr.fit(jr.skills(kinds="sides", **PARTS), events, steps=1)
     for name in KINDS:
         assert name in fitted.free and getattr(fitted.params, name) != PARTS[name.removeprefix("second_kind_")]
+
+
+def test_slopes_reach_what_a_kind_has_of_its_own(double):
+    events, system = answers(), system_of("sides")
+    none = jax.tree.map(lambda _: 0.0, system.params)
+    directions = jax.tree.map(lambda *x: np.array(x), *(none._replace(**{name: 1.0}) for name in KINDS))
+
+    def slope(direction):
+        return jax.jvp(lambda x: jr.run(system, events, params=x).prediction, (system.params,), (direction,))[1]
+
+    found = np.asarray(quick(jax.vmap(slope))(directions))
+    assert np.isfinite(found).all() and (np.abs(found).max(axis=1) > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def unit(model, names, found):
     ("ties", "names"),
     [
         pytest.param(ties, names, id=f"{ties}-{'covariates' if names else 'plain'}",
-                     marks=() if names else pytest.mark.full)
+                     marks=() if names and ties != "half" else pytest.mark.full)
         for ties in MODELS for names in ((), ("length", "first"))
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ def test_words_about_contests_of_teams():
         player = np.array([random.permutation(12)[: 2 * teams] for _ in range(n)]).ravel()
         table = each | {"contest": np.repeat(np.arange(n), 2 * teams), "player": player}
         data = jr.read(table, team="team")
-        rated = jr.rate(jr.trueskill(), data)
+        rated = jr.rate(jr.weng_lin(), data)
         said = summarise_accuracy(rated)
         if teams == 2:
             found = evaluate_predictions(rated, data)
