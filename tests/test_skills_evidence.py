@@ -125,3 +125,14 @@ def test_adapted_to_data_skills_take_all_evidence():
 def test_refusals(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_pairs_meet_on_even_terms():
+    columns = {"margin": np.array([7.0, 3.0, 10.0]), "rest": np.array([1.0, 0.0, -2.0])}
+    events = jr.matches([[0, 1], [1, 2], [0, 2]], [1, 1, 1], [0.0, 1.0, 2.0], side=[1, -1, 1], columns=columns)
+    system = jr.skills("margin", covariates="rest", own_side=True, rest=20, side_advantage=50)
+    state = jr.run(system, events).state
+    none = {name: [0.0] for name in columns}
+    wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
+    found = float(jr.forecasts.predict_pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
+    assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55

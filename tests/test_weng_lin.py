@@ -254,18 +254,13 @@ def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
         constants, there = system.rules.prepare(params), jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
         event = free_for_all([0] * 5)._replace(rank=rank, weight=there)
         new = system.rules.update(constants, state, event, None)
-        return jnp.concatenate([new.rating, new.variance, system.rules.predict(constants, state, event)])
+        values = jnp.concatenate([new.rating, new.variance, system.rules.predict(constants, state, event)])
+        return jnp.sum(values), values
 
     def each(epsilon, rating):
         params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
         params = params._replace(epsilon=epsilon if thurstone else None)
-
-        def total(params, rating, rank):
-            values = after(params, rating, rank)
-            return jnp.sum(values), values
-
-        slopes_and_values = jax.grad(total, (0, 1), has_aux=True)
-        return jax.vmap(lambda rank: slopes_and_values(params, rating, rank))(ranks)
+        return jax.vmap(lambda rank: jax.grad(after, (0, 1), has_aux=True)(params, rating, rank))(ranks)
 
     both = quick(jax.vmap(jax.vmap(each, (None, 0)), (0, None)))
     rating = jnp.asarray([[25.0, 25.0, 25.0, 25.0, 0.0], [3e4, -3e4, 25.0, 0.0, 0.0], [1e3, 0.0, 999.0, -1e3, 0.0]])
