@@ -98,7 +98,7 @@ MUTATIONS = [
       "tests/test_smooth.py -k 'margins_are_exact'"),
     M("evidence of statistics and quits", "terms + event_sums(jnp.where(timelines.is_participant, change",
       "terms + event_sums(jnp.where(timelines.is_participant, 0.0 * change",
-      "tests/test_evidence.py -k 'contests_are_those and quits'"),
+      "tests/test_evidence.py -k 'contests_are_those and reports'"),
     M("smoothing first forecast", "np.searchsorted(time, start)), len(time)",
       'np.searchsorted(time, start, side="right")), len(time)', "tests/test_smooth.py -k 'forecasts'"),
     # Numbers and events

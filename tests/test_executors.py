@@ -70,7 +70,9 @@ def alike(one, other):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("executor", [Pickled(), ThreadPoolExecutor(2)], ids=["pickled", "threads"])
+@pytest.mark.parametrize(
+    "executor", [Pickled(), pytest.param(ThreadPoolExecutor(2), marks=pytest.mark.full)], ids=["pickled", "threads"]
+)
 def test_the_numbers_are_the_same(executor):
     data, key = league(30, 600), jax.random.key(0)
     system = jr.elo()

@@ -170,7 +170,7 @@ def test_a_draw_of_two_is_scored_and_a_contest_without_ranks_is_not():
     assert TASK.has_draws(task, task.weight)
 
 
-@pytest.mark.parametrize(("most", "x64"), [(1, True), (32, False)], indirect=["x64"])
+@pytest.mark.parametrize(("most", "x64"), mark_full([(2, True), (1, True), (32, False)], (2, True)), indirect=["x64"])
 def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most):
     """Against a loop over the pairs, from the ratings before the contest."""
     monkeypatch.setattr(LOST, "OPPONENTS", most)
@@ -248,7 +248,10 @@ SLOPES = {
 
 @pytest.mark.parametrize(
     ("name", "curved"),
-    mark_full([*((x, x == "elo") for x in SLOPES), ("glicko_bound", True)], *((x, x == "elo") for x in SLOPES)),
+    mark_full(
+        [*((x, x == "elo") for x in SLOPES), ("glicko_bound", True)],
+        *((x, x == "elo") for x in SLOPES if x != "glicko_moves"),
+    ),
 )
 def test_slopes_and_curvature_equal_differences(name, curved):
     make, free, events, loss = SLOPES[name]

@@ -14,9 +14,7 @@ GAMES = [  # teams, ranks, mode, kills, party, quit
     ([["Ada", "Di"], ["Bo", "Cy"]], [1, 1], "duo", [0.0, np.nan, 0.5, -0.5], [0.0, 0.0, 1.0, 1.0], np.nan),
     ([["Bo"], ["Di"], ["Eve"]], [2, 1, 3], "solo", [0.0, 1.0, -1.0], 0.0, 0.0),
 ]
-SYSTEM = jr.skills(
-    categories=2, statistics="kills", covariates="party", quit="left", party=15.0, experience=20.0, draw_margin=40.0
-)
+SYSTEM = jr.skills(categories=2, statistics="kills", covariates="party", quit="left", party=15.0, experience=20.0)
 
 
 def as_data(games):

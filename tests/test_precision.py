@@ -39,14 +39,7 @@ def replay(system, events, double):
         return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
 
 
-AS_RULE = (
-    *(
-        ("glicko2", "matches"),
-        ("skills", "matches"),
-        ("trueskill", "matches"),
-    ),
-    ("topcoder", "rounds"),
-)
+AS_RULE = ("skills", "matches"), ("topcoder", "rounds")
 
 
 @pytest.mark.parametrize(

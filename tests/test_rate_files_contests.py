@@ -114,7 +114,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
 
 
 def test_performances_and_single_players(tmp_path):
-    table = made_table(sides=(2, 4, 6), largest=1).drop_columns("team")
+    table = made_table(sides=(4,), largest=1).drop_columns("team")
     data, out = jr.read(table), tmp_path / "out"
     found = jr.league.rate_files(jr.codeforces(), written(table, tmp_path / "games"), out, chunk=CHUNK)
     whole = jr.rate(jr.codeforces(), data)
@@ -144,7 +144,7 @@ def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
             raise OSError("stop")
 
     def rate(out, **more):
-        return jr.league.rate_files(TEAMS, games, out, team="team", chunk=CHUNK, **more)
+        return jr.league.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, **more)
 
     with pytest.raises(OSError, match="what was rated by the last checkpoint is kept"):
         rate(out, progress=stop)
@@ -155,7 +155,7 @@ def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
     assert contents(out).keys() == contents(tmp_path / "at once").keys()
     assert resumed.quality == pytest.approx(at_once.quality, abs=2e-3)
     with refused("the run in"):
-        jr.league.rate_files(TEAMS, games, out, chunk=CHUNK, resume=True)  # without teams
+        jr.league.rate_files(jr.weng_lin(), games, out, chunk=CHUNK, resume=True)  # without teams
     late = table.slice(len(table) - 1)
     pq.write_table(late, games / "3.parquet")
     with refused("it is in the same contest as the last participation that is rated"):
@@ -193,8 +193,8 @@ def test_line_ups_are_refused(tmp_path):
 
 def test_the_command_line(jaxrate, table, tmp_path, double):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
-    values = "team_noise=50", "growth=4", "reversion=200", "experience=none"
-    given = "--system", "skills", *(x for value in values for x in ("--param", value)), "--team", "team"
+    values = "beta=4", "drift=none"
+    given = "--system", "weng_lin", *(x for value in values for x in ("--param", value)), "--team", "team"
     code, text, errors = jaxrate("rate", games, *given, "--out", out, "--chunk", CHUNK)
-    assert code == 0 and text.startswith(f"skills: {CONTESTS} contests, {len(table):,} participations of"), errors
+    assert code == 0 and text.startswith(f"weng_lin: {CONTESTS} contests, {len(table):,} participations of"), errors
     assert "pairs in order" in text
