@@ -101,8 +101,15 @@ def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, n
     code, text, errors = jaxrate("rate", football, "--params", saved, "--out", tmp_path / "run")
     columns = jr.load(tmp_path / "run").options["columns"]
     assert code == 0 and columns["margin"] == values["margin"] and ("season" in columns) == bool(values["seasons"])
+
+
+@pytest.mark.full
+def test_a_comparison_takes_the_columns_of_a_fit(jaxrate, football, tmp_path, no_errors):
+    """Those of the margin had to be named again."""
+    saved = tmp_path / "fitted.toml"
+    assert jaxrate("fit", football, "--steps", 1, "--save", saved)[0] in (0, 1)
     code, text, errors = jaxrate("compare", football, "--params", saved, "--system", "skills")
-    assert code == 0 and "periods of" in text, errors  # the columns of the margin had to be named again
+    assert code == 0 and "periods of" in text, errors
 
 
 @pytest.mark.full  # that of `rate` is above

@@ -155,9 +155,7 @@ def test_line_ups_in_lists():
         jr.forecasts.explain_fixtures(rated, line_ups, category="trio")
 
 
-@pytest.mark.parametrize(
-    "name", mark_full(["elo", "glicko", "glicko2", "trueskill", "weng_lin"], "elo", "glicko2", "trueskill")
-)
+@pytest.mark.parametrize("name", mark_full(["elo", "glicko", "glicko2", "trueskill", "weng_lin"], "elo", "trueskill"))
 def test_systems_of_one_rating(name):
     system = getattr(jr, name)(side_advantage=50.0) if name in ("elo", "glicko", "glicko2") else getattr(jr, name)()
     rated = jr.rate(system, jr.read(duels(), side="home"))

@@ -182,15 +182,21 @@ def test_bad_shares(options, message):
         jr.fit(jr.elo(), league(), **options)
 
 
-def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none(no_errors):
+def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none():
     """It went to where it may do nothing, and was called open."""
     rng = np.random.default_rng(1)
     pairs, score = rng.integers(0, 9, (60, 1)) + np.arange(2), rng.integers(0, 2, 60).astype(float)
     decided, drawn = (jr.matches(pairs, x) for x in (score, np.where(np.arange(60) == 30, 0.5, score)))
     system = jr.trueskill(draw_probability=0.1)
-    found = jr.fit(system, decided, steps=1)
-    assert "draw_probability" in found.idle and found.params.draw_probability == 0.1
-    assert "draw_probability" in jr.fit(system, drawn, steps=1).free
-    assert "draw_probability" in jr.fit(system, drawn, steps=1, weight=np.arange(60) > 30).idle
+
+    def active_names(matches, free=None, weight=1.0):
+        task = TASK.make_prediction_task(system, matches, "log_loss")
+        problem = PROBLEM.prepare_fit(task, system, free, task.weight * weight)
+        return [problem.free.names[i] for i in problem.active]
+
+    names = active_names(drawn)
+    assert "draw_probability" in names and len(names) > 2
+    assert "draw_probability" not in active_names(decided)
+    assert "draw_probability" not in active_names(drawn, weight=np.arange(60) > 30)
     with refused("trueskill: draw_probability says how often there are draws, and nothing is drawn to fit it by"):
-        jr.fit(system, decided, free=["beta", "draw_probability"])
+        active_names(decided, names)

@@ -44,11 +44,10 @@ def close(x64, got, wanted):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("name", mark_full(CASES, "glicko"))
+@pytest.mark.parametrize("name", mark_full(CASES, "elo"))
 def test_slopes_are_those_of_reverse_mode(name, x64):
     loss, x = make_loss(name)
     wanted = jax.jit(jax.grad(loss))(x)
-    close(x64, jax.grad(loss)(x), wanted)
     close(x64, jax.jacfwd(loss)(x), wanted)
     many = jax.device_put(np.stack([x, 1.1 * np.asarray(x)]))
     close(x64, jax.vmap(jax.grad(loss))(many)[0], wanted)

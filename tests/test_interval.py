@@ -46,12 +46,17 @@ def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
 
 
 def test_what_is_bounded_from_above_alone_says_so():
-    """Who won loses next: it is best to learn nothing, and a fit leaves k open, but large ones are refuted."""
+    """Who won loses next: it is best to learn nothing, and ever smaller factors are as good, but large ones are worse.
+
+    A fit is flat and leaves k open.
+    """
     n = 600
     player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 15)
     matches = jr.matches(player, np.arange(n) % 2)
     fit = jr.fit(jr.elo(), matches, free=("k",))
     assert fit.open == ("k",) and "likelihood_interval says how far" in repr(fit)
+    assert (fit.converged, fit.reason) == (False, "flat") and fit.standard_error["k"] == np.inf
+    assert 0 < fit.params.k < 0.1 and abs(fit.loss - np.log(2)) < 1e-5
     found = jr.fitting.likelihood_interval(fit, matches, "k")
     assert found.low == -np.inf and 0.1 < found.high < 30
     assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95% confidence; no value down to")

@@ -57,7 +57,7 @@ def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, 
     """Several numbers in a prediction; 12 slots a step, of which a block of four threads rates four at a time."""
     monkeypatch.setattr(levels_kernel, "WARP", 4)
     monkeypatch.setattr(levels_kernel, "MATCHES_AT_ONCE", 4)
-    system = jr.forecasts.add_outcomes(jr.weng_lin("thurstone_mosteller_full"))
+    system = jr.forecasts.add_outcomes(jr.elo())
     plan = jr.extend.schedule_by_level(league, 11)
     assert (np.asarray(plan.number)[: plan.num_steps, 8:] < plan.num_matches).any()
     found, wanted = (jr.run(system, league, schedule=plan, engine=engine) for engine in ("kernel", "scan"))

@@ -262,6 +262,7 @@ def test_the_command_line(jaxrate, tmp_path):
     assert code == 0 and [line.split()[2] for line in text.splitlines()[1:]] == ["Ann", "Bob", "Cy", "Di"], errors
 
 
+@pytest.mark.full  # of matches by default
 def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
     """As of matches: what is recognised is kept with the run, so that forecasts need the surface alone."""
     table = {("surface" if name == "mode" else name): x for name, x in wide_table().items()}

@@ -56,7 +56,7 @@ SYSTEMS = {
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "glicko", "skills", "blat_mmr", "urnings"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "glicko", "skills", "urnings"))
 def test_matches_are_those_of_one_run(name, x64, request):
     system, exact = SYSTEMS[name], name in EXACT
     if exact:
@@ -87,6 +87,7 @@ def test_dates_in_text_are_as_in_other_queries():
     assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
 
 
+@pytest.mark.full  # with columns they are tested above
 def test_side_and_weight_alone(default_policy):
     side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)
     system = jr.glicko(side_advantage=30)

@@ -8,7 +8,7 @@ import pytest
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
-from tests.conftest import MOSTLY_DOUBLE
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
 
@@ -41,18 +41,21 @@ def test_jit_equals_eager():
     np.testing.assert_allclose(log(jnp.array(THETA)), jax.jit(log)(jnp.array(THETA)), rtol=1e-6)
 
 
+@MOSTLY_DOUBLE
 def test_first_derivatives_forward_and_reverse(x64):
     wanted = np.diag(1 / THETA)
     for mode in (jax.jacfwd, jax.jacrev):
         close(x64, jax.jit(mode(log))(jnp.array(THETA)), wanted, 100)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize(("outer", "inner"), [(jax.jacfwd, jax.grad), (jax.jacrev, jax.grad), (jax.jacfwd, jax.jacfwd)])
 def test_second_derivatives_of_scalars_under_vmap(x64, outer, inner):
     second = jax.jit(jax.vmap(outer(inner(log))))(jnp.array(THETA))
     close(x64, second, -1 / THETA**2, 100)
 
 
+@MOSTLY_DOUBLE
 def test_two_parameters_share_a_root(x64):
     """The root of a - e^(b x) is log(a) / b."""
 
@@ -66,6 +69,7 @@ def test_two_parameters_share_a_root(x64):
     close(x64, by_a_and_b, [1 / (a * b), -np.log(a) / b**2], 100)
 
 
+@MOSTLY_DOUBLE
 def test_vmap_equals_one_by_one(x64):
     theta = jnp.array([THETA, THETA[::-1]])
     value, slope = jax.jit(jax.vmap(jax.vmap(jax.value_and_grad(log))))(theta)
@@ -74,6 +78,7 @@ def test_vmap_equals_one_by_one(x64):
     close(x64, slope, 1 / np.asarray(theta), 100)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("guess", [[0.0, 1.0, -2.0, 2.0], [0.0, 1.0, 4.0, -5.0]], ids=["all", "some"])
 def test_elements_may_start_on_the_root(x64, guess):
     """Of c - x^3 - x: alone, and beside elements that start elsewhere."""
@@ -89,6 +94,7 @@ def test_elements_may_start_on_the_root(x64, guess):
     close(x64, pull, 1 / (3 * wanted**2 + 1), 10)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("guess", [0.0, 2.0])
 def test_the_root_may_be_an_end_of_the_bracket(x64, guess):
     theta = jnp.array([1.0, np.e**2])
@@ -114,6 +120,7 @@ def test_wide_brackets_are_bisected_where_newton_would_diverge(x64):
         close(x64, pull(jnp.ones_like(value))[0], np.ones(4))
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_a_flat_element_has_a_finite_gradient_and_does_not_disturb_others(x64, mode):
     def root(theta, w):
@@ -160,6 +167,7 @@ def test_newton_does_not_swing_between_two_points_around_the_root(x64):
     np.testing.assert_allclose(jax.jit(root)(jnp.linspace(0.2, 1.0, 50)), 0.0, atol=1e-6)
 
 
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("low", ["wide", "guess"])
 def test_the_function_may_rise_at_the_guess(x64, low):
     """As (2 - x) (1 + x^2) does between 1/3 and 1, where Newton points away from the root."""
@@ -217,6 +225,7 @@ def test_hazards_of_both_sides_are_those_of_each(x64):
         close(x64, x, y)
 
 
+@MOSTLY_DOUBLE
 def test_the_tail_has_finite_derivatives_far_out(x64):
     z = jnp.array([s * x for s in (-1.0, 1.0) for x in (0.0, 50.0, 1e4, 1e8, 1e15)])
     first = jax.jit(jax.jacrev(lambda z: jnp.stack(normal_tail(z))))(z)
@@ -277,7 +286,7 @@ def test_a_concave_maximum_has_implicit_derivatives():
         np.testing.assert_allclose(second, (after - before) / (2 * h), rtol=1e-7)
 
 
-@pytest.mark.parametrize("size", [1, 2, 6])
+@pytest.mark.parametrize("size", mark_full([1, 2, 6], 1, 6))
 def test_definite_matrices_are_solved(x64, size):
     random = np.random.default_rng(size)
     root = random.normal(0, 1, (50, size, size)) * 10.0 ** random.uniform(-3, 3, (50, 1, 1))

@@ -71,7 +71,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
 
 
 def test_comparisons_take_outlooks():
-    both = jr.compare(table(), {"plain": jr.trueskill(), "in full": jr.forecasts.add_outcomes(jr.trueskill())}).results
+    both = jr.compare(table(), {"plain": jr.elo(), "in full": jr.forecasts.add_outcomes(jr.elo())}).results
     assert both[0].quality == pytest.approx(both[1].quality, rel=1e-4)
 
 

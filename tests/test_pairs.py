@@ -10,6 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.system import random_draw_rule
+from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
 from jaxrate.forecasts.matchup_tables import build_matchup_tables
@@ -23,8 +24,8 @@ def predicted(system, state, a, b, time=0.0):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [("elo", {}), ("elo", {"limit": 100.0}), ("glicko", {}), ("trueskill", {}), ("weng_lin", {}),
-     ("urnings", {}), ("blat_mmr", {}),
-     *(pytest.param(name, {}, marks=pytest.mark.full) for name in ("glicko2", "elo_mmr", "topcoder"))],
+     ("urnings", {}),
+     *(pytest.param(name, {}, marks=pytest.mark.full) for name in ("blat_mmr", "glicko2", "elo_mmr", "topcoder"))],
 )  # fmt: skip
 def test_pairs_are_what_the_system_predicts(name, changes):
     system, league = jr.extend.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
@@ -39,6 +40,7 @@ def test_pairs_are_what_the_system_predicts(name, changes):
     np.testing.assert_allclose(found.probability(b, a), 1 - wanted, atol=3e-4)
 
 
+@MOSTLY_SINGLE
 def test_pairs_of_many_in_both_precisions(x64):
     state = jr.glicko().init(jr.glicko().params, 3000)
     random = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from jaxrate import plots
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from jaxrate.plots.time_steps import spell_date
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 from tests.test_plots import games, past, rated_games
 
 pytest.importorskip("matplotlib")
@@ -164,7 +164,7 @@ def test_steps_of_many_years_are_years(ax):
     pyplot.close(figure)
 
 
-@pytest.mark.parametrize("is_smoothed", [False, True])
+@pytest.mark.parametrize("is_smoothed", mark_full([False, True], False))
 def test_trajectories_are_interrupted_by_absence(is_smoothed):
     """A line went straight through the years from one career to the next, and below the peak that the title names."""
     days = np.append(np.arange(200.0), 2000.0 + np.arange(200.0))

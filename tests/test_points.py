@@ -1,10 +1,12 @@
 """Skills of points against the slow twin, whose abilities are attack and defence, and against margins."""
 
+import jax
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import jaxrate as jr
+from jaxrate.fitting.losses import LOSSES
 from jaxrate.forecasts.points import make_point_system
 from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
@@ -46,13 +48,19 @@ def system_of(outcome="points", **changes):
 def test_matches_are_those_of_the_twin(weight, double):
     events, twin = league(weight), Points(own_side=True, seasons=SEASONS, weights=(-6.0,), **PARTS)
     columns, context, system = events.context.columns, events.context, system_of()
-    run, told = jr.run(system, events), jr.run(make_point_system(system), events).prediction
-    lost = jr.run(system, events, record=jr.fitting.losses.LOSSES["margin"].record(system)).prediction
+    predict_points, lost_points = make_point_system(system).rules.predict, LOSSES["margin"].record(system)
+
+    def record(rated):
+        told = predict_points(rated.constants, rated.before, rated.event)
+        return rated.prediction, told, lost_points(rated)
+
+    run = jr.run(system, events, record=record)
+    prediction, told, lost = jax.tree.map(np.asarray, run.prediction)
     for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
         twin.advance(a, events.time[i]), twin.advance(b, events.time[i])
         more = context.side[i], (columns["rest"][i],)
         win, total, spread = twin.predict(a, b, *more)
-        np.testing.assert_allclose(run.prediction[i], win, atol=1e-12)
+        np.testing.assert_allclose(prediction[i], win, atol=1e-12)
         np.testing.assert_allclose([told.total[i], told.total_deviation[i]], [total, spread], rtol=1e-12)
         match = [columns[name][i] for name in POINTS], events.score[i]
         np.testing.assert_allclose(-lost[i], twin.log_density(a, b, *match, *more), rtol=1e-12)

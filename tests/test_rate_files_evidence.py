@@ -158,7 +158,7 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate, double
     pq.write_table(table, whole)
     for system, options in (
         ("skills", ["--margin", "for", "against", "--covariates", "rest", "--season", "year"]),
-        ("glicko2", ["--period", "30"]),
+        ("elo", ["--period", "30"]),
     ):
         given = ["--system", system, *options, "--json"]
         out = tmp_path / system
