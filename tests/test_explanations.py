@@ -169,7 +169,8 @@ def test_systems_of_one_rating(name):
 
 
 def test_teams_of_trueskill():
-    rated = jr.rate(jr.trueskill(), jr.read(contests(), team="team"))
+    table = {"contest": [0] * 3 + [1] * 3, "player": ["Ada", "Bo", "Cy", "Cy", "Di", "Ada"]}
+    rated = jr.rate(jr.trueskill(), jr.read(table | {"team": [0, 0, 1] * 2, "rank": [1, 1, 2, 2, 2, 1]}, team="team"))
     (one,) = jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy"])])
     mean = jr.ratings(rated).mean
     who = [rated.players.tolist().index(x) for x in ("Ada", "Bo", "Cy")]

@@ -32,7 +32,6 @@ def some_players(count, second):
         [*product((12, 70), (300.0,), (False, True), (False,)), *product((70,), (20.0,), (False, True), (False, True))],
         *product((12,), (300.0,), (False, True), (False,)),
         (70, 20.0, False, False),
-        (70, 20.0, True, True),
     ),
 )
 def test_performances_are_right_far_from_everybody(count, deviation, gaussian, split_ties, x64):

@@ -152,7 +152,9 @@ def test_known_parameters_are_found_again():
     assert error["k"] < 5 and error["side_advantage"] < 10
 
 
-@pytest.mark.parametrize("options", [{"optimizer": optax.adam(0.1), "steps": 60}, {"mode": "reverse"}])
+@pytest.mark.parametrize(
+    "options", [{"optimizer": optax.adam(0.1), "steps": 60}, pytest.param({"mode": "reverse"}, marks=pytest.mark.full)]
+)
 def test_other_ways_lead_to_the_same(no_errors, options):
     with jax.enable_x64("mode" in options):
         fit = jr.fit(jr.elo(), league(), **options)

@@ -36,7 +36,7 @@ def interpreted(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", mark_full(RATED, "trueskill", "skills"))
+@pytest.mark.parametrize("name", mark_full(RATED, "trueskill"))
 def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
     system, runs = EVERY[name], {}

@@ -66,6 +66,12 @@ def test_what_is_scored_and_what_is_given_change_nothing():
     assert whole == usual and worth == pytest.approx(600) and not any("margins" in note for note in notes)
     given, *_, notes = compared(data, {"margin_scale": 7.0})
     assert given.params.margin_scale == 7.0 and not any("margins" in note for note in notes)
+
+
+@pytest.mark.full
+def test_wins_alone_and_periods():
+    data = league(60, 25)
+    system, *_ = compared(data)
     won, *_ = jr.compare(data, {"skills": {"outcome": "win"}}, last=0.2).results
     assert won.system == make_system_for_data("skills", {"outcome": "win"}, None, data)
     in_periods, *_ = jr.compare(data, ["skills"], lengths=(20.0,), last=0.2).results

@@ -272,5 +272,13 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     code, said, error = jaxrate("predict", out, coming)
     assert code == 0, error
     assert said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "odds"]
-    code, said, error = jaxrate("compare", games, *head, "--param", "elo.draw_odds=0.5", "--last", "0.5")
+
+
+@pytest.mark.full
+def test_the_command_line_compares_them(tmp_path, jaxrate):
+    events = league()
+    table = {"a": events.player[:, 0], "b": events.player[:, 1], "score": events.score, "t": events.time}
+    jr.data.write(table, tmp_path / "games.csv")
+    options = "--time", "t", "--system", "elo", "--param", "elo.draw_odds=0.5", "--last", "0.5"
+    code, _, error = jaxrate("compare", tmp_path / "games.csv", *options)
     assert code == 0, error

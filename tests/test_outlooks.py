@@ -77,8 +77,8 @@ def test_comparisons_take_outlooks():
 
 def test_rated_contests_keep_the_chances(tmp_path):
     """Of players alone, and of teams."""
-    contests = {"contest": [1] * 4 + [2, 2, 3, 3, 3] + [4] * 4 + [5] * 4, "player": [*"abcdabcdaabcdacbd"]}
-    contests |= {"rank": [1, 2, 3, 4, 2, 1, 1, 2, 3, 1, 1, 2, 2, 2, 2, 1, 1], "team": [*"pqrspqpqrxxyyxxyy"]}
+    contests = {"contest": [1] * 4 + [4] * 4 + [5] * 4, "player": [*"abcdabcdacbd"]}
+    contests |= {"rank": [1, 2, 3, 4, 1, 1, 2, 2, 2, 2, 1, 1], "team": [*"pqrsxxyyxxyy"]}
     data = jr.read(contests, team="team")
     plain, full = (jr.rate(x, data) for x in (jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())))
     got, wanted = columns(full), columns(plain)

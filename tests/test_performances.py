@@ -73,7 +73,7 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 
 
 @MOSTLY_SINGLE
-@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("gaussian", mark_full([False, True], False))
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
     look, points = (

@@ -182,8 +182,8 @@ def test_charts_name_the_source_of_a_history():
     figure = plots.leaderboard(one, top=3).figure
     assert figure.get_supxlabel() == "Source: Our friends. 600 matches to Sep 27, 1972"
     plt.close(figure)
-    assert describe_source(jr.data.datasets.nfl()) == "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"
     few = jr.data.datasets.nfl()
+    assert describe_source(few) == "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"
     few = few._replace(events=slice_events(few.events, 0, 600), rows=few.rows[:600], seasons=None)
     assert describe_source(jr.rate(jr.elo(), few)).startswith("Source: FiveThirtyEight. 600 matches to ")
 

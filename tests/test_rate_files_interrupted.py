@@ -133,7 +133,7 @@ def work(write, attempt):
         time.sleep(often)
         return rate(*given, **options)
     chunk_pipeline.execute_plan = told
-    jr.league.rate_files(jr.glicko(), games, out, chunk=100, resume=True)
+    jr.league.rate_files(jr.elo(), games, out, chunk=100, resume=True)
 
 random.seed(5)
 attempts = kills + 2  # the first is asked to end
@@ -165,5 +165,5 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path, k
     command = [sys.executable, script, games, tmp_path / "killed", str(kills), "0.02"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.split() == ["15", *["9"] * kills, "0"], done.stderr
-    jr.league.rate_files(jr.glicko(), games, tmp_path / "at once", chunk=100)
+    jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=100)
     assert contents(tmp_path / "killed") == contents(tmp_path / "at once")
