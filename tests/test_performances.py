@@ -15,7 +15,7 @@ from tests.test_elo_mmr import a_round, as_rounds, infer_round, look_normal
 
 GOLDEN = twin.golden()["toyA"]
 CASES = [("mmr_noob", True), ("mmx_split", False), ("cfsys_w0.5", True), ("tcsys", False)]
-USUAL = mark_full(CASES, CASES[0])  # histories beside the twin have the performances of the rest
+USUAL = mark_full(CASES, CASES[0], CASES[3])  # histories beside the twin have the performances of the rest
 
 
 def ranks_needed(trace, contests, initial):
@@ -73,7 +73,7 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 
 
 @MOSTLY_SINGLE
-@pytest.mark.parametrize("gaussian", mark_full([False, True], False))
+@pytest.mark.parametrize("gaussian", [False, True])
 def test_ranks_needed_in_large_rounds(gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
     look, points = (
