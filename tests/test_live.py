@@ -87,7 +87,6 @@ def test_dates_in_text_are_as_in_other_queries():
     assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
 
 
-@pytest.mark.full  # with columns they are tested above
 def test_side_and_weight_alone(default_policy):
     side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)
     system = jr.glicko(side_advantage=30)
