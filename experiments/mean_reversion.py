@@ -13,7 +13,7 @@ same past, to the best of them.
 import time
 
 import numpy as np
-from common import add_only, declare, find, keep, parse
+from common import QUICK_FIT, add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.events import slice_events
@@ -41,8 +41,9 @@ def losses(prediction, score):
     return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
 
 
-def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both")):
+def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"), search=None):
     """A row for each system and way, fitted to the matches before `cut` and scored on the others."""
+    search = search or {"steps": STEPS}
     moment, score = np.asarray(matches.time), np.asarray(matches.score, np.float64)
     begin = moment[np.diff(season, prepend=season[0] - 1) > 0].astype(float)
     guesses, best = {way: [] for way in only}, {}
@@ -50,7 +51,7 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
         plain = None
         for way in only:
             began, given = time.perf_counter(), ways(begin)[way]
-            found = jr.fit(jr.extend.SYSTEMS[name](**START[name] | given), slice_events(matches, 0, cut), steps=STEPS)
+            found = jr.fit(jr.extend.SYSTEMS[name](**START[name] | given), slice_events(matches, 0, cut), **search)
             guesses[way].append(jr.run(found.system, matches).prediction)
             loss = losses(guesses[way][-1], score)[cut:]
             best[way] = min(best.get(way, loss), loss, key=np.mean)
@@ -81,10 +82,13 @@ def nfl(options):
     if options.quick:
         matches = slice_events(matches, 0, 600)
     season = matches.context.columns["season"]
-    cut = 480 if options.quick else int(np.searchsorted(season, 1990))
-    return {
-        f"matches {cut} to {len(season)}": [*rows(matches, season, cut, ["elo"] if options.quick else options.systems)]
-    }
+    if options.quick:
+        cut = 480
+        found = rows(matches, season, cut, ["elo"], search=QUICK_FIT)
+    else:
+        cut = int(np.searchsorted(season, 1990))
+        found = rows(matches, season, cut, options.systems)
+    return {f"matches {cut} to {len(season)}": [*found]}
 
 
 def basketball(options):

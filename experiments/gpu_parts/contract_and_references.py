@@ -36,7 +36,7 @@ OF_FORM = {
 }
 STREAMS = "elo", "glicko2", "blat_mmr"  # a state of few numbers, with a loop of its own, and of vectors
 GRID = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}}
-QUICK = ("elo", "levels"), ("topcoder", "rounds")
+QUICK = {("elo", "levels"): "float64", ("topcoder", "rounds"): "float32"}
 TOLERANCE = {"float64": 1e-8, "float32": 2e-4}  # of ratings and deviations, relative; of predictions
 OTHERS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"  # rated by other programs too
 LARGE = 1_986, 3_000  # participants: padded to 2,048, the most that are compared in pairs; and more than that
@@ -55,7 +55,7 @@ def cases(options):
                 continue
             if options.quick and (name, form) not in QUICK:
                 continue
-            for precision in ("float32",) if options.quick and form == "rounds" else ("float64", "float32"):
+            for precision in [QUICK[name, form]] if options.quick else ("float64", "float32"):
                 about = {"system": name, "form": form, "precision": precision}
                 yield {"table": "contract"} | about
                 if form != "stream":

@@ -15,7 +15,7 @@ KERNEL_WIDTH = 256
 
 def cases(options):
     tennis, uniform = resize_history(TENNIS, options), resize_history(UNIFORM, options)
-    groups = [(("elo", "blat_mmr") if options.quick else MATCHES, "matches", tennis)]
+    groups = [(("elo",) if options.quick else MATCHES, "matches", tennis)]
     groups += [] if options.quick else [(MATCHES, "matches", uniform)]
     groups += [(() if options.quick else PERIOD_SYSTEMS, "periods", PERIODS)]
     groups += [(() if options.quick else ("category_glicko",), "periods", CATEGORIES)]
