@@ -119,7 +119,7 @@ def part_lengths(options):
     arranged, rows = jr.extend.schedule_by_level(rounds), []
     for rho in (1.0,) if options.quick else (1.0, 0.1):
         found = {}
-        for history in LENGTHS[1:2] if options.quick else LENGTHS[::-1]:
+        for history in LENGTHS[1:3][::-1] if options.quick else LENGTHS[::-1]:
             system = jr.elo_mmr(history=history, rho=rho)
             jax.block_until_ready(jr.run(system, rounds, schedule=arranged))
             start = time.perf_counter()
