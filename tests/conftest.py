@@ -95,7 +95,7 @@ def double():
         yield
 
 
-gc.set_threshold(1_000_000, 20, 20)  # what was traced lives long, and looking through it again takes a tenth of the time
+gc.set_threshold(1_000_000, 20, 20)  # what was traced lives long: looking through it again took a tenth of the time
 
 
 def pytest_collection(session):
