@@ -219,8 +219,7 @@ def _copy_state_with_newcomers(
         if num_rows == have
         else system.init(params, num_rows - have if num_padded_rows == num_rows else padded_size(num_rows - have))
     )
-    on_host = is_numpy_readable_without_copy((state, more))
-    numpy: Any = np if on_host else jnp
+    numpy: Any = np if is_numpy_readable_without_copy((state, more)) else jnp
     # Whole numbers may have been given for others.
     dtypes = [x.dtype for x in jax.tree.leaves(fresh)] if alike else [*map(_default_dtype, jax.tree.leaves(state))]
     leaves, structure = jax.tree.flatten(state)
@@ -232,10 +231,9 @@ def _copy_state_with_newcomers(
             parts.append(numpy.asarray(new)[: num_rows - have])
         if num_padded_rows > num_rows:
             parts.append(numpy.broadcast_to(parts[-1][-1:], (num_padded_rows - num_rows, *x.shape[1:])))
-        if on_host:
-            room = allocate_aligned((sum(map(len, parts)), *x.shape[1:]), dtype)
-            return jax.device_put(np.concatenate(parts, out=room))
-        return jnp.array(parts[0]) if len(parts) == 1 else jnp.concatenate(parts)
+        if len(parts) > 1:
+            return jax.device_put(numpy.concatenate(parts))
+        return jnp.array(x, dtype)
 
     return jax.tree.unflatten(structure, map(copy, leaves, dtypes, newcomers))
 
