@@ -26,6 +26,7 @@ from jaxrate.replay.compiler_options import (
     cpu_compile_options,
     quick_compile_options,
 )
+from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.program_operations import any_event_has_loops, match_program_features
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
@@ -304,6 +305,6 @@ def min_mean_width_for_levels(
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
-    outline = match_program_features(rules, params, jax.eval_shape(lambda p: system.init(p, 2), params), match)
+    outline = match_program_features(rules, params, state_shapes(system, 2, params), match)
     simple = outline.scalar_rows and not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0

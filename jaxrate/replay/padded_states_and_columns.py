@@ -204,7 +204,7 @@ def _copy_state_with_newcomers(
     The replay works in place.
     """
     have = count_players(state)
-    fresh = jax.eval_shape(lambda p: system.init(p, 1), params)
+    fresh = state_shapes(system, 1, params)
     alike = _check_shapes_and_compare_structure(system, state, fresh)
     if num_rows > have and not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
@@ -310,7 +310,7 @@ def extend_state_if_needed(
     """The state, with newcomers if they are asked for; ValueError if others are named."""
     if num_players is not None or num_ids > count_players(state):
         return init_or_copy_state(system, params, state, num_players, num_ids)
-    _check_shapes_and_compare_structure(system, state, jax.eval_shape(lambda p: system.init(p, 1), params))
+    _check_shapes_and_compare_structure(system, state, state_shapes(system, 1, params))
     return state
 
 
@@ -320,9 +320,9 @@ def leaves_by_name(state: State) -> dict[str, Any]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in paths_and_leaves}
 
 
-def state_shapes(system: RatingSystem, num_players: int) -> State:
-    """The shapes of a fresh state."""
-    return jax.eval_shape(lambda params: system.init(params, num_players), system.params)
+def state_shapes(system: RatingSystem, num_players: int, params: Params = None) -> State:
+    """The shapes of a fresh state, traced once for all hyperparameters alike; None: those of the system."""
+    return _init_in_one_program.eval_shape(system.init, system.params if params is None else params, num_players)
 
 
 def max_step_matches_in_cache(state: State) -> int:
