@@ -120,7 +120,7 @@ def forecast(options):
     columns = {name: x[number, seat] for name, x in covariates.items()}
     rounds = rounds._replace(events=rounds.events._replace(columns=rounds.events.columns | columns))
     rows, before = [], None
-    for way in list(WAYS)[3:4] if options.quick else WAYS:
+    for way in ("both",) if options.quick else WAYS:
         names, begin = WAYS[way], time.perf_counter()
         system = jr.skills(categories=CATEGORIES["surfaces"], covariates=names, **OF_MARGINS, **SKILLS, **DOUBLES)
         free = (*FREE, *DOUBLES, *names)

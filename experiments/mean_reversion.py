@@ -20,7 +20,7 @@ from jaxrate.events import slice_events
 from jaxrate.league.blending import blend_one_step_ahead
 from jaxrate.league.evaluation import TwoSidedEvents
 
-STEPS = 40
+FIT = {"steps": 40}
 START = {  # hyperparameters at first
     "elo": {"side_advantage": 60.0},
     "glicko": {"side_advantage": 60.0, "initial_deviation": 150.0},
@@ -41,9 +41,8 @@ def losses(prediction, score):
     return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
 
 
-def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"), search=None):
+def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"), search=FIT):
     """A row for each system and way, fitted to the matches before `cut` and scored on the others."""
-    search = search or {"steps": STEPS}
     moment, score = np.asarray(matches.time), np.asarray(matches.score, np.float64)
     begin = moment[np.diff(season, prepend=season[0] - 1) > 0].astype(float)
     guesses, best = {way: [] for way in only}, {}
@@ -82,13 +81,9 @@ def nfl(options):
     if options.quick:
         matches = slice_events(matches, 0, 600)
     season = matches.context.columns["season"]
-    if options.quick:
-        cut = 480
-        found = rows(matches, season, cut, ["elo"], search=QUICK_FIT)
-    else:
-        cut = int(np.searchsorted(season, 1990))
-        found = rows(matches, season, cut, options.systems)
-    return {f"matches {cut} to {len(season)}": [*found]}
+    cut = 480 if options.quick else int(np.searchsorted(season, 1990))
+    systems, search = (["elo"], QUICK_FIT) if options.quick else (options.systems, FIT)
+    return {f"matches {cut} to {len(season)}": [*rows(matches, season, cut, systems, search=search)]}
 
 
 def basketball(options):

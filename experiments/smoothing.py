@@ -82,11 +82,10 @@ def timed(call, rounds=2):
 
 def part_size(options):
     """Seconds and memory by the length of a history, each in a process of its own."""
-    names = [str(n) for n in ((1_000,) if options.quick else (10_000, 100_000, 1_000_000, 10_000_000))]
+    every = "10000", "100000", "1000000", "10000000", "tennis", "tennis with surfaces"
     rows = []
-    for name in [*names, *["tennis", "tennis with surfaces"] * (not options.quick)]:
-        more = ["--quick"] if options.quick else []
-        found = spawn(name, __file__, "--history", name, "--data", options.data, *more)
+    for name in ("1000",) if options.quick else every:
+        found = spawn(name, __file__, "--history", name, "--data", options.data, *["--quick"] * options.quick)
         if found and (row := json.loads(found.splitlines()[-1])):
             rows.append(row)
     if not options.quick:
@@ -158,7 +157,7 @@ def part_sweeps(options):
     rows, matches = [], tennis(options, first=100_000)
     if matches is None:
         return None
-    for name, some in (("wins", matches), ("nfl margins", None))[options.quick :]:
+    for name, some in (("nfl margins", None),) if options.quick else (("wins", matches), ("nfl margins", None)):
         if some is None:
             data = jr.data.datasets.nfl()
             system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0)

@@ -91,7 +91,7 @@ def doubles(options):
         {"way": "trueskill", "doubles": count, "contests": count}
         | fit_and_score(TRUESKILL(tau=5.0), ("initial_deviation", "tau"), plain, number, count, steps)
     ]
-    for way in list(WAYS)[7:8] if options.quick else options.ways:
+    for way in ("singles, experience, reversion, margins",) if options.quick else options.ways:
         with_singles, categories, settings, fitted = WAYS[way]
         rounds, number = make_rounds(matches, singles if with_singles else None, categories)
         system = jr.skills(categories=CATEGORIES[categories], **settings, **SKILLS, **fitted)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import jax
@@ -274,17 +274,11 @@ def check_player_count_and_memory(system: RatingSystem, num_players: int, device
 
 def _row_bytes(system: RatingSystem) -> int:
     """Bytes of a player's state."""
-    try:
-        return _count_row_bytes(system.init, system.params, jnp.result_type(float))
-    except TypeError:  # hyperparameters that do not hash
-        return _count_row_bytes.__wrapped__(system.init, system.params, jnp.result_type(float))
+    return _count_row_bytes(state_shapes(system, 1))
 
 
-@lru_cache
-def _count_row_bytes(init: Any, params: Params, precision: Any) -> int:
-    del precision  # but it is part of what is remembered
-    leaves = jax.tree.leaves(jax.eval_shape(lambda p: init(p, 2), params))
-    return sum(x.size * x.dtype.itemsize for x in leaves) // 2
+def _count_row_bytes(state: State) -> int:
+    return sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
 
 
 def count_players(state: State) -> int:
@@ -327,5 +321,4 @@ def state_shapes(system: RatingSystem, num_players: int, params: Params = None) 
 
 def max_step_matches_in_cache(state: State) -> int:
     """Matches per step whose rows stay in a cache on a CPU, elsewhere in a small part of the memory."""
-    row = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in jax.tree.leaves(state))
-    return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * row), 1)
+    return max((1 << (18 if jax.default_backend() == "cpu" else 27)) // (2 * _count_row_bytes(state)), 1)

@@ -148,12 +148,12 @@ def scan_leading_entries(body: Body, carry: Any, entries: Any, count: Array | No
     _, one = jax.eval_shape(once, carry, jax.tree.map(lambda x: x[0], entries))
     room = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), one)
 
-    def next_one(index: Array, so_far: tuple[Any, Any]) -> tuple[Any, Any]:
-        carry, room = so_far
+    def scan_entry(index: Array, carry_and_room: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry, room = carry_and_room
         carry, found = once(carry, jax.tree.map(partial(read_index, i=index), entries))
         return carry, jax.tree.map(partial(write_index, i=index), room, found)
 
-    final: tuple[Any, Any] = lax.fori_loop(0, count, next_one, (carry, room))
+    final: tuple[Any, Any] = lax.fori_loop(0, count, scan_entry, (carry, room))
     return final
 
 

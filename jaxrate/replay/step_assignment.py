@@ -146,8 +146,8 @@ def _assign_steps_and_slots_compiled(
     copy what is read before it is written. Rows of `last` that are needed soon are read too, to be in the cache.
     """
 
-    def tick(so_far: tuple[Array, ...]) -> tuple[Array, ...]:
-        i, (a, b), (last_a, last_b), ready, at, found, last, room, low, step, slot, soon = so_far
+    def tick(loop_state: tuple[Array, ...]) -> tuple[Array, ...]:
+        i, (a, b), (last_a, last_b), ready, at, found, last, room, low, step, slot, soon = loop_state
         fits = found >= 0
         onward = jnp.where(fits, jnp.where(found + 1 < width, found + 1, ~(at + 1)), found)
         low = jnp.where((at == low) & (onward < 0), ~onward, low)
@@ -173,7 +173,7 @@ def _assign_steps_and_slots_compiled(
     zero, blank = jnp.int32(0), jnp.zeros(len(player), jnp.int32)
     pair, ends, ready = arrival(zero, last, low)
     start = (zero, pair, ends, ready, ready, _read_row(room, ready), last, room, low, blank, blank, zero)
-    *_, last, room, low, step, slot, soon = lax.while_loop(lambda so_far: so_far[0] < count, tick, start)
+    *_, last, room, low, step, slot, soon = lax.while_loop(lambda loop_state: loop_state[0] < count, tick, start)
     return (last, room, low), (step, slot, soon)
 
 
@@ -183,8 +183,8 @@ def _earliest_steps_compiled(
 ) -> tuple[Array, Array]:
     """A loop over the participants of events, each event's listed twice (see `_twice`)."""
 
-    def tick(i: Array, so_far: tuple[Array, ...]) -> tuple[Array, ...]:
-        last, step, seen, steps = so_far
+    def tick(i: Array, loop_state: tuple[Array, ...]) -> tuple[Array, ...]:
+        last, step, seen, steps = loop_state
         now = _read_row(access_kind, i)
         step = jnp.where(now == WRITE, step, jnp.where(now == FIRST, seen, jnp.maximum(step, seen)))
         last = _write_row(last, jnp.where(now == WRITE, step + 1, seen), _read_row(player, i))

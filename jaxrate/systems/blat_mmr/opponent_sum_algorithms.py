@@ -151,7 +151,7 @@ def min_interpolation_nodes(
     """
     every = slice(None, None, -(-grid.size // NODE_COUNTS[-1]))
 
-    def values(points: HostArray) -> list[HostArray]:
+    def evaluate_functions(points: HostArray) -> list[HostArray]:
         padded = np.resize(points, NODE_COUNTS[-1])  # one shape: one compilation
         one, two = jnp.asarray(padded[:, None] / temperature), jnp.asarray(padded[None] / temperature)
         first, second = np.asarray(luck.chance(one, two)), np.asarray((luck.black or luck.chance)(two, one))
@@ -160,13 +160,13 @@ def min_interpolation_nodes(
         return [f[: len(points), : len(points)] for f in functions]
 
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        exact = values(grid.points[every])
+        exact = evaluate_functions(grid.points[every])
         for count in NODE_COUNTS:
             nodes, weights = barycentric_nodes_and_weights(grid, count)
             node_weights = weights[every]
             if all(
                 np.abs(f - node_weights @ g @ node_weights.T).max() <= INTERPOLATION_TOLERANCE[precision]
-                for f, g in zip(exact, values(nodes), strict=True)
+                for f, g in zip(exact, evaluate_functions(nodes), strict=True)
             ):
                 return count
     return None
