@@ -23,7 +23,7 @@ MUTATIONS = [
       "tests/test_sharp_ends.py -k newton"),
     M("glicko2 bracket", "reach = surprise**2 / (8.0 * u", "reach = surprise**2 / (32.0 * u",
       "tests/test_systems.py -k 'volatility_solves'"),
-    M("category_glicko reach", "logistic_log_density_derivatives, 25.0", "logistic_log_density_derivatives, 2.5",
+    M("category_glicko likelihood", "jnp.where(by_likelihood[:, None], slope, gradient)", "gradient",
       "tests/test_sharp_ends.py -k likeliest"),
     M("blat_mmr convolution", "convolve_with_spectrum(jnp.conj(rest), belief[0])",
       "convolve_with_spectrum(rest, belief[0])",

@@ -10,9 +10,9 @@ import numpy as np
 from jax.scipy.special import ndtr
 
 from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import concatenate_pair, has_launch_overhead
+from jaxrate.backend_dependent_operations import concatenate_pair
 from jaxrate.events import Periods
-from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
+from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax
 from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
 from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.category_glicko.state_and_strengths import Constants, State, strengths_against
@@ -63,13 +63,12 @@ class OutcomeDistribution(NamedTuple):
     chance: Any  # F, of variance 1
     evidence: Any
     density: Any
-    reach: float  # as far as this outside of all opponents lies no maximum
 
 
 OUTCOME_DISTRIBUTIONS = {
-    "probit": OutcomeDistribution(ndtr, probit_log_likelihood_derivatives, normal_log_density_derivatives, 10.0),
+    "probit": OutcomeDistribution(ndtr, probit_log_likelihood_derivatives, normal_log_density_derivatives),
     "logistic": OutcomeDistribution(
-        unit_variance_logistic_cdf, logistic_log_likelihood_derivatives, logistic_log_density_derivatives, 25.0
+        unit_variance_logistic_cdf, logistic_log_likelihood_derivatives, logistic_log_density_derivatives
     ),
 }
 
@@ -119,43 +118,6 @@ def log_likelihood_derivatives(
         strength.shape, games, slope / games.deviation, curvature / games.deviation**2
     )
     return slope, curvature
-
-
-def likelihood_or_posterior_modes(
-    outcome: OutcomeDistribution,
-    rows: State,
-    games: PeriodGames,
-    played: Array,
-    finite: Array,
-    by_precision: Array,
-    guess: Array,
-) -> Array:
-    """The strengths [A, categories] where likelihoods have maxima in `by_precision` rows, elsewhere prior times them.
-
-    In two searches, for a step towards the second takes longer; if each turn of a search is launched, in one.
-    """
-    idle = ~jnp.any(played, axis=1)
-    if has_launch_overhead():
-        return maximize_posterior(outcome, rows, games, played, guess, idle, by_precision)
-    posterior_mode = maximize_posterior(outcome, rows, games, played, guess, by_precision | idle)
-    return jnp.where(
-        by_precision[:, None], category_strengths_of_maximum_likelihood(outcome, games, finite, guess), posterior_mode
-    )
-
-
-def category_strengths_of_maximum_likelihood(
-    outcome: OutcomeDistribution, games: PeriodGames, finite: Array, guess: Array
-) -> Array:
-    """The maxima M_c [A, categories] of the likelihoods where they are finite, elsewhere the guess."""
-    reach = outcome.reach * jnp.max(games.deviation)
-    low = jnp.minimum(jnp.min(guess), jnp.min(games.mean)) - reach
-    high = jnp.maximum(jnp.max(guess), jnp.max(games.mean)) + reach
-
-    def function(x: Array) -> tuple[Array, Array]:
-        slope, curvature = log_likelihood_derivatives(outcome, games, x)
-        return jnp.where(finite, slope, guess - x), jnp.where(finite, -curvature, -1.0)
-
-    return decreasing_root(function, guess, jnp.full_like(guess, low), jnp.full_like(guess, high))
 
 
 def maximize_posterior(

@@ -62,7 +62,6 @@ from jaxrate.system import (
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     games_from_both_sides,
-    likelihood_or_posterior_modes,
     log_likelihood_derivatives,
     log_prior_density_derivatives,
     maximize_posterior,
@@ -119,10 +118,8 @@ def update(
     won, lost = sum_by_player_and_category(rows.modifiers.shape, games, games.won, games.lost)
     guess, played, finite = before.rating[:, None] + before.modifiers, (won > 0) | (lost > 0), (won > 0) & (lost > 0)
     plain = jnp.all(finite == played, axis=1) & (expansion == "mode")
-    if expansion == "mode":
-        best = likelihood_or_posterior_modes(outcome, before, games, played, finite, plain, guess)
-    else:
-        best = maximize_posterior(outcome, before, games, played, guess, ~jnp.any(played, axis=1))
+    by_likelihood = plain if expansion == "mode" else None
+    best = maximize_posterior(outcome, before, games, played, guess, ~jnp.any(played, axis=1), by_likelihood)
     h = log_likelihood_derivatives(outcome, games, best)[1]
     rating, modifiers = strengths_to_rating_and_modifiers(before, played, best)
     (_, q0), (_, q) = log_prior_density_derivatives(outcome, before, rating, modifiers)
