@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
+from jaxrate.replay import block_sizes
 from jaxrate.replay.block_sizes import MAX_PADDED_SIZES
 from jaxrate.replay.blocks import WINDOW, cut_into_blocks, gather_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
@@ -95,6 +96,18 @@ def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_larges
     assert sum(block.number.size * block.size[0] for block in unlike) < 2 * 20_000
     few = [9] * (2 * WINDOW) + [20_000] * WINDOW  # compiling windows as well would take longer than the calls
     assert {len(block.number) for block in check_blocks(contests(few, 20_000))} == {1}
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_rounds_share_a_step_if_that_costs_less_than_their_padding(launched, monkeypatch):
+    """In one step of three, two rounds of 30 could be rated at once, and in every step 16 of 4."""
+    monkeypatch.setattr(block_sizes, "has_launch_overhead", lambda: launched)
+    large = np.concatenate(
+        [np.random.default_rng(day).permutation(60)[: 30 * (1 + (day % 3 == 0))] for day in range(40)]
+    )
+    for player, size, batch in ((large, 30, 2 if launched else 1), (np.tile(np.arange(64), 40), 4, 16)):
+        made = check_blocks(jr.rounds(np.arange(len(player)) // size, player, player))
+        assert {block.number.shape[1] for block in made} == {batch}
 
 
 def test_wide_steps_share_a_window_too():

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.padding_skipping_row_tiles import TILE_ROWS
 from jaxrate.replay.padded_sizes import padded_event_size
@@ -13,6 +14,10 @@ _CANDIDATES = 128  # sizes considered
 MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
 FREE_PADDING = 64  # players and pairs below which padding costs nothing
 CALL_COST = 1000  # players and pairs that cost about as much as one more call
+STEP_COST = (
+    100  # and as one more step within a call, on a CPU; where each kernel is launched it costs as much as a call
+)
+PAIRS_PER_PLAYER = 16  # pairs of participants of a small contest that cost about as much as one of them
 SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
 COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
 TILED_COMPILE_COST = 1_500_000  # the same of events in tiles
@@ -55,10 +60,13 @@ def best_padded_sizes(work: HostArray, price: int, tiled: bool = False) -> HostA
     return at[chosen[::-1]]
 
 
-def best_batch_size(lengths: list[int], cost: int) -> int:
+def best_batch_size(lengths: list[int], cost: int, pairs: int, many_steps_a_call: bool) -> int:
     """How many disjoint events of one size share a step: the power of two that costs least."""
+    step_cost = CALL_COST
+    if many_steps_a_call and not has_launch_overhead():
+        step_cost, cost = STEP_COST, cost + pairs // PAIRS_PER_PLAYER
 
     def total(batch: int) -> int:
-        return sum(-(-n // batch) for n in lengths) * (CALL_COST + batch * cost)
+        return sum(-(-n // batch) for n in lengths) * (step_cost + batch * cost)
 
     return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)

@@ -218,12 +218,13 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     order = np.lexsort((np.arange(len(level)), bucket, level))
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
+    alone = len(bound) == 1  # then either all are windows, as even as can be, or none
+    pairs = [0 if ragged.pair_start is not None else one * one for one, _ in size]
     batch = [
-        1 if in_tiles[b] else best_batch_size([len(g) for g in groups if bucket[g[0]] == b], cost[b])
+        1 if in_tiles[b] else best_batch_size([len(g) for g in groups if bucket[g[0]] == b], cost[b], pairs[b], alone)
         for b in range(len(bound))
     ]
     steps = [(int(bucket[g[0]]), part) for g in groups for part in _split_group(g, batch[bucket[g[0]]])]
-    alone = len(bound) == 1  # then either all are windows, as even as can be, or none
     length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
     windows = [steps[low : low + length] for low in range(0, len(steps), length)]
     kinds = [(max(b for b, _ in window), max(batch[b] for b, _ in window)) for window in windows]
