@@ -40,7 +40,7 @@ SYSTEMS = {
     "topcoder": jr.topcoder,
 }
 MATCHES, PLAYERS = 2_000, 200
-CONTESTS, SIZE = 40, 50
+CONTESTS, SIZE = 100, 30
 LENGTHS = {"first": (1.0, 1), "again": (1.0, 1), "one more": (1.001, 1), "longer": (1.3, 2), "half": (0.5, 1)}
 
 

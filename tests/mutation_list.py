@@ -115,6 +115,8 @@ MUTATIONS = [
     M("schedule padding", "LAST_ID - 2 * np.arange(number", "LAST_ID - np.arange(number", "tests/test_schedule.py"),
     M("schedule price of a size", "better[-1] > best[-1] - price", "better[-1] > best[-1] + price",
       "tests/test_schedule_blocks.py -k 'blocks or sizes or window or batched'"),
+    M("schedule step cost", "if many_steps_a_call and not has_launch_overhead():", "if has_launch_overhead():",
+      "tests/test_schedule_blocks.py -k 'costs_less'"),
     M("schedule padded weight", "get(ragged.weight, at, inside, 0.0)", "get(ragged.weight, at, inside, 1.0)",
       "tests/test_schedule_blocks.py -k 'padding'"),
     M("schedule lowest open step", "(at == low) & (onward < 0)", "onward < 0", "tests/test_schedule.py -k 'hole'"),

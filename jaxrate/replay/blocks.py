@@ -197,8 +197,8 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     """Cut a ragged history into blocks of equal padded size, in an order that is exact.
 
     Events are padded to one of at most `MAX_PADDED_SIZES` sizes, those that add least. Disjoint events of a level and
-    size are batched, but for large ones in tiles. `WINDOW` steps in a row become one block where that saves more calls
-    than it costs.
+    size are batched where that costs less, but for large ones in tiles. `WINDOW` steps in a row become one block where
+    that saves more calls than it costs.
     """
     players, others = player_and_pair_or_team_counts(ragged).T
     if len(players) == 0:
