@@ -14,9 +14,7 @@ _CANDIDATES = 128  # sizes considered
 MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
 FREE_PADDING = 64  # players and pairs below which padding costs nothing
 CALL_COST = 1000  # players and pairs that cost about as much as one more call
-STEP_COST = (
-    100  # and as one more step within a call, on a CPU; where each kernel is launched it costs as much as a call
-)
+STEP_COST = 100  # and as one more step within a call, on a CPU; where kernels are launched it costs what a call does
 PAIRS_PER_PLAYER = 16  # pairs of participants of a small contest that cost about as much as one of them
 SMALL_BLOCK_COST = 32 * CALL_COST  # players and pairs up to which a block of a known kind is none too large
 COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
