@@ -4,9 +4,9 @@
     python experiments/first_calls.py --quick     # two systems; writes nothing unless --out is given
     python experiments/first_calls.py --before FOLDER   # also with the jaxrate of that folder, each process in turn
 
-Each system has processes of its own. In it `run` rates a history, then others: the same again, one match more, a
-third more of twice the players, a half. Seconds are of the clock and of the processor; compilations are those that
-JAX reports.
+Each system has three processes of its own, of which the one with the shortest first call counts. In it `run` rates a
+history, then others: the same again, one match more, a third more of twice the players, a half. Seconds are of the
+clock and of the processor; compilations are those that JAX reports.
 """
 
 import json
@@ -40,13 +40,15 @@ SYSTEMS = {
     "topcoder": jr.topcoder,
 }
 MATCHES, PLAYERS = 2_000, 200
+OF_CONTESTS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate matches as contests of two
 CONTESTS, SIZE = 100, 30
+TRIES = 3
 LENGTHS = {"first": (1.0, 1), "again": (1.0, 1), "one more": (1.001, 1), "longer": (1.3, 2), "half": (0.5, 1)}
 
 
 def history(system, times, crowd, seed):
-    """Matches, weekly periods of them where the system rates only those, or rounds."""
-    if jr.Matches in system.events or jr.Periods in system.events:
+    """Matches, weekly periods of them where the system rates only those, or contests."""
+    if system.name not in OF_CONTESTS:
         draws = 0.0 if system.name == "urnings" else 0.2
         found = league(PLAYERS * crowd, round(MATCHES * times), seed=seed, draws=draws).matches
         if system.name == "category_glicko":
@@ -97,7 +99,8 @@ def main():
     rows = []
     for name in options.only[:2] if options.quick else options.only:
         for version, folder in folders.items():
-            found = spawned(name, folder)
+            tries = [spawned(name, folder) for _ in range(1 if options.quick else TRIES)]
+            found = min(tries, key=lambda rows: rows[0]["seconds"])
             rows += [{"system": name, "version": version} | row for row in found]
             calls = ", ".join(f"{x['call']} {x['seconds']:.2f} s ({x['compilations']})" for x in found)
             print(f"{name:16} {version:7} {calls}", flush=True)
