@@ -108,7 +108,7 @@ class CompiledEventShapes(NamedTuple):
     rows: int = 0
     kinds: tuple[BlockShape, ...] = ()
 
-    def with_history(self, made: BlockPlan) -> "CompiledEventShapes":
+    def add_history(self, made: BlockPlan) -> "CompiledEventShapes":
         """These rooms, and those that a history has."""
         kinds = dict.fromkeys([*self.kinds, *(BlockShape(size, *number.shape) for number, size in made.blocks)])
         return CompiledEventShapes(len(made.events.time), len(made.events.player), made.size, tuple(kinds))
@@ -219,7 +219,7 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
     groups = np.split(order, cut)
     alone = len(bound) == 1  # then either all are windows, as even as can be, or none
-    pairs = [0 if ragged.pair_start is not None else one * one for one, _ in size]
+    pairs = [one * one if ragged.pair_start is None else 0 for one, _ in size]
     batch = [
         1 if in_tiles[b] else best_batch_size([len(g) for g in groups if bucket[g[0]] == b], cost[b], pairs[b], alone)
         for b in range(len(bound))

@@ -285,11 +285,11 @@ def adapt_rating_to_packed_rows(
 ) -> Callable[..., tuple[Any, Any]]:
     """`rate_rows` on rows of a state that is packed."""
 
-    def on_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
+    def rate_packed_rows(rows: Any, event: Any, drawn: Any) -> tuple[Any, Any]:
         rows, guess = rate_rows(packed.unpack(rows), event, drawn)
         return packed.pack(rows), guess
 
-    return on_rows
+    return rate_packed_rows
 
 
 def reorder_predictions(size: int, index: Array, predictions: Any) -> Any:

@@ -162,7 +162,7 @@ def _schedule_chunks(
         if isinstance(events, Ragged):
             tiled = calculates_little_of_padding(system, (system.params, run.key), events)
             plan = arrange_blocks(events, None, block_shapes, tiled)
-            block_shapes = block_shapes.with_history(plan)
+            block_shapes = block_shapes.add_history(plan)
         elif plan_shape is None:
             threshold = min_mean_width_for_levels(system, system.params, run.key, events, _chunk_record_function(run))
             plan = make_plan(events, "auto", threshold, max_step_matches)
