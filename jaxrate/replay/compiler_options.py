@@ -1,4 +1,4 @@
-"""Options of XLA for the programs of replays. Whatever the length of a history, results are the same to the bit."""
+"""Options of XLA for the programs of replays. Whatever the length of a history, results differ by rounding at most."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -64,10 +64,12 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     heavy = traits.events is Matches and not traits.stream and (traits.inner_loops or small_matrices)
     if traits.events is Rounds or traits.short or heavy:
         options["xla_cpu_use_fusion_emitters"] = False
-        # Of rounds the third level takes twice as long to compile, and a third longer to run with vectors of a player.
-        # Matrix products of matches would be rounded otherwise.
+        # The third level takes twice as long to compile, and with vectors of a player up to twice as long to run. By
+        # the first, matrix products of matches would be rounded otherwise.
         if traits.axes == 1 or traits.events is not Matches:
             options["xla_backend_optimization_level"] = 1
+    if traits.axes == 2 and traits.events is Matches:
+        options["xla_backend_optimization_level"] = 1
     if traits.short or traits.events is Rounds:
         # Two cores generate the code of two parts in two thirds of the time. 32 parts, for as many cores, would take a
         # quarter more time of a core in all. Large rounds have two programs, which compile side by side.

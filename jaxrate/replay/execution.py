@@ -302,9 +302,12 @@ def min_mean_width_for_levels(
     hashes = key is not None and random_draw_rule(system.rules) is None
     if double or hashes or jax.default_backend() != "cpu" or is_traced(params):
         return 2.0
+    rows = state_shapes(system, 2, params)
+    if any(x.shape != (2,) for x in jax.tree.leaves(rows)):
+        return 2.0
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
-    outline = match_program_features(rules, params, state_shapes(system, 2, params), match)
-    simple = outline.scalar_rows and not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
+    outline = match_program_features(rules, params, rows, match)
+    simple = not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0

@@ -22,7 +22,6 @@ class MatchProgramComplexity(NamedTuple):
     """What is compiled for a match."""
 
     inner_loops: bool  # whether there is a loop within it
-    scalar_rows: bool  # whether a player is one number in each leaf of the state
     nodes: bool  # whether there are vectors longer than any of a player, as over nodes of an integral
     operations: int
 
@@ -44,7 +43,6 @@ def _match_program_features_cached(
     hidden = has_launch_overhead() and _program_has_loops(rules, params, rows, match)
     return MatchProgramComplexity(
         hidden or any(name in LOOPS for name, _ in operations),
-        all(x.shape == (2,) for x in jax.tree.leaves(rows)),
         any(length > longest for _, length in operations),
         len(operations),
     )
