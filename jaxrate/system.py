@@ -34,14 +34,16 @@ class EventCheck(NamedTuple):
     """The check of events: what they may have beyond plain ones, and what else is wrong with them.
 
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
-    one row each: `systems/rounds/players_in_several_teams.py`), "noise" (contests may be noisier than others),
-    "categories" (those of players matter) and "padding" (rules of rounds do little for what is behind `present`
-    participants, see `numerics/padding_skipping_row_tiles.py`). `run` refuses rounds with the first three for a system
-    that does not name them.
+    one row each: `systems/rounds/players_in_several_teams.py`), "noise" (contests may be noisier than others) and
+    "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
+    them.
     """
 
     features: tuple[str, ...] = ()
     check: EventCheckProtocol = accept_any_events
+    # Participants above which rules of rounds do little for padding (see `numerics/padding_skipping_row_tiles.py`).
+    # None: they do as much for it as for players.
+    padding_skipped_above: int | None = None
 
     def __call__(self, events: Any) -> None:
         self.check(events)

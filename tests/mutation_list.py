@@ -122,6 +122,12 @@ MUTATIONS = [
     M("schedule lowest open step", "(at == low) & (onward < 0)", "onward < 0", "tests/test_schedule.py -k 'hole'"),
     M("row tiles of a whole number", "(count + (TILE_ROWS - 1)) // TILE_ROWS", "(count + TILE_ROWS) // TILE_ROWS",
       "tests/test_row_tiles.py -k 'map or replaced or sums'"),
+    M("pairs with oneself", "np.eye(len(mask), dtype=bool), 0.0, win", "np.zeros((1, 1), bool), 0.0, win",
+      "tests/test_elo_mmr.py -k 'history_of_contests and topcoder'"),
+    M("points of a table", "np.arange(table_points) / (table_points - 1)", "np.arange(table_points) / table_points",
+      "tests/test_expected.py"),
+    M("pairs of teams", "expected_score(lead[None]", "expected_score(-lead[None]",
+      "tests/test_trueskill_predictions.py"),
     # Running and fitting
     M("stream's next rows", "read_index(events.player, index + 1)", "read_index(events.player, index)",
       "tests/test_systems.py -k 'per_match'"),

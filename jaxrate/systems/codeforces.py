@@ -201,6 +201,6 @@ def codeforces(
     params, space = collect_params(codeforces, locals())
     learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
     rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), learn)
-    check = EventCheck(("padding",), bind(matches_as_contests.check_match_results, "codeforces"))
+    check = EventCheck(check=bind(matches_as_contests.check_match_results, "codeforces"), padding_skipped_above=0)
     make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
     return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)

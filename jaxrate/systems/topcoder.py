@@ -169,6 +169,7 @@ def topcoder(
     skip_ties = bool(skip_ties)
     learn = InferringUpdate(bind(update, skip_ties), bind(update_with_performances, skip_ties))
     rules = Rules(prepare, advance, predict, learn)
-    check = EventCheck(("padding",), bind(matches_as_contests.check_match_results, "topcoder"))
+    above = expected_wins.PAIRS_PER_POINT * TABLE_POINTS  # all pairs of smaller rounds are summed
+    check = EventCheck(check=bind(matches_as_contests.check_match_results, "topcoder"), padding_skipped_above=above)
     make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
     return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)

@@ -336,7 +336,7 @@ def _make_system(
     points = density_dispatch.count_table_points(density, math.sqrt(square), params.initial_deviation)
     model = ModelSettings(density, kept_history, split_ties, skip_ties, factors, points, team)
     learn = InferringUpdate(bind(update, model), bind(update_with_performances, model))
-    features += ("padding",) if density_dispatch.has_closed_form(density) else ()
+    above = 0 if density_dispatch.has_closed_form(density) else None
     return RatingSystem(
         name,
         params,
@@ -345,6 +345,6 @@ def _make_system(
         bind(init, model),
         Rules(bind(prepare, model), advance, bind(predict, model), learn),
         summary,
-        EventCheck(features, bind(matches_as_contests.check_match_results, name)),
+        EventCheck(features, bind(matches_as_contests.check_match_results, name), padding_skipped_above=above),
         FactoryCall(factory, tuple(static.items())),
     )

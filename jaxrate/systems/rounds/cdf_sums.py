@@ -128,7 +128,8 @@ def make_cdf_sum_functions(
     Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
     They are asked at `evaluations` ratings of everybody.
     """
-    at = jnp.linspace(participants.low, participants.high, table_points)
+    part = jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
+    at = participants.low + (participants.high - participants.low) * part
     if len(participants.centre) <= max_pairwise_participants(evaluations):
         read = partial(direct_cdf_sums, distribution, participants)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
@@ -220,18 +221,13 @@ def sum_in_blocks(
         return block_sums(*participant_columns)
 
     def add(total: list[Array], *columns: Array) -> list[Array]:
-        return [x + y for x, y in zip(total, block_sums(*columns), strict=True)]
-
-    def add_batch(total: list[Array], *columns: Array) -> list[Array]:
         # XLA on a CPU makes code twice as fast of arrays [1, participants, points].
         batch = jax.vmap(block_sums)(*(x[None] for x in columns))
         return [x + y[0] for x, y in zip(total, batch, strict=True)]
 
     nothing = [jnp.zeros_like(grid)] * 4
     if num_present is not None and padding_skipping_row_tiles.has_tiles(len(participant_columns[0])):
-        sums: list[Array] = padding_skipping_row_tiles.add_row_tiles(
-            add_batch, num_present, nothing, *participant_columns
-        )
+        sums: list[Array] = padding_skipping_row_tiles.add_row_tiles(add, num_present, nothing, *participant_columns)
         return sums
     blocks = [jnp.pad(x, (0, -len(x) % _BLOCK_SIZE)).reshape(-1, _BLOCK_SIZE) for x in participant_columns]
     return lax.scan(lambda total, block: (add(total, *block), None), nothing, blocks)[0]

@@ -6,6 +6,7 @@ Whether i beats j and whether j beats i add up to 1 to rounding, and every proba
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -14,8 +15,10 @@ import numpy as np
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
+LEAST_PRODUCT_SIZE = 16  # participants from which products with a matrix of pairs take less time than sums
 _NODES = np.arange(-24.0, 25.0)  # multiples of 8 on each side are vectors
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
 NODE_COUNT = len(_NODES)
@@ -36,7 +39,7 @@ class PriorPerformances(NamedTuple):
 def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """Of normal performances."""
     below, above, _, _ = performance_distributions.normal_cdf_and_density(
-        lead / jnp.sqrt(deviation**2 + other_deviation**2)
+        lead * lax.rsqrt(deviation**2 + other_deviation**2)
     )
     return below, above
 
@@ -111,9 +114,26 @@ def all_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
     """The same of all [P] at once."""
-    return jax.checkpoint(
-        lambda x: pairwise_expected_wins_and_losses(win_probability, jnp.arange(len(mask), dtype=jnp.int32), x, mask)
-    )(performances)
+    alike = performances.margin is None  # else a draw may be likelier for one than for the other
+    if alike and len(mask) >= LEAST_PRODUCT_SIZE and not has_launch_overhead():
+        expect = partial(_expected_wins_and_losses_by_products, win_probability, mask=mask)
+    else:
+        indices = jnp.arange(len(mask), dtype=jnp.int32)
+        expect = partial(pairwise_expected_wins_and_losses, win_probability, indices, mask=mask)
+    return jax.checkpoint(expect)(performances)
+
+
+def _expected_wins_and_losses_by_products(
+    win_probability: WinProbability, performances: PriorPerformances, mask: Array
+) -> tuple[Array, Array]:
+    """The same from one matrix. XLA on a CPU would compute each number of it again for each of the sums over it."""
+    lead = performances.centre[:, None] - performances.centre[None]
+    deviations = jnp.broadcast_arrays(performances.deviation[:, None], performances.deviation[None])
+    # A constant: the same from numbers of rows XLA would not know as the same in predictions and updates.
+    wins = jnp.where(np.eye(len(mask), dtype=bool), 0.0, win_probability(lead, *deviations)[0])
+    gain = mask.astype(wins.dtype)
+    product = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
+    return product(wins, gain), product(gain, wins)
 
 
 def batched_expected_wins_and_losses(
