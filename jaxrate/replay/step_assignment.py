@@ -7,6 +7,7 @@ Histories of some length are arranged by a loop that XLA compiles to native code
 done with them than compiled.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -110,12 +111,13 @@ def _assign_steps_and_slots_in_python(player: HostArray, width: int) -> tuple[Ho
 
 
 def _earliest_steps_in_python(events: list[list[int]]) -> HostArray:
-    last: dict[int, int] = {}
+    after: defaultdict[int, int] = defaultdict(int)  # the step after the last event of each player
     step = []
     for players in events:
-        found = max([last.get(p, 0) for p in players])
+        found = max(map(after.__getitem__, players))
         step.append(found)
-        last.update(dict.fromkeys(players, found + 1))
+        for player in players:
+            after[player] = found + 1
     return np.array(step, np.int32)
 
 
