@@ -124,6 +124,8 @@ MUTATIONS = [
       "tests/test_row_tiles.py -k 'map or replaced or sums'"),
     M("pairs with oneself", "np.eye(len(mask), dtype=bool), 0.0, win", "np.zeros((1, 1), bool), 0.0, win",
       "tests/test_elo_mmr.py -k 'history_of_contests and topcoder'"),
+    M("pairs of two", "return wins, wins[::-1]", "return wins[::-1], wins",
+      "tests/test_round_contract.py -k 'contests_of_two and elo_mmx'"),
     M("points of a table", "np.arange(table_points) / (table_points - 1)", "np.arange(table_points) / table_points",
       "tests/test_expected.py"),
     M("pairs of teams", "expected_score(lead[None]", "expected_score(-lead[None]",

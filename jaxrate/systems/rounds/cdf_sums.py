@@ -128,9 +128,9 @@ def make_cdf_sum_functions(
     Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
     They are asked at `evaluations` ratings of everybody.
     """
-    part = jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
-    at = participants.low + (participants.high - participants.low) * part
+    low, high = participants.low, participants.high
     if len(participants.centre) <= max_pairwise_participants(evaluations):
+        at = jnp.linspace(low, high, table_points)
         read = partial(direct_cdf_sums, distribution, participants)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
         return (
@@ -140,6 +140,8 @@ def make_cdf_sum_functions(
                 _is_cell_doubtful, participants, at, _is_inverse_ill_conditioned(participants, below, above, first)
             ),
         )
+    # No `linspace`: XLA on a CPU would not know the same table as the same in predictions and updates.
+    at = low + (high - low) * jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
     below, above, first, second = _tabulate_cdf_sums(distribution, participants, at)
     doubtful = _is_inverse_ill_conditioned(participants, below, above, first) | is_table_too_coarse(
         participants, table_points

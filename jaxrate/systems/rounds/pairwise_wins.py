@@ -115,12 +115,23 @@ def all_expected_wins_and_losses(
 ) -> tuple[Array, Array]:
     """The same of all [P] at once."""
     alike = performances.margin is None  # else a draw may be likelier for one than for the other
-    if alike and len(mask) >= LEAST_PRODUCT_SIZE and not has_launch_overhead():
+    if alike and len(mask) == 2:
+        expect = partial(_expected_wins_and_losses_of_two, win_probability, mask=mask)
+    elif alike and len(mask) >= LEAST_PRODUCT_SIZE and not has_launch_overhead():
         expect = partial(_expected_wins_and_losses_by_products, win_probability, mask=mask)
     else:
         indices = jnp.arange(len(mask), dtype=jnp.int32)
         expect = partial(pairwise_expected_wins_and_losses, win_probability, indices, mask=mask)
     return jax.checkpoint(expect)(performances)
+
+
+def _expected_wins_and_losses_of_two(
+    win_probability: WinProbability, performances: PriorPerformances, mask: Array
+) -> tuple[Array, Array]:
+    """The same of a match: one pair in place of four."""
+    centre, deviation, _ = performances
+    wins = jnp.where(jnp.all(mask), jnp.stack(win_probability(centre[0] - centre[1], deviation[0], deviation[1])), 0.0)
+    return wins, wins[::-1]
 
 
 def _expected_wins_and_losses_by_products(
