@@ -225,6 +225,7 @@ def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
     try:
         for page in (folder / "index.html", report):
             browser.get(page.as_uri())
+            wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
             ratings, dates = texts(browser, "#board td.rating"), texts(browser, "time")
             assert ratings and all(re.fullmatch(r"\d\.\d{3}|\d{3}", x) for x in ratings), page
             assert dates and all(re.fullmatch(r"(\d+\. )?\w+\.? \d{4}", x) for x in dates), (page, dates)
