@@ -105,6 +105,11 @@ class RatingSystem(NamedTuple):
         """What its events may have beyond plain ones, see `EventCheck`."""
         return self.check.features if isinstance(self.check, EventCheck) else ()
 
+    @property
+    def padding_skipped_above(self) -> int | None:
+        """Participants above which its rules do little for padding, see `EventCheck`."""
+        return self.check.padding_skipped_above if isinstance(self.check, EventCheck) else None
+
     def __repr__(self) -> str:
         """The call that makes it: every number is exact, and what is switched off by default is left out."""
         return _format_factory_call(self.name, self.factory, self.settings | self.params._asdict())
@@ -157,7 +162,7 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
     numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows
 
     @wraps(make)
-    def made(*args: FactoryArgs.args, **options: FactoryArgs.kwargs) -> RatingSystem:
+    def make_checked_system(*args: FactoryArgs.args, **options: FactoryArgs.kwargs) -> RatingSystem:
         if not takes_any_name:
             check_param_names(make.__name__, options, parameters)
         for name, value in [*zip(parameters, args, strict=False), *options.items()]:
@@ -170,10 +175,10 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
                 raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
             check_argument(make.__name__, name, about.annotation, value)
         system = make(*args, **options)
-        return system if system.factory is made else system._replace(make=made)
+        return system if system.factory is make_checked_system else system._replace(make=make_checked_system)
 
-    made.__signature__ = signature_of_types(signature(make))  # type: ignore[attr-defined]
-    return made
+    make_checked_system.__signature__ = signature_of_types(signature(make))  # type: ignore[attr-defined]
+    return make_checked_system
 
 
 def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:

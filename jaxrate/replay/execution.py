@@ -41,7 +41,7 @@ from jaxrate.replay.scan_programs import (
 )
 from jaxrate.replay.schedule import Plan
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import EventCheck, RatingSystem, full_leaf, random_draw_rule
+from jaxrate.system import RatingSystem, full_leaf, random_draw_rule
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
@@ -240,7 +240,7 @@ def calculates_little_of_padding(system: RatingSystem, inputs: Any, history: Rag
 
     Programs that are differentiated do as much for it as for players.
     """
-    above = system.check.padding_skipped_above if isinstance(system.check, EventCheck) else None
+    above = system.padding_skipped_above
     drifts = getattr(system.params, "drift", None) is not None  # which is of all rows
     if above is None or drifts or not isinstance(history.events, Rounds):
         return False
