@@ -1,5 +1,6 @@
 """Live histories that are stopped in the middle, corrected and undone: always those of one replay of their log."""
 
+import itertools
 import linecache
 import sys
 import threading
@@ -87,6 +88,38 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
             assert count[0] < number
             break
     assert number > 30 and seen == {0, 1}
+
+
+def test_late_results_are_rated_where_they_belong(x64):
+    rows = [(*result, float(time)) for result, time in zip(RESULTS, (0, 1, 1, 2, 5), strict=True)]
+    wanted = jr.live.start_history(jr.glicko())
+    chances = [wanted.update(*row[:3], time=row[3]) for row in rows]
+    for order in itertools.permutations(range(5)):
+        if order.index(1) < order.index(2):  # of one time: in the order in which they come
+            live = jr.live.start_history(jr.glicko())
+            for i in order:
+                chance = live.insert(*rows[i][:3], time=rows[i][3])
+            check_same(live, wanted)
+            assert chance == chances[order[-1]]
+            live.undo(3)
+            check_same(live, played(RESULTS[:2]))
+
+
+def test_a_late_result_that_is_wrong_or_older_than_the_rated_past_is_refused():
+    live = jr.live.start_history(played(RESULTS).to_rated())
+    live.update("Ada", "Zed", 1.0, time=9.0)
+    before = live.to_json()
+    for match, time, message in (
+        (("Ada", "Bo", 1.0), 3.0, "time 3 is earlier than 4"),
+        (("Ada", "Ada", 1.0), 8.0, "on both sides"),
+        (("Ada", "New", 2.0), 8.0, "score must be from 0 to 1"),
+        (("Ada", "New", 1.0), None, "give time="),
+    ):
+        with refused(message):
+            live.insert(*match, time=time)
+        assert live.to_json() == before
+    live.insert("New", "Zed", 0.5, time=8.0)
+    assert live.players[-2:] == ["New", "Zed"]
 
 
 @pytest.mark.full
@@ -220,11 +253,11 @@ def test_checkpoints_shorten_the_way_back(monkeypatch):
     monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_CAPACITY_SHARE", 64)
     results = RESULTS * 4
     live, right = played(results), list(results)
-    assert [x.number for x in live._history.current.past.checkpoints] == [0, 16, 20]
-    for index in (17, 3):
+    assert [x.number for x in live._history.current.past.checkpoints] == [0, 8, 12, 16, 20]
+    for index, numbers in ((17, [0, 8, 12, 16, 17]), (3, [0, 3])):
         live.correct(index, score=0.25)
         right[index] = (*right[index][:2], 0.25)
-        assert [x.number for x in live._history.current.past.checkpoints] == ([0, 16] if index == 17 else [0])
+        assert [x.number for x in live._history.current.past.checkpoints] == numbers
     live.undo(2)
     check_same(live, played(right[:-2]))
 

@@ -42,33 +42,30 @@ def find_or_assign_player_ids(current: LiveState, players: Sequence[Any]) -> tup
     return ids, newcomers
 
 
-def check_and_convert_event_time(system: RatingSystem, current: LiveState, time: Any) -> float:
-    """The time of the next event."""
+def convert_event_time(current: LiveState, time: Any) -> float:
+    """The time of an event as a number; ValueError unless the events so far have such times."""
     if time is None:
         if current.clock is not None:
             raise ValueError("the events so far have times; give time=")
         return 0.0
     if current.kind is not None and current.clock is None:
         raise ValueError("the events so far have no times; leave out time")
-    clock, last, is_plain_float = (
-        current.clock,
-        current.last,
-        type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME,
-    )
+    clock, is_plain_float = current.clock, type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
     if clock is not None and not (is_plain_float and clock == "numbers"):
         check_clock(clock, time)
-    event_time: float = time if is_plain_float else _to_event_time(current, time)
+    if isinstance(time, str):  # as in the file of the history, or in another form that is clear
+        return parse_written_date(time, date_format_of_history_file(current.past.table))
+    event_time: float = time if is_plain_float else as_event_time("time", time)
+    return event_time
+
+
+def check_and_convert_event_time(system: RatingSystem, current: LiveState, time: Any) -> float:
+    """The time of the next event as a number; ValueError also if it is earlier than the last."""
+    event_time, last = convert_event_time(current, time), current.last
     if last is not None and event_time < last and (current.kind is Matches or depends_on_time(system, system.params)):
         early, late = (format_time(x, current.clock) for x in (event_time, last))
         raise ValueError(f"time {early} is earlier than {late}, that of the last event")
     return event_time
-
-
-def _to_event_time(current: LiveState, time: Any) -> float:
-    """A time as a number; dates in text are as in the file of the history, or in another form that is clear."""
-    if isinstance(time, str):
-        return parse_written_date(time, date_format_of_history_file(current.past.table))
-    return as_event_time("time", time)
 
 
 def resolve_prediction_time(system: RatingSystem, current: LiveState, time: Any) -> float:

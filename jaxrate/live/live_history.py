@@ -9,6 +9,7 @@ in place, and starts again.
 
 import logging
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.hashable_functions_and_arrays import bind
@@ -48,7 +49,8 @@ from jaxrate.system import RatingSystem
 
 LOG = logging.getLogger(__name__)
 MIN_CAPACITY = 64  # rows for players, at least
-CHECKPOINT_EVENTS = 1024  # events between checkpoints, at least
+CHECKPOINT_EVENTS = 1024  # events between checkpoints of updates, at least
+MAX_RECENT_CHECKPOINTS = 4
 CHECKPOINT_CAPACITY_SHARE = 8  # capacity for players divided by this: at least so many events between checkpoints
 
 
@@ -114,7 +116,7 @@ class LiveHistory:
                 and not is_donated
             ):
                 return current
-            new_state = self._rerate(current, current.number) if is_donated else self._truncate(current, current.number)
+            new_state = self._rerate(current, current.number) if is_donated else self.truncate(current, current.number)
             if self.current is current:
                 self.current = new_state
                 LOG.warning("a call was interrupted; the history is that of its %d results", current.number)
@@ -126,7 +128,7 @@ class LiveHistory:
         self.current = new_state
         return new_state
 
-    def _truncate(self, current: LiveState, number: int) -> LiveState:
+    def truncate(self, current: LiveState, number: int) -> LiveState:
         """The history after `number` events, except for the state of the players."""
         log, past, first = current.log[:number], current.past, self.initial
         players = num_players_after_record(log[-1]) if log else first.players
@@ -142,17 +144,23 @@ class LiveHistory:
         ids = {name: i for i, name in enumerate(names)}
         return LiveState(current.state, current.capacity, number, players, log, names, ids, last, clock, kind, past)
 
-    def _rerate(self, current: LiveState, number: int, later_events: Sequence[PackedEvent] = ()) -> LiveState:
-        """The history after `number` events, rated again from the last checkpoint, and then after later events."""
-        new_state, total = self._truncate(current, number), current.number
+    def _rerate(
+        self, current: LiveState, number: int, later_events: Sequence[tuple[PackedEvent, int]] = ()
+    ) -> LiveState:
+        """The history after `number` events, rated again from the last checkpoint, and then after later events.
+
+        Args:
+          later_events: events, and the number of players after each; the players are those of `current`.
+        """
+        new_state = self.truncate(current, number)
         checkpoint = new_state.past.checkpoints[-1]
         state = init_or_copy_state(
             self.system, self.system.params, checkpoint.state, current.capacity, checkpoint.players
         )
         for index in range(checkpoint.number, number):
             _, state, _ = self._run_rating_program(state, self._unpack_event(new_state.log[index]), index)
-        players = [num_players_after_record(record) for record in current.log[number:total]]
-        for index, (event, count) in enumerate(zip(later_events, players, strict=False), number):
+        new_state = self._add_checkpoint(new_state._replace(state=state))  # later changes are near, mostly
+        for index, (event, count) in enumerate(later_events, number):
             layout, state, outputs = self._run_rating_program(state, event, index)
             new_state.log.append(layout.pack(event, count, outputs))
         if later_events:
@@ -267,24 +275,21 @@ class LiveHistory:
             current.past,
         )
         self._replace_current(current, new_state := LiveState._make(fields))  # half the time of LiveState(...)
-        if (
-            not number % CHECKPOINT_EVENTS
-            and number - current.past.checkpoints[-1].number >= current.capacity // CHECKPOINT_CAPACITY_SHARE
-        ):
-            self._keep_checkpoint(new_state)
-        return (
-            outputs.item(0)
-            if self.predicts_one_number and event.kind is Matches
-            else compiled_event_programs.unflatten_prediction(self.shapes, event.kind, outputs[:size])
-        )
+        if not number % CHECKPOINT_EVENTS:
+            checked = self._add_checkpoint(new_state)
+            if self.current is new_state:
+                self.current = checked
+        return self._read_prediction(event.kind, outputs[:size])
 
-    def _keep_checkpoint(self, current: LiveState) -> None:
-        state = jax.tree.map(lambda x: np.array(x[: current.players]), jax.tree.map(np.asarray, current.state))
+    def _add_checkpoint(self, current: LiveState) -> LiveState:
+        """The history with a checkpoint of its state, unless the last checkpoint is near."""
         checkpoints = current.past.checkpoints
-        checkpoints = (checkpoints[0], *checkpoints[1:][-1:], Checkpoint(current.number, current.players, state))
-        new_state = current._replace(past=current.past._replace(checkpoints=checkpoints))
-        if self.current is current:
-            self.current = new_state
+        if current.number - checkpoints[-1].number < max(1, current.capacity // CHECKPOINT_CAPACITY_SHARE):
+            return current
+        state = jax.tree.map(lambda x: np.array(x[: current.players]), jax.tree.map(np.asarray, current.state))
+        new_checkpoint = Checkpoint(current.number, current.players, state)
+        kept = checkpoints[0], *checkpoints[1:][1 - MAX_RECENT_CHECKPOINTS :], new_checkpoint
+        return current._replace(past=current.past._replace(checkpoints=kept))
 
     def undo(self, current: LiveState, n: int) -> None:
         """Remove the last n events."""
@@ -293,9 +298,41 @@ class LiveHistory:
 
     def correct(self, current: LiveState, index: int, event: PackedEvent) -> None:
         """Replace an event by another with the same players and time."""
-        later_events = [event, *map(self._unpack_event, current.log[index + 1 : current.number])]
+        records = current.log[index : current.number]
+        events = [event, *map(self._unpack_event, records[1:])]
+        later_events = [*zip(events, map(num_players_after_record, records), strict=True)]
         self._replace_current(current, self._rerate(current, index, later_events))
         LOG.info("result %d is corrected, and %d are rated again", index, len(later_events) - 1)
+
+    def position_at_time(self, current: LiveState, time: float) -> int:
+        """The number of events that are not later than a time."""
+        return bisect_right(range(current.number), time, key=lambda i: self.event_at(current, i).time)
+
+    def insert_match(self, current: LiveState, index: int, match: PackedEvent, newcomers: list[Any]) -> Any:
+        """Rate a match before the matches from an index on, and these again; returns its prediction.
+
+        Args:
+          newcomers: names of players who have not played before; ids are in the order of first matches.
+        """
+        earlier = self.truncate(current, index)
+        ids = {name: i for i, name in enumerate([*earlier.names, *newcomers])}
+        later_events = [(match, len(ids))]
+        for record in current.log[index : current.number]:
+            later = self._unpack_event(record)
+            pair = [ids.setdefault(current.names[i], len(ids)) for i in later.integers[:2]]
+            later_events.append((later._replace(integers=pair + later.integers[2:]), len(ids)))
+        current = self._grow_capacity(current, [*ids][current.players :])
+        new_state = self._rerate(current._replace(names=[*ids], ids=ids, players=len(ids)), index, later_events)
+        self._replace_current(current, new_state)
+        LOG.info("a match is inserted, and %d are rated again", len(later_events) - 1)
+        layout = self.layouts[record_layout_number(record := new_state.log[index])]
+        return self._read_prediction(Matches, np.frombuffer(record, self.float_type, offset=layout.packer.size)[None])
+
+    def _read_prediction(self, kind: type, outputs: HostArray) -> Any:
+        """The prediction in the outputs [participants, k] of an event."""
+        if self.predicts_one_number and kind is Matches:
+            return outputs.item(0)
+        return compiled_event_programs.unflatten_prediction(self.shapes, kind, outputs)
 
     def predict_event(
         self, current: LiveState, event: PackedEvent, newcomers: list[Any], size: int | None = None

@@ -12,6 +12,7 @@ from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_
 from jaxrate.live.event_checks import (
     check_and_convert_event_time,
     check_event_kind,
+    convert_event_time,
     find_or_assign_player_ids,
     resolve_prediction_time,
 )
@@ -94,6 +95,44 @@ class Live:
             return history.rate_event(current, event, newcomers, time)
 
         return history.run_exclusively(rate_match)
+
+    def insert(self, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
+        """Rate a match where it belongs in time, behind the matches that are not later, and rate the later ones again.
+
+            live.insert("Ada", "Bo", 1.0, time="2026-05-30")
+
+        The ratings, and the predictions of `to_rated`, equal to the bit those of a history in this order. A match that
+        is not late takes as long as by `update`. A late one takes as long as the later ones together, or as those since
+        an earlier checkpoint.
+
+        Args:
+          a, b, score, context: as for `update`.
+          time: a number or a date, not before the last event that was rated before `start_history`.
+
+        Returns:
+          The prediction, from what was known before its time.
+
+        Raises:
+          ValueError: as `update`, but for times.
+
+        Warns:
+          UserWarning: as `update`.
+        """
+        history = self._history
+
+        def insert_in_order(current: LiveState) -> Any:
+            check_event_kind(history.system, current, Matches)
+            index = history.position_at_time(current, convert_event_time(current, time))
+            earlier = history.truncate(current, index) if index < current.number else current
+            event_time = check_and_convert_event_time(history.system, earlier, time)
+            ids, newcomers = find_or_assign_player_ids(earlier, (a, b))
+            event = self._build_match(a, ids, check_number("score", score, 0.0, 1.0), event_time, context)
+            warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
+            if earlier is current:
+                return history.rate_event(current, event, newcomers, time)
+            return history.insert_match(current, index, event, newcomers)
+
+        return history.run_exclusively(insert_in_order)
 
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.

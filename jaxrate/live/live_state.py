@@ -17,7 +17,7 @@ class Checkpoint(NamedTuple):
 class CheckpointsAndTabulatedEvents(NamedTuple):
     """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
 
-    checkpoints: tuple[Checkpoint, ...]  # the first, and the last two
+    checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
     table: Rated | None
     number: int  # number of events in the table
     rows: int  # rows of these events

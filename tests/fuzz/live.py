@@ -2,7 +2,7 @@
 
     python -m tests.fuzz.live --minutes 60 --seed 1
 
-Results, hostile ones among them, are rated one by one. What is refused is a ValueError, and changes nothing.
+Results, hostile or late ones among them, are rated one by one. What is refused is a ValueError, and changes nothing.
 """
 
 import jax
@@ -31,7 +31,12 @@ def fuzz(random):
         kind = random.random()
         before = live.to_json()
         try:
-            if kind < 0.7 or not results:
+            if kind < 0.15:
+                late = now - float(random.choice([0.0, 0.5, 1.0, 1e6]))
+                one = pick(random, NAMES, 5), pick(random, NAMES, 5), pick(random, SCORES, 3), late
+                live.insert(*one[:3], time=late)
+                results.insert(sum(x[3] <= late for x in results), one)
+            elif kind < 0.7 or not results:
                 now += float(random.choice([0.0, 1.0, 1e6, -5.0], p=[0.45, 0.45, 0.05, 0.05]))
                 one = pick(random, NAMES, 5), pick(random, NAMES, 5), pick(random, SCORES, 3), now
                 guess = live.predict(*one[:2], time=now)
