@@ -180,8 +180,10 @@ MUTATIONS = [
     M("live checkpoint of the future", "if x.number <= number))", "))", "tests/test_live_changes.py -k 'checkpoints'"),
     M("live last time after undo", "if log and clock is not None:", "if log and clock is None:",
       "tests/test_live_changes.py -k 'results_are_undone'"),
-    M("live corrected result", "current.log[index + 1 : current.number]", "current.log[index : current.number - 1]",
+    M("live corrected result", "map(self._unpack_event, records[1:])]", "map(self._unpack_event, records[:-1])]",
       "tests/test_live_changes.py -k 'a_result_is_corrected'"),
+    M("live late result", "[ids.setdefault(current.names[i], len(ids)) for i in", "[i for i in",
+      "tests/test_live_changes.py -k 'late_results'"),
     M("live table after undo", "if past.number > number:", "if past.number > number + 1:",
       "tests/test_live_changes.py -k 'undone'"),
     # What is made of ratings
