@@ -59,7 +59,7 @@ def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
     np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
     code, text, errors = jaxrate("arena", file, *options, "--top", 2)
-    assert code == 0 and errors == ""
+    assert code == 0 and errors.splitlines() == [f"jaxrate: {found.notes[0]}"] and "only 10 clusters" in errors
     assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 models" in text
     assert text.split("\n\n")[1].splitlines()[3:] == ["the first 2 of 5 models (--top 5 for all)"]
     assert "anchor" in jaxrate("arena", file, *options)[1]
@@ -194,7 +194,10 @@ def test_mistakes_are_one_line(jaxrate, file, arguments, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["a,b,score", "x,y,0.5"], "all 1 votes are ties, which --ties davidson cannot fit; take --ties half"),
+        (
+            ["a,b,score", "x,y,0.5"],
+            "all 1 comparable votes are ties, which --ties davidson cannot fit; take --ties half",
+        ),
         (["a,b,score", "x,y,1"], "give a prior, as --prior 350"),
         (["a,b,score", "x,y,0.7", "y,x,1"], "row 0 (counting from 0, line 2): score 0.7 is no win"),
         (["a,b,wins,losses", "x,y,3,2", "y,z,-1,3"], "row 1 (counting from 0, line 3): wins is -1, below 0"),

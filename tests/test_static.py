@@ -157,6 +157,53 @@ def test_bootstraps_scatter_as_sandwiches_do(cluster):
     np.testing.assert_array_equal(again.samples, drawn.samples)
 
 
+def test_intervals_of_a_prior_and_clusters_hold_the_truth():
+    """300 newcomers of the prior have 2, 6 or 20 votes each; a voter has one or two votes."""
+    random = np.random.default_rng(1)
+    truth = np.concatenate([np.linspace(200, -200, 8), random.normal(0, 300, 300)])
+    player = np.repeat(8 + np.arange(300), np.tile([2, 6, 20], 100))
+    votes = len(player)
+    player = np.stack([player, random.integers(0, 8, votes)], axis=1)
+    voter = np.arange(votes) // np.where(player[:, 0] % 2, 1, 2)
+    lead = truth[player[:, 0]] - truth[player[:, 1]]
+    score = (random.random(votes) < 1 / (1 + 10 ** (-lead / 400))) * 1.0
+    settings = {"prior": 300.0, "anchors": dict(enumerate(1500 + truth[:8]))}
+    found = jr.arena.fit_strengths(jr.matches(player, score), cluster=voter, **settings)
+    held = np.abs(found.rating - 1500 - truth)[8:] < found.half_width[8:]
+    assert 0.93 <= held.mean() <= 0.97
+    few = jr.matches(player[:100], score[:100])
+    settings |= {"cluster": voter[:100], "anchors": {i: 1500 + truth[i] for i in set(player[:100, 1].tolist())}}
+    errors = {"errors": "bootstrap", "samples": 200}, {"errors": "sandwich"}, {"cluster": None}
+    drawn, known, bent = (jr.arena.fit_strengths(few, **settings | one).standard_error[8:].mean() for one in errors)
+    assert 0.85 * known < drawn < 1.05 * known and bent <= known < 1.1 * bent
+
+
+def test_few_clusters_make_nobody_sure():
+    """Coins are tossed for six players in three languages, and in two."""
+    random = np.random.default_rng(0)
+    for count, errors_to_either_side in ((3, 4.303), (2, 12.706)):
+        for _ in range(6):
+            a = random.integers(0, 6, 600)
+            data = jr.matches(np.stack([a, (a + random.integers(1, 6, 600)) % 6], axis=1), random.integers(0, 2, 600))
+            found = jr.arena.fit_strengths(data, cluster=random.integers(0, count, 600))
+            assert f"only {count} clusters" in found.notes[0]
+            np.testing.assert_allclose(found.half_width, errors_to_either_side * found.standard_error, rtol=1e-3)
+            assert (found.standard_error >= jr.arena.fit_strengths(data).standard_error * (1 - 1e-9)).all()
+            assert not jr.arena.rank_sets(found, samples=500).surely_better.any()
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper", "half"])
+def test_comparable_votes_that_are_all_ties_are_refused_by_models_of_ties(ties):
+    """Ada and Bo tie; Cy only won and Di only lost."""
+    data = jr.read({"a": ["Cy", "Ada", "Ada"], "b": ["Ada", "Bo", "Di"], "score": [1.0, 0.5, 1.0], "time": [0, 1, 2]})
+    if ties == "half":
+        assert jr.arena.fit_strengths(data, ties=ties).rating.tolist() == [np.inf, 1500.0, 1500.0, -np.inf]
+    else:
+        for function in (jr.arena.fit_strengths, jr.arena.detect_drift):
+            with pytest.raises(ValueError, match="all 1 comparable votes are ties"):
+                function(data, ties=ties)
+
+
 @pytest.mark.parametrize("each", [4, 4000], ids=["few", "many"])
 def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
     a, b = np.triu_indices(6, 1)
@@ -166,7 +213,7 @@ def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
         standard_errors, "maximise_replicates", lambda *x: given.append((x, maximise_replicates(*x))) or given[-1][1]
     )
     jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins, each - wins), errors="bootstrap", samples=20)
-    (model, _, problem, _, counts, x), (found, size) = given[0]
+    (model, _, problem, _, counts, x, _), (found, size) = given[0]
     with jax.enable_x64(True):
         exact = [maximise_log_posterior(True, model, problem, one, x) for one in counts]
     np.testing.assert_allclose(found, [end.x for end in exact], atol=1e-5)
@@ -228,7 +275,7 @@ def one(**given):
 @pytest.mark.parametrize(
     ("make", "options", "said"),
     [
-        (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=[4, 2, 3]), {}, "all 9 votes are ties"),
+        (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=[4, 2, 3]), {}, "all 9 comparable votes are ties"),
         (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=[4, 2, 3]), {"ties": "none"}, "no vote that is not a tie"),
         (lambda: one(wins=[0] * 3, losses=[0] * 3, ties=None), {}, "there is no vote"),
         (lambda: jr.arena.count_votes([], [], [], []), {}, "there is no vote"),

@@ -12,7 +12,7 @@ from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
 PLAYERS, CONTESTS = 6, 25
-GIVEN = [{}, {"last_place_unranked": True}, {"anchors": {2: 1550.0}}, {"prior": 150.0}]
+GIVEN = [{}, {"last_place_unranked": False}, {"anchors": {2: 1550.0}}, {"prior": 150.0}]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def contests():
 def test_rankings_are_those_of_the_twin(contests, given, x64):
     rounds, lists = contests
     weights = 1.0 + np.arange(CONTESTS) % 3
-    in_part = given.get("last_place_unranked", False)
+    in_part = [given.get("last_place_unranked", True) and len(groups) > 1 for groups in lists]
     held = {i: (r - 1500) / POINTS for i, r in given.get("anchors", {}).items()}
     precision = (POINTS / given["prior"]) ** 2 if "prior" in given else 0.0
 
@@ -50,8 +50,24 @@ def test_rankings_are_those_of_the_twin(contests, given, x64):
     np.testing.assert_allclose(found.covariance, inverse * POINTS**2, atol=1e-3)
     squares = inverse @ scores(x).T @ scores(x) @ inverse * CONTESTS / (CONTESTS - 1)
     np.testing.assert_allclose(robust.covariance, squares * POINTS**2, atol=1e-3)
-    value = sum(w * twin.ranking_value(x, one, in_part) for one, w in zip(lists, weights, strict=True))
+    value = sum(w * twin.ranking_value(x, *one) for *one, w in zip(lists, in_part, weights, strict=True))
     assert found.log_likelihood == pytest.approx(value, rel=1e-12)
+
+
+def test_the_best_of_n_is_a_choice_against_all_others():
+    """The choices of four of five are those of a multinomial logit, whoever is listed first."""
+    random, x = np.random.default_rng(2), np.array([1.0, 0.5, 0.0, -0.5, -1.5])
+    sets = [np.sort(random.permutation(5)[:4]) for _ in range(150)]
+    best = np.array([s[np.argmax(x[s] + random.gumbel(size=4))] for s in sets])
+    rank = 1 + (np.stack(sets) != best[:, None])
+    rounds = jr.rounds(np.repeat(np.arange(150), 4), np.concatenate(sets), rank.ravel())
+    found = jr.arena.fit_strengths(rounds)
+    chance = np.zeros((150, 5))
+    for row, s in zip(chance, sets, strict=True):
+        row[s] = np.exp((found.rating[s] - 1500) / POINTS)
+    chance /= chance.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chance.sum(axis=0), np.bincount(best, minlength=5), atol=1e-5)
+    assert not found.notes and np.isfinite(found.rating).all()
 
 
 def test_rankings_of_two_are_matches():

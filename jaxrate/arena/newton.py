@@ -38,7 +38,8 @@ class StrengthProblem(NamedTuple):
     covariates: Array  # [M, p]
     is_fixed: Array  # [N] bool: strengths that do not change
     ground: Array  # [N] a unit vector along which the likelihood is constant; zeros if there is none
-    precision: Array  # [] of the normal prior about 0; 0: no prior
+    precision: Array  # [] of the normal prior; 0: no prior
+    center: Array  # [N] the mean of the prior: 0, but in bootstrap replicates
 
 
 class SearchState(NamedTuple):
@@ -69,7 +70,7 @@ def log_likelihood_derivatives_at(
 
 def log_posterior(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """The log likelihood [] plus the log prior."""
-    strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]])
+    strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]] - problem.center)
     return (
         log_likelihood_derivatives_at(model, problem, counts, x).value.sum()
         - 0.5 * problem.precision * (strength**2).sum()
@@ -88,7 +89,7 @@ def log_posterior_gradient(problem: StrengthProblem, x: Array, cell_terms: LogLi
     """[N + E] the gradient of the log posterior."""
     n = problem.is_fixed.shape[0]
     kappa_weights = cell_terms.kappa if x.shape[0] > n + problem.covariates.shape[1] else None
-    prior = jnp.where(problem.is_fixed, 0.0, problem.precision * x[:n])
+    prior = jnp.where(problem.is_fixed, 0.0, problem.precision * (x[:n] - problem.center))
     return design_transpose_product(problem, cell_terms.eta, kappa_weights).at[:n].add(-prior)
 
 
@@ -284,26 +285,33 @@ def maximise_log_posterior(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def maximise_replicates(
-    model: str, batch_size: int | None, problem: StrengthProblem, inverse: Array, counts: Array, x: Array
+    model: str,
+    batch_size: int | None,
+    problem: StrengthProblem,
+    inverse: Array,
+    counts: Array,
+    x: Array,
+    centers: Array,
 ) -> tuple[Array, Array]:
-    """The maxima [B, N + E] for counts [B, 3, M], from x with the inverse Hessian there, and sizes [B] of the last
-    steps.
+    """The maxima [B, N + E] for counts [B, 3, M] and means [B, N] of the prior, from x with the inverse Hessian there,
+    and sizes [B] of the last steps.
 
     `batch_size` replicates are computed at once; None: one by one, which is quicker on a CPU.
     """
 
-    def maximise_replicate(counts: Array) -> tuple[Array, Array]:
-        near, size = iterate_chord_steps(model, problem, inverse, counts, x)
+    def maximise_replicate(replicate: tuple[Array, Array]) -> tuple[Array, Array]:
+        counts, centered = replicate[0], problem._replace(center=replicate[1])
+        near, size = iterate_chord_steps(model, centered, inverse, counts, x)
 
         def maximise_by_full_search(_: Array) -> tuple[Array, Array]:
             search = maximise_from_counts(
-                partial(preconditioned_newton_step, inverse), model, problem, counts, x, REPLICATE_TOLERANCE
+                partial(preconditioned_newton_step, inverse), model, centered, counts, x, REPLICATE_TOLERANCE
             )
             return search.x, search.size
 
         return lax.cond(size > 0.1 * REPLICATE_TOLERANCE, maximise_by_full_search, lambda near: (near, size), near)
 
-    return lax.map(maximise_replicate, counts, batch_size=batch_size)
+    return lax.map(maximise_replicate, (counts, centers), batch_size=batch_size)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -6,8 +6,9 @@ over the m tied players, their probabilities are divided by (Efron 1977, as in C
 
     product over l = 0 .. m - 1 of  S - (l / m) T
 
-so that a tie of two players only is p_a p_b / ((p_a + p_b) (p_a + p_b) / 2), two results of a half. With an unranked
-last place, the players who share it only come after the others.
+so that a tie of two players only is p_a p_b / ((p_a + p_b) (p_a + p_b) / 2), two results of a half. For the last place
+the sum over all unknown orders is 1, which Efron's approximation is far from where many share it, as all do whom a best
+of N was chosen over. So players who share the last place only come after the others, unless all tie.
 """
 
 from functools import partial
@@ -28,13 +29,14 @@ class PaddedRankings(NamedTuple):
 
     player: Array
     mask: Array  # bool: False for padding
-    is_choice: Array  # bool: whether their place is informative, and not an unranked last place
+    is_choice: Array  # bool: whether their place is informative, and not a shared last place
     begin: Array  # start of the players who tie with them
     end: Array  # end of these
     weight: Array  # [R]
     is_fixed: Array  # [N] bool
     ground: Array  # [N] as in `StrengthProblem`
     precision: Array  # []
+    center: Array  # [N] as in `StrengthProblem`
 
 
 class RankingRows(NamedTuple):
@@ -43,7 +45,7 @@ class RankingRows(NamedTuple):
     ranking: HostArray  # from 0, without gaps
     player: HostArray
     rank: HostArray
-    has_place: HostArray  # bool: False in an unranked last place
+    has_place: HostArray  # bool: False in a last place whose order is unknown
     weight: HostArray  # [R]
 
 
@@ -63,8 +65,8 @@ def rounds_to_rankings(rounds: Ragged, last_place_unranked: bool) -> RankingRows
     if (weight != first[contest]).any():
         raise ValueError("weights differ within a contest; give all its participants one weight")
     order = np.lexsort((rank, contest))
-    worst = np.maximum.reduceat(rank, start[:-1]) if len(first) else rank
-    has_place = (rank < worst[contest]) if last_place_unranked else np.ones(len(rank), bool)
+    best, worst = (ufunc.reduceat(rank, start[:-1]) if len(first) else rank for ufunc in (np.minimum, np.maximum))
+    has_place = (rank < worst[contest]) | (best == worst)[contest] | (not last_place_unranked)
     return RankingRows(contest, np.asarray(flat.player)[order], rank[order], has_place[order], first)
 
 
@@ -91,27 +93,23 @@ def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, prec
     player[position], mask[position], is_choice[position] = rows.player, True, rows.has_place
     begin[position] = place[heads][tie]
     end[position] = begin[position] + np.diff(np.append(heads, len(ranking)))[tie]
-    return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision))
+    center = np.zeros(len(is_fixed))
+    return PaddedRankings(
+        player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision), center
+    )
 
 
 def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
     """Pairs who met, and whether the first did not lose, and did not win: enough pairs for `find_comparable_players`.
 
-    Each player is paired with the next one, unless both are in an unranked last place, and with the first of those with
-    whom they tie.
+    Each player is paired with the last one before them whose place counts.
     """
-    player, rank, same_ranking = rows.player, rows.rank, np.append(rows.ranking[1:] == rows.ranking[:-1], False)
-    ties_with_next = same_ranking & np.append(rank[1:] == rank[:-1], False)
-    informative = np.flatnonzero(same_ranking & rows.has_place)
-    heads = np.flatnonzero(~np.append(False, ties_with_next[:-1]))
-    tied_after_first = np.flatnonzero(np.append(False, ties_with_next[:-1]) & rows.has_place)
-    head = heads[np.searchsorted(heads, tied_after_first, side="right") - 1]
-    all_true = np.ones(len(tied_after_first), bool)
-    first, second = (
-        np.append(player[informative], player[head]),
-        np.append(player[informative + 1], player[tied_after_first]),
-    )
-    return first, second, np.ones(len(first), bool), np.append(ties_with_next[informative], all_true)
+    row = np.arange(len(rows.player))
+    before = np.append(-1, np.maximum.accumulate(np.where(rows.has_place, row, -1)))[:-1]
+    second = row[(before >= 0) & (rows.ranking[before] == rows.ranking)]
+    first = before[second]
+    ties = (rows.rank[first] == rows.rank[second]) & rows.has_place[second]
+    return rows.player[first], rows.player[second], np.ones(len(first), bool), ties
 
 
 def _plackett_luce_denominators(
@@ -169,7 +167,7 @@ def _unpack_ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
 def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
     log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_unpack_ranking_arrays(rankings))
-    prior = jnp.where(rankings.is_fixed, 0.0, strength)
+    prior = jnp.where(rankings.is_fixed, 0.0, strength - rankings.center)
     return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
 
 
@@ -191,7 +189,7 @@ def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Arr
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
     matrix = matrix + scale * rankings.ground[:, None] * rankings.ground[None, :]
     matrix = matrix + jnp.diag(jnp.where(free, rankings.precision, 1.0))
-    return jnp.where(free, slope - rankings.precision * strength, 0.0), matrix, scale
+    return jnp.where(free, slope - rankings.precision * (strength - rankings.center), 0.0), matrix, scale
 
 
 @jax.jit
@@ -207,9 +205,13 @@ def maximise_rankings(rankings: PaddedRankings, strength: Array) -> SearchState:
 
 
 @jax.jit
-def maximise_reweighted_ranking_replicates(rankings: PaddedRankings, strength: Array, weight: Array) -> SearchState:
-    """Search for the maximum from these strengths with each of the weights [B, R] of the rankings."""
-    return lax.map(lambda w: maximise_rankings(rankings._replace(weight=w), strength), weight)
+def maximise_reweighted_ranking_replicates(
+    rankings: PaddedRankings, strength: Array, weight: Array, center: Array
+) -> SearchState:
+    """Search for the maximum from these strengths with weights [B, R] of the rankings and means [B, N] of the prior."""
+    return lax.map(
+        lambda drawn: maximise_rankings(rankings._replace(weight=drawn[0], center=drawn[1]), strength), (weight, center)
+    )
 
 
 @jax.jit

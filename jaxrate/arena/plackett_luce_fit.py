@@ -16,7 +16,13 @@ from jaxrate.arena.plackett_luce import (
     rounds_to_rankings,
     select_ranked_players,
 )
-from jaxrate.arena.standard_errors import CONVERGED_STEP, StrengthUncertainty, standard_deviations, symmetric_inverse
+from jaxrate.arena.standard_errors import (
+    CONVERGED_STEP,
+    StrengthUncertainty,
+    draw_prior_centers,
+    standard_deviations,
+    symmetric_inverse,
+)
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
 from jaxrate.array_types import HostArray
 from jaxrate.events import Ragged
@@ -100,6 +106,7 @@ def fit_plackett_luce(
         None
         if uncertainty.samples is None
         else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples),
+        degrees_of_freedom=uncertainty.degrees_of_freedom,
     )
     return result if converged else drop_standard_errors(result)
 
@@ -111,7 +118,10 @@ def _estimate_uncertainty(
     if error_method == "bootstrap":
         random = np.random.default_rng(seed)
         weight = rankings.weight * random.standard_exponential((samples, len(rankings.weight)))
-        replicates = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(rankings, maximum.x, weight))
+        centers = draw_prior_centers(random, float(rankings.precision), (samples, len(maximum.x)))
+        replicates = jax.tree.map(
+            np.asarray, maximise_reweighted_ranking_replicates(rankings, maximum.x, weight, centers)
+        )
         converged = replicates.size <= CONVERGED_STEP
         note = f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out"
         x = replicates.x[converged]
@@ -125,12 +135,16 @@ def _estimate_uncertainty(
         covariance -= np.outer(rankings.ground, rankings.ground) / scale
     covariance[rankings.is_fixed] = 0.0
     covariance[:, rankings.is_fixed] = 0.0
+    degrees_of_freedom = np.inf
     if error_method == "sandwich":
         n = len(rankings.weight)
         if n < 2:
             raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
-        covariance = covariance @ squares @ covariance * n / (n - 1)
-    return StrengthUncertainty(error_method, standard_deviations(covariance), covariance)
+        meat = squares * n / (n - 1) + float(rankings.precision) * np.eye(len(squares))
+        covariance = covariance @ meat @ covariance
+        degrees_of_freedom = n - 1.0
+    error = standard_deviations(covariance)
+    return StrengthUncertainty(error_method, error, covariance, degrees_of_freedom=degrees_of_freedom)
 
 
 def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:

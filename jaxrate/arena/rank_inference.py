@@ -5,6 +5,7 @@ players have simultaneous one-sided intervals, from the largest studentised diff
 
     max over j, k of (x_j - x_k) / s_jk,   x ~ N(0, covariance), or the replicates of a bootstrap about the estimate
 
+(a bound that few clusters raise to that of Student's t with the same probability),
 and each player who is surely better than j lowers j's best rank. Differences that are sure are left out of the maximum,
 which is then computed again from the rest (step-down, Romano and Wolf 2005), until no more are sure.
 """
@@ -17,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from scipy.special import ndtr, stdtrit
 
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
@@ -127,7 +129,7 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     largest, changed = _LargestDifferences(samples_drawn), np.arange(len(samples_drawn))
     while True:
         largest.update(changed, np.where(sure, 0.0, inverse))
-        bound = np.quantile(largest.value, level)
+        bound = stdtrit(strengths.degrees_of_freedom, ndtr(np.quantile(largest.value, level)))
         newly_sure = ~sure & (difference * inverse > bound)
         if not newly_sure.any():
             break

@@ -9,13 +9,19 @@ their scores it allows votes within a cluster to depend on each other (Liang and
 with two clusterings at once (Cameron, Gelbach and Miller 2011, equation 2.11). Negative eigenvalues of R^T B R,
 with R R^T = V, count as zero there, whatever the units. Each sum over C clusters is multiplied by C / (C - 1).
 
+A prior adds its precision to B, as the mean of each prior scatters as the strengths do. The variance of few clusters is
+itself uncertain: intervals are then those of Student's t with C - 1 degrees of freedom, of two clusterings with the
+lesser C (Cameron, Gelbach and Miller 2011, section 2.3), and below FEW_CLUSTERS no contrast of parameters has a smaller
+variance than by curvature (Angrist and Pischke 2009, "Mostly Harmless Econometrics", section 8.2.3).
+
 The bootstrap weighs votes, or clusters of them, by independent exponential variables (Rubin 1981): the count of an
 outcome becomes a gamma variable, so that its cost does not depend on the number of votes. No vote is ever left out, so
-that each replicate has finite strengths if the data have. Weights of two clusterings are multiplied (Owen 2007).
+that each replicate has finite strengths if the data have. Weights of two clusterings are multiplied (Owen 2007). A
+prior has another mean in each replicate, drawn from the prior.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +42,11 @@ from jaxrate.array_types import Array, HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
 REPLICATE_BATCH = 32  # replicates that are drawn at once
+FEW_CLUSTERS = 40  # below, a note says so, and variances have a floor
 CONVERGED_STEP = 1e-6  # of log strengths: a smaller step means convergence
+
+
+ClusteredVotes: TypeAlias = tuple[HostArray, list[HostArray], list[HostArray]]  # cells, outcomes, clusters
 
 
 class FittedModel(NamedTuple):
@@ -57,6 +67,7 @@ class StrengthUncertainty(NamedTuple):
     covariance: HostArray | None = None  # [N + E, N + E]
     samples: HostArray | None = None  # [B, N + E]
     notes: tuple[str, ...] = ()
+    degrees_of_freedom: float = np.inf  # of the errors, by the number of clusters
 
 
 def estimate_uncertainty(
@@ -71,22 +82,27 @@ def estimate_uncertainty(
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
         return StrengthUncertainty(source, standard_deviations(model_covariance), model_covariance)
+    clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes) if votes.clusters else None
+    num_clusters = np.inf if clustered is None else min(int(code.max()) + 1 for code in clustered[2])
+    notes: tuple[str, ...] = ()
+    if num_clusters < FEW_CLUSTERS:
+        notes = (f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves",)
     if source == "sandwich":
-        if votes.clusters:
-            covariance = _clustered_covariance(fitted, votes, model_covariance)
+        if clustered is None:
+            meat = np.asarray(_sum_vote_gradient_outer_products(fitted.model, fitted.problem, fitted.counts, fitted.x))
+            covariance = model_covariance @ meat @ model_covariance
         else:
-            outer_products = _sum_vote_gradient_outer_products(fitted.model, fitted.problem, fitted.counts, fitted.x)
-            covariance = model_covariance @ np.asarray(outer_products) @ model_covariance
-        return StrengthUncertainty(source, standard_deviations(covariance), covariance)
-    replicates, converged = _maximise_bootstrap_replicates(fitted, votes, inverse_curvature, samples, seed)
-    notes = (
-        ()
-        if converged.all()
-        else (f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out",)
-    )
-    replicates = replicates[converged]
-    covariance = np.cov(replicates.T) if len(replicates) > 1 else np.full_like(model_covariance, np.nan)
-    return StrengthUncertainty(source, standard_deviations(covariance), covariance, replicates, notes)
+            covariance = _clustered_covariance(fitted, clustered, model_covariance, num_clusters < FEW_CLUSTERS)
+        replicates = None
+    else:
+        replicates, converged = _maximise_bootstrap_replicates(fitted, clustered, inverse_curvature, samples, seed)
+        if not converged.all():
+            count = int((~converged).sum())
+            notes = (*notes, f"{count} of {samples} replicates have no maximum and are left out")
+        replicates = replicates[converged]
+        covariance = np.cov(replicates.T) if len(replicates) > 1 else np.full_like(model_covariance, np.nan)
+    error = standard_deviations(covariance)
+    return StrengthUncertainty(source, error, covariance, replicates, notes, float(num_clusters - 1))
 
 
 def standard_deviations(covariance: HostArray) -> HostArray:
@@ -135,22 +151,23 @@ def _log_likelihood_derivatives_of_each_outcome(model: str, problem: StrengthPro
 
 @partial(jax.jit, static_argnums=0)
 def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
-    """[N + E, N + E] the sum of the squared scores of votes, from counts."""
+    """[N + E, N + E] the sum of the squared scores of votes, from counts, and of the prior."""
     eta, kappa = _log_likelihood_derivatives_of_each_outcome(model, problem, x)
     zero = jnp.zeros(counts.shape[1], x.dtype)
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
-    problem_without_prior = problem._replace(ground=0.0 * problem.ground, precision=jnp.zeros((), x.dtype))
     return grounded_negative_hessian(
-        problem_without_prior,
+        problem._replace(ground=0.0 * problem.ground),
         LogLikelihoodDerivatives(zero, zero, zero, *squares),
         len(x) - len(problem.is_fixed),
     )[0]
 
 
-def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: HostArray) -> HostArray:
+def _clustered_covariance(
+    fitted: FittedModel, clustered_votes: ClusteredVotes, model_covariance: HostArray, with_few_clusters: bool
+) -> HostArray:
     """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
     model, problem, _, _, x = fitted
-    cell, outcome, codes = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
+    cell, outcome, codes = clustered_votes
     eta, kappa = (
         sum(o * t[cell] for o, t in zip(outcome, np.asarray(table), strict=True))
         for table in _log_likelihood_derivatives_of_each_outcome(model, problem, x)
@@ -162,25 +179,21 @@ def _clustered_covariance(fitted: FittedModel, votes: Votes, model_covariance: H
         columns.append(np.full(len(eta), len(problem.is_fixed) + j))
         values.append(column)
     positions, scores = np.stack(columns, axis=1), np.stack(values, axis=1)
-    squares = [_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes]
-    if len(squares) == 1:
-        return model_covariance @ squares[0] @ model_covariance
-    one, two = codes
-    combined = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]
+    meat = sum(_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes)
+    if len(codes) == 2:
+        one, two = codes
+        combined = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]
+        meat -= _sum_cluster_gradient_outer_products(combined, positions, scores, len(x))
+    n = len(problem.is_fixed)
+    meat[range(n), range(n)] += float(problem.precision)
     value, vector = np.linalg.eigh(model_covariance)
     root = vector * np.sqrt(np.maximum(value, 0.0))
-    value, vector = np.linalg.eigh(
-        root.T
-        @ (squares[0] + squares[1] - _sum_cluster_gradient_outer_products(combined, positions, scores, len(x)))
-        @ root
-    )
-    root = root @ vector * np.sqrt(np.maximum(value, 0.0))
+    value, vector = np.linalg.eigh(root.T @ meat @ root)
+    root = root @ vector * np.sqrt(np.maximum(value, float(with_few_clusters or problem.precision > 0)))
     return root @ root.T
 
 
-def _cells_outcomes_and_clusters_of_votes(
-    cells: VoteCells, votes: Votes
-) -> tuple[HostArray, list[HostArray], list[HostArray]]:
+def _cells_outcomes_and_clusters_of_votes(cells: VoteCells, votes: Votes) -> ClusteredVotes:
     """The votes in cells: their cells [n], outcomes of the cell's first player, and clusters, numbered from 0."""
     assert cells.cell_of_vote is not None and cells.is_swapped is not None
     in_cell = cells.cell_of_vote >= 0
@@ -210,14 +223,13 @@ def _sum_cluster_gradient_outer_products(
 
 
 def _maximise_bootstrap_replicates(
-    fitted: FittedModel, votes: Votes, inverse_curvature: HostArray, samples: int, seed: int
+    fitted: FittedModel, clustered_votes: ClusteredVotes | None, inverse_curvature: HostArray, samples: int, seed: int
 ) -> tuple[HostArray, HostArray]:
     """[samples, N + E] maxima of replicates of the data, and [samples] whether each search converged."""
-    model, problem, cells, counts, x = fitted
+    model, problem, _, counts, x = fitted
     random = np.random.Generator(np.random.SFC64(seed))  # the fastest generator
     batch = max(1, min(REPLICATE_BATCH, samples))
     searches_at_once = None if jax.default_backend() == "cpu" else max(1, min(batch, BLOCK_NUMBERS // len(x) ** 2))
-    clustered_votes = _cells_outcomes_and_clusters_of_votes(cells, votes) if votes.clusters else None
 
     def draw_counts() -> HostArray:
         if clustered_votes is not None:
@@ -228,13 +240,19 @@ def _maximise_bootstrap_replicates(
 
     maxima, converged, counts_drawn = [], [], draw_counts()
     for low in range(0, samples, batch):
-        search = maximise_replicates(model, searches_at_once, problem, inverse_curvature, counts_drawn, x)
+        centers = draw_prior_centers(random, float(problem.precision), (batch, len(problem.is_fixed)))
+        search = maximise_replicates(model, searches_at_once, problem, inverse_curvature, counts_drawn, x, centers)
         counts_drawn = draw_counts() if low + batch < samples else counts_drawn  # during the search
         maximum, size = (np.asarray(part) for part in search)
         kept = slice(0, samples - low)
         maxima.append(maximum[kept])
         converged.append((size <= REPLICATE_TOLERANCE)[kept])
     return np.concatenate(maxima), np.concatenate(converged)
+
+
+def draw_prior_centers(random: np.random.Generator, precision: float, shape: tuple[int, int]) -> HostArray:
+    """[B, N] means of the prior of each replicate: its spread is that of the strengths; zeros without a prior."""
+    return random.standard_normal(shape) * precision**-0.5 if precision else np.zeros(shape)
 
 
 def _draw_bayesian_bootstrap_counts(

@@ -2,10 +2,10 @@
 
 import html
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.array_types import HostArray
@@ -15,7 +15,6 @@ from jaxrate.text_format import format_decimals, format_html_table, format_numbe
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
-Z_95 = 1.96  # deviations to either side: 95%
 PRINTED_PLAYERS = 12  # players that are printed
 
 
@@ -44,6 +43,7 @@ class Strengths(NamedTuple):
     notes: tuple[str, ...]  # warnings: which players cannot be compared, and what to do about it
     samples: HostArray | None  # [B, N] ratings of bootstrap replicates
     met: HostArray | None = None  # [P, 2] ids of the pairs with votes; None of contests
+    degrees_of_freedom: float = np.inf  # of the errors: those of clusters are less than their number by one
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -55,13 +55,12 @@ class Strengths(NamedTuple):
 
     def columns(self) -> ColumnTable:
         """The table as columns, the best first."""
-        half_width = Z_95 * self.standard_error
         columns = {
             "player": self.players,
             "rating": self.rating,
             "standard_error": self.standard_error,
-            "low": self.rating - half_width,
-            "high": self.rating + half_width,
+            "low": self.rating - self.half_width,
+            "high": self.rating + self.half_width,
             "games": self.games,
             "score": self.score,
         }
@@ -71,6 +70,16 @@ class Strengths(NamedTuple):
     def order(self) -> HostArray:
         """[N] ids, the best first; those without a rating last."""
         return np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
+
+    @property
+    def half_width(self) -> HostArray:
+        """[N] half the width (points) of the 95% intervals, which are Student's with the degrees of freedom."""
+        return self.errors_to_either_side * self.standard_error
+
+    @property
+    def errors_to_either_side(self) -> float:
+        """Standard errors to either side of an estimate in a 95% interval."""
+        return float(stdtrit(self.degrees_of_freedom, 0.975))
 
     @property
     def kappa(self) -> float:
@@ -107,7 +116,7 @@ class Strengths(NamedTuple):
           ValueError: as for `difference`.
         """
         points, error = self.difference(a, b)
-        return NormalDist().cdf(points / error) if error else 0.5 + 0.5 * float(np.sign(points))
+        return float(stdtr(self.degrees_of_freedom, points / error)) if error else 0.5 + 0.5 * float(np.sign(points))
 
     def probability(self, a: Any, b: Any, **covariates: float) -> tuple[float, float, float]:
         """The probabilities that a beats b, that they tie, and that b beats a.
@@ -163,9 +172,10 @@ class Strengths(NamedTuple):
     def _table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
         head = ["rank", "player", "rating", "95% interval", "games", "score"]
         rows: list[Sequence[Any]] = []
+        half_width = self.half_width
         for rank, i in enumerate(self.order[:top], 1):
-            rating, error = self.rating[i], self.standard_error[i]
-            low, high = rating - 1.96 * error, rating + 1.96 * error
+            rating, error = self.rating[i], half_width[i]
+            low, high = rating - error, rating + error
             interval = f"{format_decimals(low, 0)} to {format_decimals(high, 0)}" if np.isfinite(low + high) else ""
             rating_text = format_decimals(rating, 1) if not np.isnan(rating) else ""
             score = f"{self.score[i]:.3f}" if self.games[i] else ""

@@ -49,7 +49,7 @@ def fit_strengths(
     errors: str | None = None,
     samples: int = 1000,
     seed: int = 0,
-    last_place_unranked: bool = False,
+    last_place_unranked: bool | None = None,
 ) -> Strengths:
     """Maximum likelihood strengths of players who do not change, with their uncertainty.
 
@@ -61,7 +61,8 @@ def fit_strengths(
 
     Args:
       data: matches, `VoteCounts`, rounds, a `Dataset`, or a table or path as for `read`; weights count. Rounds are
-        rankings, by Plackett-Luce (1975): players who tie came in an unknown order (Efron 1977).
+        rankings, by Plackett-Luce (1975): players who tie came in an unknown order (Efron 1977). So the best of N that
+        somebody chose has rank 1, and all others share rank 2.
       ties: the model of ties in matches. "davidson" (1970), the default: P(tie) is in proportion to nu sqrt(p_a p_b);
         "rao_kupper" (1967): to win takes more than theta times the other's strength; "half": half a win and half a
         loss, and any score counts as a fraction of a win; "none": ties are left out.
@@ -77,7 +78,8 @@ def fit_strengths(
         None: the clustered sandwich if there are clusters, else the curvature. Contests are clusters. For more than
         3,000 players, errors are by curvature with all others fixed, and a little too small.
       samples, seed: the number of bootstrap replicates, and their seed.
-      last_place_unranked: whether players who share the last place of a contest were not ranked, and did not tie.
+      last_place_unranked: whether the order of players who share the last place of a contest, but not all of it, is
+        unknown. False: they tied, and are about equal. None: it is unknown.
 
     Returns:
       `Strengths`. Its `notes` name players who cannot be compared.
@@ -101,12 +103,14 @@ def fit_strengths(
         is_anchor, rating = resolve_anchors(
             anchors, players, np.bincount(events.events.player, minlength=len(players)) > 0
         )
-        rankings, comparability = rankings_and_comparability(events, last_place_unranked, len(players), is_anchor)
+        rankings, comparability = rankings_and_comparability(
+            events, last_place_unranked is not False, len(players), is_anchor
+        )
         notes = tuple(_comparability_notes(players, comparability, prior))
         return fit_plackett_luce(
             rankings, comparability, is_anchor, rating, prior, errors, samples, seed, players, notes
         )
-    if last_place_unranked:
+    if last_place_unranked is not None:
         raise ValueError("last_place_unranked is for rounds; matches have no last place")
     ties = ties or "davidson"
     votes = votes_from_data(data, ties, names, cluster)
@@ -115,7 +119,7 @@ def fit_strengths(
     )
     players = np.arange(votes.num_players) if votes.players is None else np.asarray(votes.players)
     is_anchor, rating = resolve_anchors(anchors, players, _votes_per_player(cells, votes.num_players) > 0)
-    model = choose_tie_model(ties, cells)
+    choose_tie_model(ties, cells)  # which refuses what no players could be compared by
     win, tie, loss = cells.counts
     comparability = find_comparable_players(
         cells.first, cells.second, win + tie > 0, loss + tie > 0, votes.num_players, np.flatnonzero(is_anchor)
@@ -124,6 +128,7 @@ def fit_strengths(
     inner_cells = _select_player_cells(cells, main)
     if not inner_cells.counts.sum():
         raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
+    model = choose_tie_model(ties, inner_cells)
     with jax.enable_x64(True):
         problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[main], rating[main], prior)
         check_covariates_identifiable(names, problem, counts)
@@ -192,7 +197,8 @@ def _build_problem(
     x = np.concatenate([strength, np.zeros(players - n + p)])
     if model != "bradley_terry":
         x = np.append(x, initial_kappa(model, float(cells.counts[1].sum()), float(total.sum())))
-    problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, precision)
+    center = np.zeros(players)
+    problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, precision, center)
     return problem, np.pad(cells.counts, [(0, 0), padding]), x, unit
 
 
@@ -293,5 +299,6 @@ def _build_strengths(
         if uncertainty.samples is None
         else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples[:, :n]),
         np.unique(np.stack([cells.first, cells.second], axis=1)[cells.counts.sum(axis=0) > 0], axis=0),
+        uncertainty.degrees_of_freedom,
     )
     return result if converged else drop_standard_errors(result)

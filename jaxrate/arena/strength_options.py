@@ -60,7 +60,9 @@ def choose_tie_model(ties: str, cells: VoteCells) -> str:
     if ties in ("half", "none") or not tie_count:
         return "bradley_terry"
     if tie_count == total:
-        raise ValueError(f"all {format_number(total)} votes are ties, which ties={ties!r} cannot fit; take ties='half'")
+        raise ValueError(
+            f"all {format_number(total)} comparable votes are ties, which ties={ties!r} cannot fit; take ties='half'"
+        )
     return ties
 
 

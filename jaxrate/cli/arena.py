@@ -41,7 +41,6 @@ STOP_REASONS = {
 }
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_METHODS = "curvature", "sandwich", "bootstrap"
-Z_95 = 1.96  # deviations to either side: 95%
 READING_OPTIONS = (
     "format",
     *roles_taken_by("arena"),
@@ -261,9 +260,9 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun
     """The table of players, the best first, with the ranks that they may have."""
     rows: list[tuple[Any, ...]] = []
     for i in strengths.order[:top].tolist():
-        rating, error = strengths.rating[i], strengths.standard_error[i]
+        rating, error = strengths.rating[i], strengths.half_width[i]
         has_interval = np.isfinite(rating) and np.isfinite(error)
-        interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-Z_95, Z_95)) if has_interval else ""
+        interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-1.0, 1.0)) if has_interval else ""
         interval = "anchor" if strengths.is_anchor[i] else interval
         rating_text = "" if np.isnan(rating) else format_decimals(rating, 0)
         score = f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else ""
@@ -276,13 +275,12 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun
 
 def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:
     """The table as columns, the best first."""
-    half_width = Z_95 * strengths.standard_error
     columns = {
         "player": strengths.players,
         "rating": strengths.rating,
         "standard_error": strengths.standard_error,
-        "low": strengths.rating - half_width,
-        "high": strengths.rating + half_width,
+        "low": strengths.rating - strengths.half_width,
+        "high": strengths.rating + strengths.half_width,
         "votes": strengths.games,
         "score": strengths.score,
     }

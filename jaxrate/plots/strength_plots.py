@@ -25,7 +25,6 @@ from jaxrate.plots.player_rows import (
     row_name_step,
 )
 from jaxrate.plots.plotted_data_and_checks import (
-    Z_95,
     check_drawable_count,
     describe_counted_data,
     is_altair_backend,
@@ -61,7 +60,7 @@ def intervals(
     check_drawable_count("players with a finite rating", len(order), 1, MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
     rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
-    half_width = np.nan_to_num(Z_95 * strengths.standard_error[order])
+    half_width = np.nan_to_num(strengths.half_width[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
     rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""

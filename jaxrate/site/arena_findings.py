@@ -12,7 +12,6 @@ from jaxrate.array_types import HostArray
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 from jaxrate.text_format import join_names
 
-MARGIN_ERRORS = 1.96  # standard errors: 95%
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 ORDINALS = "first", "second", "third", "fourth"
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
@@ -28,7 +27,7 @@ def headline(
     first = names[rated[0]]
     if len(rated) > 1 and ranks is None and strengths.covariance is not None and strengths.converged:
         points, error = strengths.difference(*strengths.players[rated[:2]])
-        if points < MARGIN_ERRORS * error:
+        if points < strengths.errors_to_either_side * error:
             return f"The leading {noun.one} is {first}, but {names[rated[1]]} is within the margin of error"
     if len(rated) == 1 or ranks is None:
         return f"The leading {noun.one} is {first}"
@@ -55,7 +54,7 @@ def lead_finding(
         return None
     first, second = rated[:2]
     points, error = strengths.difference(strengths.players[first], strengths.players[second])
-    margin = MARGIN_ERRORS * error
+    margin = strengths.errors_to_either_side * error
     lead = f"{names[first]} {'lead' if noun.is_collective else 'leads'} {names[second]} by {points:.0f} points"
     if points <= margin:
         return LeadFinding(f"{lead}, within the margin of error of {margin:.0f}.", False)

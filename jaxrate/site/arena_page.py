@@ -24,7 +24,6 @@ from jaxrate.text_format import format_range
 
 ARENA_STYLE_FILES = *STYLE_FILES, "arena.css"
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
-INTERVAL_DEVIATIONS = 1.96  # deviations to either side: 95%
 MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
@@ -120,7 +119,7 @@ def arena_page_html(
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
     rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
-    half_width = np.where(np.isfinite(strengths.standard_error), INTERVAL_DEVIATIONS * strengths.standard_error, 0.0)
+    half_width = np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
     bounds = _table_bounds(len(order))
     numbered = rated[:MAX_NUMBERED_PLAYERS]
     percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)

@@ -75,12 +75,12 @@ def ranking_value(x, ranking, in_part):
 
 
 def ranking_scores(x, rankings, weights, in_part):
-    """[R, N] the derivative of the log likelihood of each ranking, by its weight."""
+    """[R, N] the derivative of the log likelihood of each ranking, by its weight; `in_part` [R] of its last place."""
     step = 1e-30j * np.eye(len(x))
     return np.array(
         [
-            [w * ranking_value(x + h, one, in_part).imag / 1e-30 for h in step]
-            for one, w in zip(rankings, weights, strict=True)
+            [w * ranking_value(x + h, *one).imag / 1e-30 for h in step]
+            for *one, w in zip(rankings, in_part, weights, strict=True)
         ]
     )
 
@@ -90,7 +90,10 @@ def log_likelihood(model, x, votes, players):
 
 
 def sandwich(model, x, inverse, votes, players, clusters=None):
-    """The covariance by one or two columns of clusters; without them each vote is alone, and nothing is corrected."""
+    """The covariance by one or two columns of a few clusters, which no contrast's variance by curvature exceeds.
+
+    Without them each vote is alone, and nothing is corrected.
+    """
     score = scores(model, x, votes, players)
 
     def meat(labels):
@@ -100,16 +103,14 @@ def sandwich(model, x, inverse, votes, players, clusters=None):
         return sum(np.outer(one, one) for one in total.values()) * len(total) / (len(total) - 1)
 
     if clusters is None:
-        middle = score.T @ score
-    elif len(clusters) == 1:
-        middle = meat(clusters[0])
-    else:
-        middle = meat(clusters[0]) + meat(clusters[1]) - meat([*zip(*clusters, strict=True)])
-        value, vector = np.linalg.eigh(inverse)
-        root = vector * np.sqrt(np.maximum(value, 0.0))
-        value, vector = np.linalg.eigh(root.T @ middle @ root)
-        return root @ vector @ np.diag(np.maximum(value, 0.0)) @ vector.T @ root.T
-    return inverse @ middle @ inverse
+        return inverse @ score.T @ score @ inverse
+    middle = sum(meat(one) for one in clusters)
+    if len(clusters) == 2:
+        middle -= meat([*zip(*clusters, strict=True)])
+    value, vector = np.linalg.eigh(inverse)
+    root = vector * np.sqrt(np.maximum(value, 0.0))
+    value, vector = np.linalg.eigh(root.T @ middle @ root)
+    return root @ vector @ np.diag(np.maximum(value, 1.0)) @ vector.T @ root.T
 
 
 def bradley_terry(wins):
