@@ -57,7 +57,7 @@ def sweep(matches, lengths):
     """Log losses on the last half, by the length of the periods; growth is per 14 days throughout."""
     half, rows = len(matches.score) // 2, []
     for length in lengths:
-        events = jr.periods(matches, float(length))
+        events = jr.periods(matches, float(length))._replace(length=None)  # growth is per 14 days
         row = {"days": length, "periods": len(events.player_start) - 1}
         for name, system in {
             "glicko": jr.glicko(period=SITE),
@@ -97,7 +97,8 @@ def fit(system, events, score, limit):
 def compare(name, matches, learnt, length, unit, categories, limit):
     """Both systems as they come and fitted to `learnt`; log loss on the last half of all; growth is per unit."""
     half, rows = len(matches.score) // 2, []
-    events, learning = jr.periods(matches, length), jr.periods(learnt, length)
+    in_periods = lambda events: jr.periods(events, length)._replace(length=None)  # noqa: E731 (growth is per unit)
+    events, learning = in_periods(matches), in_periods(learnt)
     single = matches._replace(context=matches.context._replace(category=None))
     rated = jr.run(jr.glicko(period=unit), single).prediction[half:]
     rows.append(
@@ -112,7 +113,7 @@ def compare(name, matches, learnt, length, unit, categories, limit):
         rows.append({"history": name, "system": system.name, "params": "fitted", **fitted, **found})
         rows[-1]["evaluations"] = evaluations
         if system.name == "category_glicko":
-            alone, one = jr.category_glicko(1, period=unit), jr.periods(single, length)
+            alone, one = jr.category_glicko(1, period=unit), in_periods(single)
             none = quality(jr.run(alone, one, params=params).prediction[half:], matches.score[half:])
             rows.append({"history": name, "system": "the same with one category", "params": "fitted", **none})
         show({f"{name}, so far": rows})

@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_argument, check_not_traced, is_number, signature_of_types
+from jaxrate.argument_checks import check_argument, check_not_traced, is_number, is_traced, signature_of_types
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.hashable_functions_and_arrays import display_name
+from jaxrate.hyperparameter_definitions import RELATIVE_TOLERANCE
 from jaxrate.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
 from jaxrate.text_format import did_you_mean_suffix
 
@@ -203,6 +204,26 @@ def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
         return new
     own = system.make(**system.params._asdict()).rules == system.rules
     return new if own else system._replace(params=params)
+
+
+def set_default_period(system: RatingSystem, length: float | None) -> RatingSystem:
+    """The system with rating periods of this length, if its own is the default; None: event by event, as it is."""
+    own = getattr(system.params, "period", length)
+    parameters = {} if system.factory is None else signature(system.factory).parameters
+    if length is None or own == length or "period" not in parameters or own != parameters["period"].default:
+        return system
+    return system._replace(params=system.params._replace(period=float(length)))
+
+
+def check_period_length(system: str, params: Params, length: float | None) -> None:
+    """ValueError if rating periods of this length (None: not known) are of another than the hyperparameters say."""
+    own = getattr(params, "period", None)
+    if length is None or own is None or is_traced(own) or np.isclose(float(own), length, rtol=RELATIVE_TOLERANCE):
+        return
+    raise ValueError(
+        f"the rating periods are of {length:g}, and this {system} has period={float(own):g}; the two must be equal, as "
+        f"in jr.{system}(period={length:g})"
+    )
 
 
 def elapsed_time(time: Array, last: Array) -> Array:

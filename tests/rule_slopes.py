@@ -41,7 +41,7 @@ def padded_events(case):
     if case.form in ("stream", "levels"):
         return jax.tree.map(lambda x: np.asarray(x)[number], as_device_arrays(season))
     size = (SLOTS, SLOTS) if case.form == "rounds" else PADDED_PERIOD
-    history = season if case.form == "rounds" else periods(season, PERIOD_LENGTH)
+    history = season if case.form == "rounds" else periods(season, PERIOD_LENGTH)._replace(length=None)
     blocks = arrange_blocks(history, [Block(number[:, None].astype(np.int32), size)])
     gather = jit_quickly(lambda *x: gather_events(*x, size)[0])
     return jax.tree.map(np.asarray, gather(as_device_arrays(blocks.events), blocks.starts, number.astype(np.int32)))

@@ -51,7 +51,7 @@ def updates(system, cases):
     matches = jr.matches(player, score, weight=weight, category=np.stack([0 * first, category], axis=1).astype(int))
     columns = [jnp.array(np.array(x, float), float) for x in (rating, modifiers, variance, modifier_variance)]
     state = system.init(system.params, len(rating))
-    state = jr.run(system, jr.periods(matches, 1.0), state=type(state)(*columns, state.time)).state
+    state = jr.run(system, jr.periods(matches, period=0 * first), state=type(state)(*columns, state.time)).state
     rating, modifiers, variance, modifier_variance, _ = jax.tree.map(lambda x: np.asarray(x)[me], state)
     spread = np.concatenate([variance[:, None], modifier_variance], axis=1) ** 0.5
     return np.concatenate([rating[:, None], modifiers], axis=1), spread
@@ -118,7 +118,7 @@ WIDE = {
 
 def against_twin(x64, matches, categories, outcome, expansion, grows="all", length=20.0):
     system = jr.category_glicko(categories, outcome, expansion, grows, **WIDE)
-    events = jr.periods(matches, length)
+    events = jr.periods(matches, length)._replace(length=None)  # the twin tells the two apart
     wanted, predictions = twin.category_glicko(
         history(matches, events, categories), categories, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
         initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3, grows=grows,
@@ -211,7 +211,7 @@ def one_dimension(history, outcome, expansion, scale, deviation, growth):
 @pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
 def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
     matches = league(categories=1)
-    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 20.0)
+    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 20.0)._replace(length=None)
     bounds = {"deviation_min": None, "initial_deviation": 2.0, "deviation_max": 2.0}
     with jax.enable_x64(True):
         system = jr.category_glicko(1, outcome, expansion, scale=1.5, initial_rating=0, growth=0.3, period=7, **bounds)
@@ -231,7 +231,7 @@ def test_the_order_of_the_categories_does_not_matter(outcome, expansion):
 
         def rate(order):
             context = matches.context._replace(category=np.array(order, np.int32)[matches.context.category])
-            return jr.run(system, jr.periods(matches._replace(context=context), 20.0))
+            return jr.run(system, jr.periods(matches._replace(context=context), 7.0))
 
         plain = rate((0, 1, 2))
         for order in permutations(range(3)):
@@ -285,7 +285,7 @@ def test_a_mixture_of_one_is_that_category(double):
     matches = league(n=90)
     shares = matches._replace(context=matches.context._replace(category=np.eye(3)[matches.context.category]))
     system = jr.category_glicko(3, **WIDE)
-    one, other = (jr.run(system, jr.periods(x, 20.0)) for x in (matches, shares))
+    one, other = (jr.run(system, jr.periods(x, 7.0)) for x in (matches, shares))
     for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
     got, wanted = (jr.predict(system, one.state, x) for x in (shares, matches))

@@ -17,7 +17,7 @@ def extreme(points, digits, system, params):
     matches = matches._replace(context=context, score=(matches.player[:, 0] > 3) * 1.0)
     state = system.init(params, 8)
     state = state._replace(rating=state.rating + np.linspace(points / 2, -points / 2, 8, dtype=np.float32))
-    return jr.run(system, jr.periods(matches, 50.0), params=params, state=state)
+    return jr.run(system, jr.periods(matches, 14.0), params=params, state=state)
 
 
 @pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
@@ -70,7 +70,7 @@ STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_
         (lambda: jr.category_glicko(deviation_max=None), "deviation_max must be > 0, got None"),
         (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; group them by periods"),
         (
-            lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 1.0)),
+            lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 14.0)),
             r"row 1 \(counting from 0\): category 2, counting from 0, but category_glicko has 2 of them",
         ),
         (lambda: jr.predict(jr.category_glicko(2), STATE_OF_TWO, ODD), "row 1 .* category 2"),
@@ -83,11 +83,11 @@ STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_
             "category_glicko predicts Matches, not Rounds",
         ),
         (
-            lambda: jr.run(jr.category_glicko(), jr.periods(jr.matches([[0, 1]], [1.0]), 1.0)),
+            lambda: jr.run(jr.category_glicko(), jr.periods(jr.matches([[0, 1]], [1.0]), 14.0)),
             "needs the categories of both players of every match",
         ),
         (
-            lambda: jr.run(jr.category_glicko(), jr.periods(league(categories=2, mixed=True), 1.0)),
+            lambda: jr.run(jr.category_glicko(), jr.periods(league(categories=2, mixed=True), 14.0)),
             "shares of 2 categories, but category_glicko has 3",
         ),
         (

@@ -45,7 +45,7 @@ def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
 
 def test_the_log_likelihood_of_periods_and_of_a_fit(no_errors):
     matches = league()
-    periods = jr.periods(matches, 20.0)
+    periods = jr.periods(matches, 7.0)
     want = -600 * jr.fitting.sweep_parameters(SYSTEM, periods, SYSTEM.params)
     np.testing.assert_allclose(jr.fitting.log_likelihood(SYSTEM, periods), want, rtol=1e-5)
     fit = jr.fit(SYSTEM, matches, free=("c",), data_share=0.5, steps=3)

@@ -301,7 +301,7 @@ def test_a_large_state_is_not_copied():
 
 @pytest.mark.parametrize("name", ["glicko", "periods", "contests"])
 def test_a_history_tells_what_each_event_left(name):
-    system = jr.weng_lin() if name == "contests" else jr.glicko()
+    system = jr.weng_lin() if name == "contests" else jr.glicko(period=100)
     events = {"glicko": MATCHES, "periods": jr.periods(MATCHES, 100.0), "contests": contests()}[name]
     found, plain = (jr.league.rating_history(system, events, after=x) for x in (True, False))
     assert plain.after is None

@@ -110,7 +110,7 @@ def test_trajectory_without_time_goes_by_number(ax):
 
 
 def test_trajectory_of_periods_and_of_contests(ax, share):
-    system, matches = jr.glicko(), games().matches
+    system, matches = jr.glicko(period=50), games().matches
     history = jr.league.rating_history(system, jr.periods(matches, 50.0))
     plots.trajectory(system, history, games(), "P6", ax=ax)
     row, side = np.nonzero(matches.player == 6)

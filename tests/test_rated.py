@@ -306,3 +306,26 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
         "elo is rated with side_advantage=20, though the data do not say who has the side; name its column by the "
         "option side"
     ]
+
+
+def test_rating_periods_have_one_length(data):
+    """A default period is that of `rate`, in aging too; another one is refused wherever periods are rated."""
+    data = data._replace(clock="numbers")
+    for name in ("glicko", "glicko2", "skills"):
+        make = getattr(jr, name)
+        default, same = (jr.rate(system, data, period=30.0) for system in (make(), make(period=30)))
+        assert default.system == same.system and default.system.params.period == 30.0
+        np.testing.assert_array_equal(jr.ratings(default, time=1e5).deviation, jr.ratings(same, time=1e5).deviation)
+    months = jr.periods(data.matches, 30.0)
+    for call in (
+        lambda: jr.rate(jr.glicko2(period=14), data, period=30.0),
+        lambda: jr.run(jr.glicko2(), months),
+        lambda: jr.run(jr.glicko2(), slice_events(months, 1, 3)),
+        lambda: jr.fit(jr.glicko2(), months),
+        lambda: jr.compare(data, {"mine": jr.glicko2(period=14)}, lengths=[30.0]),
+    ):
+        with refused("the rating periods are of 30, and this glicko2 has period="):
+            call()
+    system = jr.glicko2()
+    jr.run(system, months, params=system.params._replace(period=30.0))
+    assert jr.compare(data, {"mine": system}, lengths=[30.0], last=0.2).results[0].system.params.period == 30.0

@@ -103,7 +103,7 @@ def example():
 
 @MOSTLY_DOUBLE
 def test_glicko_worked_example(x64):
-    system = jr.glicko(c=0)
+    system = jr.glicko(c=0, period=1)
     state = system.init(system.params, 4)
     state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
     result = jr.run(system, example(), state=state)
@@ -120,7 +120,7 @@ def test_glicko_worked_example(x64):
 @pytest.mark.parametrize("tau", ["0.5", "0.2", "0.3", "0.75", "1.0", "1.2"])
 def test_glicko2_worked_example(x64, tau):
     wanted = GOLDEN["glickman"]["glicko2"] if tau == "0.5" else GOLDEN["glickman"]["glicko2_tau"][tau]
-    system = jr.glicko2(tau=float(tau))
+    system = jr.glicko2(tau=float(tau), period=1)
     state = system.init(system.params, 4)
     state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
     state = jr.run(system, example(), state=state).state
@@ -134,7 +134,7 @@ def test_glicko2_worked_example(x64, tau):
 @MOSTLY_DOUBLE
 def test_glicko2_big_upset(x64):
     wanted = GOLDEN["glickman"]["glicko2_big_upset_1500_40_beats_2100_40_six_times"]
-    system = jr.glicko2()
+    system = jr.glicko2(period=1)
     state = system.init(system.params, 7)
     state = state._replace(rating=state.rating.at[1:].set(2100.0), variance=jnp.full_like(state.variance, 1600.0))
     events = jr.periods(jr.matches([[0, i] for i in range(1, 7)], np.ones(6)), 1.0)

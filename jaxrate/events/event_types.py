@@ -62,6 +62,7 @@ class Ragged(NamedTuple):
     events: Periods | Rounds  # `time` [E]; leaves of players [sum A]; leaves of pairs [sum M]
     player_start: np.ndarray[Any, Any]  # [E + 1] where each event's players begin
     pair_start: np.ndarray[Any, Any] | None  # [E + 1] where each period's pairs begin; None for rounds
+    length: float | None = None  # of the periods, on the clock of the matches; None: not known, or rounds
 
 
 def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
@@ -134,4 +135,5 @@ def slice_events(events: Any, low: int, high: int) -> Any:
         flat.time[event_slice],
         context(flat.context, pair_slice),
     )
-    return Ragged(Periods(flat.player[player_slice], *pair_fields), starts - starts[0], pair_start - pair_start[0])
+    periods = Periods(flat.player[player_slice], *pair_fields)
+    return Ragged(periods, starts - starts[0], pair_start - pair_start[0], events.length)

@@ -53,14 +53,14 @@ def matches(
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
     """Group matches into rating periods.
 
-        jr.run(jr.glicko2(), jr.periods(data.matches, 30.0))
+        jr.run(jr.glicko2(period=30.0), jr.periods(data.matches, 30.0))
 
     Args:
       matches: as from `matches` or `read`.
       length: of a period, in the unit of `matches.time`. Period k covers [k length, (k + 1) length), and the
         ratings after it are as of its end: see `ratings`.
       period: [n] period numbers that do not decrease, instead of a length; they become the time. Systems that age need
-        to know how long a period is: `period=1` goes with numbers, `period=length` with a length.
+        to know how long a period is: `period=1` goes with numbers, `period=length` with a length. (`rate` sees to it.)
 
     Returns:
       `Ragged` periods, with pairs in the order of the matches. Periods without a match are not stored: players age by
@@ -95,6 +95,7 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
         Periods((key % width).astype(np.int32), pair, matches.score, start[first_match], context),
         player_start,
         np.append(first_match, n).astype(np.int64),
+        None if length is None else float(length),
     )
 
 

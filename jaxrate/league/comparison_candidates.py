@@ -10,7 +10,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.league.dataset_rating import check_contests_in_time_order
 from jaxrate.league.margin_scale_selection import system_with_best_margin_scale
 from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, can_rate_dataset, make_system_for_data
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, set_default_period
 from jaxrate.systems import systems_with_feature
 
 BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
@@ -41,7 +41,7 @@ def resolve_system(
     The first `num_past` matches are not scored.
     """
     if isinstance(system_or_changes, RatingSystem):
-        return system_or_changes
+        return set_default_period(system_or_changes, period)
     return system_with_best_margin_scale(
         make_system_for_data(name, system_or_changes, period, data, unscored_count=num_past),
         system_or_changes,

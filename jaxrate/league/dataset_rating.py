@@ -39,7 +39,7 @@ from jaxrate.league.ratings_before_and_after_events import History, do_leads_fad
 from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
 from jaxrate.storage.npz_tables import concatenate_tables, fill_team_numbers, has_pyarrow, to_arrow_if_installed
-from jaxrate.system import RatingSystem, check_system, random_draw_rule
+from jaxrate.system import RatingSystem, check_system, random_draw_rule, set_default_period
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 from jaxrate.text_format import format_value_for_error
 
@@ -82,25 +82,27 @@ def rate(
       data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `players=onto.players`, and
         `categories=onto.categories` and `seasons=onto.seasons` if there are any; the system learns of new seasons. A
         table is read in this way, with the columns that the command line saved.
-      period: the length of rating periods; None: match by match, or contest by contest.
+      period: the length of rating periods; None: match by match, or contest by contest. A system whose own `period` is
+        the default gets this one.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
         BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
 
-    A system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage` is 0, or if
-    they have none and it is not 0.
+    Otherwise a system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage`
+    is 0, or if they have none and it is not 0.
 
     Raises:
-      ValueError: if the data are not events that the system rates, if names are of several types, or if the events
-        cannot follow `onto`: of another kind, another system, other parameters or periods, times of another kind,
-        players without their ids, or events before its end (names the row).
+      ValueError: if the data are not events that the system rates, or not in periods of its own length; if names are of
+        several types; or if the events cannot follow `onto`: of another kind, another system, other parameters or
+        periods, times of another kind, players without their ids, or events before its end (names the row).
 
     Warns:
       UserWarning: if new matches do not say who has the side, and the system counts it; if matches at the end of `onto`
         are as others that it has at that time.
     """
     check_system(system)
+    system = set_default_period(system, period)
     data = as_dataset("rate", data, **reading_options_of_history(onto))
     _check_names_storable(system, data)
     if onto is None and isinstance(data.events, Matches) and has_sides(data) != uses_side(system):

@@ -161,7 +161,7 @@ def arrange_blocks(
         return pad_on_device(x, length, x[-1:])
 
     columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
-    begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:]]
+    begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:3]]
     close = (
         padded_event_size
         if isinstance(flat, Rounds)

@@ -51,7 +51,7 @@ from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_rand
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem
+from jaxrate.system import RatingSystem, check_period_length
 from jaxrate.text_format import join_names
 
 TRACED_HINT = (
@@ -136,8 +136,8 @@ def run(
     check_concrete(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
-    check_system_takes_events(system, history, key)
     params = resolve_params(system, params)
+    check_system_takes_events(system, history, key, params)
     flat = history.events if isinstance(history, Ragged) else history
     num_ids = int(np.max(flat.player, initial=-1)) + 1
     sharded = state is not None and is_sharded(state)
@@ -305,14 +305,19 @@ def scan_plan(
     return after
 
 
-def check_system_takes_events(system: RatingSystem, events: Any, key: Array | None) -> None:
-    """ValueError for events that a system does not consume, teams that it does not know, a key that it lacks, or
-    numbers in place of one that it could not have drawn.
+def check_system_takes_events(
+    system: RatingSystem, events: Any, key: Array | None, params: Params | None = None
+) -> None:
+    """ValueError for events that a system does not consume, periods of another length than its own, teams that it does
+    not know, a key that it lacks, or numbers in place of one that it could not have drawn.
+
+    `params`: hyperparameters in place of those of the system.
     """
     check_concrete("events are checked and arranged", events, TRACED_HINT)
     check_system_rates_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
     if isinstance(events, Ragged):
         check_contest_features_supported(system, events)
+        check_period_length(system.name, system.params if params is None else params, events.length)
     system.check(events)
     check_prng_key_or_numbers(
         system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key

@@ -26,7 +26,7 @@ SECOND_CHUNK_START = {
 
 def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
     """A season in two chunks; in one if the system draws random numbers, which would differ."""
-    history = periods(events, PERIOD_LENGTH) if case.form == "periods" else events
+    history = periods(events, PERIOD_LENGTH)._replace(length=None) if case.form == "periods" else events
     count = len(history.player_start) - 1 if isinstance(history, Ragged) else len(history.score)
     ends = [0, count] if random_draw_rule(case.system.rules) is not None else [0, SECOND_CHUNK_START[case.form], count]
     return [to_scan_events(case.form, slice_events(history, low, high), low) for low, high in pairwise(ends)]

@@ -125,7 +125,7 @@ def split_seasons(case: SystemFormPrecision) -> tuple[Any, Any]:
 
 def events_in_form(form: str, events: Any) -> Any:
     """Matches, in rating periods if the form is periods."""
-    return periods(events, PERIOD_LENGTH) if form == "periods" else events
+    return periods(events, PERIOD_LENGTH)._replace(length=None) if form == "periods" else events  # for any system
 
 
 def schedule_for_form(form: str, events: Any) -> Any:

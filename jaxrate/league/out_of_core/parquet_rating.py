@@ -49,7 +49,7 @@ from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
-from jaxrate.system import RatingSystem, check_system, random_draw_rule
+from jaxrate.system import RatingSystem, check_system, random_draw_rule, set_default_period
 
 LOG = logging.getLogger(__name__)
 CHUNK_MATCHES = 1 << 20  # matches, or participations
@@ -141,6 +141,7 @@ def rate_files(
     """
     arguments = select_role_arguments(locals())
     check_system(system)
+    system = set_default_period(system, period)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
     if random_draw_rule(system.rules) is not None and key is None:
